@@ -240,6 +240,23 @@ class CountMixture(RateLaws):
 
         return self.average(self._by_kind(poisson, beta))
 
+    def upper_tail(self, y: Vector) -> Vector:
+        """Probability of at least y events, each row at its own y, shape (n_rows,).
+
+        With all its digits: of a negative binomial it is another beta integral.
+        """
+        at = np.ceil(y)[self.row]
+
+        def poisson(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Vector:
+            k = at[part]
+            found = special.betainc(np.maximum(k, 1.0), a, e / (b + e))
+            return np.where(k >= 1.0, found, np.where(np.isnan(k), np.nan, 1.0))
+
+        def beta(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Vector:
+            return beta_counts.sf(at[part], r, a, b)
+
+        return self.average(self._by_kind(poisson, beta))
+
     def log_density(self, y: Vector) -> Vector:
         """Log probability of each row's own count, shape (n_rows,)."""
         at = y[self.row]
@@ -450,6 +467,23 @@ class CountPrediction(Prediction):
     def log_density(self, y: ArrayLike) -> Vector:
         """Log predictive probability of each row's own count, shape (n_rows,)."""
         return self.mixture.log_density(count_response(y, len(self.mean)))
+
+    def tail_probability(self, y: ArrayLike) -> Vector:
+        """Two-sided tail probability of each row's own count: small is anomalous.
+
+        2 min(P(Y <= y), P(Y >= y)), at most 1; both tails have the count itself, so
+        that counts which follow the prediction give at most alpha in no more than a
+        share alpha of rows. Both keep their digits however far out the count is.
+
+        Parameters
+        ----------
+        y : array_like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self._two_sided(count_response(y, len(self.mean)))
 
     def pit(
         self, y: ArrayLike, seed: int | np.random.Generator | None = None

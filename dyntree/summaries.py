@@ -17,6 +17,8 @@ from dyntree.encoding.targets import label_list, real_response
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 
+EQUAL = 1.0 + 1e-12  # ratio of probabilities up to which they are one and the same
+
 
 def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:
     """Log density of Student's t at a distance from its centre, finite in the tails."""
@@ -93,6 +95,14 @@ class StudentMixture:
     def cdf(self, y: Vector) -> Vector:
         """Distribution function of each row at its own y, shape (n_rows,)."""
         return core.cdf(*self._parts, y)
+
+    def upper_tail(self, y: Vector) -> Vector:
+        """Probability of >= y, each row at its own y, with all its digits, (n_rows,).
+
+        By the distribution function of the mirrored mixture.
+        """
+        mirrored = self.start, self.weight, -self.location, self.scale, self.df
+        return core.cdf(*mirrored, -y)
 
     def log_density(self, y: Vector) -> Vector:
         """Log density of each row at its own y, shape (n_rows,)."""
@@ -299,6 +309,38 @@ class Prediction:
         """Log predictive density, each row at its own y, shape (n_rows,)."""
         return self.mixture.log_density(real_response(y, len(self.mean)))
 
+    def tail_probability(self, y: ArrayLike) -> Vector:
+        """Two-sided tail probability of each row's own response: small is anomalous.
+
+        2 min(P(Y <= y), P(Y >= y)), at most 1; both tails keep their digits however far
+        out the response is. Where responses follow the prediction, it is uniform.
+
+        Parameters
+        ----------
+        y : array_like of shape (n_rows,)
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+
+        Examples
+        --------
+        >>> from dyntree import DynamicTree
+        >>> tree = DynamicTree(n_particles=50, seed=1)
+        >>> told = tree.update([[k] for k in range(40)], [k % 5 for k in range(40)])
+        >>> told = tree.predict([[20], [20]])
+        >>> told.tail_probability([2.0, 50.0]).round(1)
+        array([1., 0.])
+        """
+        return self._two_sided(real_response(y, len(self.mean)))
+
+    def _two_sided(self, at: Vector) -> Vector:
+        """Two-sided tail probability at responses that were checked."""
+        lower = upper = self.mixture.cdf(at)
+        if np.any(lower > 0.5):  # else the lower tail is the smaller one
+            upper = self.mixture.upper_tail(at)
+        return np.minimum(2.0 * np.minimum(lower, upper), 1.0)
+
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Matrix:
         """Draw n responses per row, ndarray of shape (n, n_rows)."""
         n = params.count("n", n, 0)
@@ -361,6 +403,29 @@ class ClassPrediction:
         with np.errstate(divide="ignore"):
             result: Vector = np.log(self.proba[np.arange(len(columns)), columns])
         return result
+
+    def tail_probability(self, y: Any) -> Vector:
+        """Probability of a label no more probable than that of the row: the tail.
+
+        Small is anomalous. It is at most alpha in no more than a share alpha of labels
+        that follow the prediction.
+
+        Parameters
+        ----------
+        y : array_like of shape (n_rows,)
+            Labels; 0 is the answer for one that is not known.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        place = {label: k for k, label in enumerate(self.classes)}
+        found = np.zeros(len(self.proba))
+        for row, label in enumerate(label_list(y, len(found))):
+            if label in place:
+                p = self.proba[row]
+                found[row] = p[p <= EQUAL * p[place[label]]].sum()
+        return np.minimum(found, 1.0)
 
     def sample(
         self, n: int, seed: int | np.random.Generator | None = None

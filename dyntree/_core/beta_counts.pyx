@@ -7,7 +7,9 @@ Few probabilities are summed one by one. Many are an integral: by Euler and Macl
 
 from m - 1/2 to y + 1/2 (Abramowitz and Stegun 1972, 23.1.30 with 25.4.2), where p is
 continued by gamma functions. It is had by Gauss and Legendre on panels in which the
-logarithm of p hardly bends, however far counts go.
+logarithm of p hardly bends, however far counts go. Where p falls steeply the series is
+none, and few terms tell the sum. The upper tail is summed upward by itself, so that it
+keeps its digits where the lower one is nearly 1.
 """
 import numpy as np
 
@@ -19,8 +21,10 @@ cdef double LEAST = 1e-17       # of the sum: smaller terms leave it as it is
 cdef double UNSEEN = 1e-15      # of an integral: panels beyond are left out
 cdef double MOST_SUMMED = 1000.0    # events up to which all is summed
 cdef double FIRST = 128.0       # events that are summed before an integral
+cdef double STEEP = 0.03        # relative change of p from which on terms are summed
 cdef double STIRLING = 1000.0   # from where two terms of its series are exact
 cdef double BENT = 36.0         # most change of the slope of log p, times a panel's width
+cdef double FALL = 12.0         # most change of log p by that slope, in a panel
 cdef double[::1] NODES, WEIGHTS     # of Gauss and Legendre, on (0, 1)
 
 NODES, WEIGHTS = (np.ascontiguousarray(one) for one in np.polynomial.legendre.leggauss(16))
@@ -104,10 +108,13 @@ cdef double summed_to(double y, Law *law) noexcept nogil:
 
 cdef double panels(double x, double end, Law *law) noexcept nogil:
     """Integral of p between x and end, panel by panel from x on; end may be below."""
-    cdef double total = 0.0, width, part, sign = 1.0 if end > x else -1.0
+    cdef double total = 0.0, width, part, slope, sign = 1.0 if end > x else -1.0
     cdef Py_ssize_t k
     while x != end:
         width = min(fabs(end - x), (0.5 if sign > 0.0 else 1.0 / 3.0) * x)
+        slope = fabs(log(ratio(x, law)))
+        if width * slope > FALL:
+            width = FALL / slope
         while width * width * max(
             fabs(bend(x, law)),
             max(fabs(bend(x + 0.5 * sign * width, law)), fabs(bend(x + sign * width, law))),
@@ -117,7 +124,7 @@ cdef double panels(double x, double end, Law *law) noexcept nogil:
         for k in range(NODES.shape[0]):
             part += WEIGHTS[k] * exp(log_mass(x + sign * width * NODES[k], law))
         total += width * part
-        if width * part < UNSEEN * total:
+        if width * part <= UNSEEN * total:
             break
         x = end if width >= fabs(end - x) else x + sign * width
     return total
@@ -128,13 +135,57 @@ cdef double mass_to(double y, Law *law) noexcept nogil:
     cdef double top, total
     if y == INFINITY:
         return 1.0
-    if y <= MOST_SUMMED:
+    if y <= MOST_SUMMED or (y < law.mode and ratio(y, law) > 1.0 + STEEP):
         return min(summed_to(y, law), 1.0)
     top = min(y + 0.5, max(law.mode, FIRST - 0.5))
     total = summed_to(FIRST - 1.0, law)
     total += panels(top, FIRST - 0.5, law) + panels(top, y + 0.5, law)
     total += correction(FIRST - 0.5, law) - correction(y + 0.5, law)
     return max(0.0, min(total, 1.0))
+
+
+cdef double mass_from(double y, Law *law) noexcept nogil:
+    """Probability of y events at least, y whole and >= 0."""
+    cdef double p, step, total = 0.0, k = y
+    if y <= law.mode:           # where half or so is above, and nothing cancels
+        return 1.0 if y == 0.0 else 1.0 - mass_to(y - 1.0, law)
+    if y == INFINITY:
+        return 0.0
+    p = exp(log_mass(k, law))
+    while True:
+        step = ratio(k, law)
+        if k >= FIRST and step > 1.0 - STEEP:
+            break
+        total += p
+        p *= step
+        k += 1.0
+        if p <= LEAST * total:
+            return total
+    return min(total + panels(k - 0.5, INFINITY, law) + correction(k - 0.5, law), 1.0)
+
+
+cdef object each(
+    y, size, first, second, double below, double (*value)(double, Law *) noexcept nogil
+):
+    """A value of each count under its own law; `below` is that below 0."""
+    cdef const double[::1] at = np.ascontiguousarray(y, dtype=np.float64)
+    cdef const double[::1] r = np.ascontiguousarray(size, dtype=np.float64)
+    cdef const double[::1] a = np.ascontiguousarray(first, dtype=np.float64)
+    cdef const double[::1] b = np.ascontiguousarray(second, dtype=np.float64)
+    cdef Py_ssize_t k, n = at.shape[0]
+    cdef Law law
+    if not r.shape[0] == a.shape[0] == b.shape[0] == n:
+        raise ValueError("y, size, first and second must have one length.")
+    found = np.full(n, below)
+    cdef double[::1] out = found
+    with nogil:
+        for k in range(n):
+            if at[k] >= 0.0:
+                law = law_of(r[k], a[k], b[k])
+                out[k] = value(at[k], &law)
+            elif at[k] != at[k]:
+                out[k] = NAN
+    return found
 
 
 def cdf(y, size, first, second):
@@ -151,43 +202,17 @@ def cdf(y, size, first, second):
     -------
     ndarray of shape (n,)
     """
-    cdef const double[::1] at = np.ascontiguousarray(y, dtype=np.float64)
-    cdef const double[::1] r = np.ascontiguousarray(size, dtype=np.float64)
-    cdef const double[::1] a = np.ascontiguousarray(first, dtype=np.float64)
-    cdef const double[::1] b = np.ascontiguousarray(second, dtype=np.float64)
-    cdef Py_ssize_t k, n = at.shape[0]
-    cdef Law law
-    if not r.shape[0] == a.shape[0] == b.shape[0] == n:
-        raise ValueError("y, size, first and second must have one length.")
-    found = np.zeros(n)
-    cdef double[::1] out = found
-    with nogil:
-        for k in range(n):
-            if at[k] >= 0.0:
-                law = law_of(r[k], a[k], b[k])
-                out[k] = mass_to(at[k], &law)
-            elif at[k] != at[k]:
-                out[k] = NAN
-    return found
+    return each(y, size, first, second, 0.0, mass_to)
+
+
+def sf(y, size, first, second):
+    """Probability of at least y events; parameters are those of `cdf`.
+
+    Below 0 the answer is 1.
+    """
+    return each(y, size, first, second, 1.0, mass_from)
 
 
 def log_pmf(y, size, first, second):
-    """Log probability of y events, element by element; parameters are those of `cdf`.
-
-    Here y is not below 0.
-    """
-    cdef const double[::1] at = np.ascontiguousarray(y, dtype=np.float64)
-    cdef const double[::1] r = np.ascontiguousarray(size, dtype=np.float64)
-    cdef const double[::1] a = np.ascontiguousarray(first, dtype=np.float64)
-    cdef const double[::1] b = np.ascontiguousarray(second, dtype=np.float64)
-    cdef Py_ssize_t k, n = at.shape[0]
-    cdef Law law
-    if not r.shape[0] == a.shape[0] == b.shape[0] == n:
-        raise ValueError("y, size, first and second must have one length.")
-    found = np.empty(n)
-    cdef double[::1] out = found
-    with nogil:
-        for k in range(n):
-            law = law_of(r[k], a[k], b[k])
-            out[k] = log_mass(at[k], &law)
-    return found
+    """Log probability of y events; parameters are those of `cdf`."""
+    return each(y, size, first, second, -INFINITY, log_mass)

@@ -58,6 +58,10 @@ def test_probabilities_are_those_of_scipy(law: tuple[float, ...]) -> None:
     np.testing.assert_allclose(mixture.cdf(k), sums, rtol=1e-10)
     np.testing.assert_array_equal(mixture.cdf(k), mixture.cdf(k + 0.5))
     assert single(CountMixture, law).cdf(np.array([-1.0]))[0] == 0.0
+    upper = mixture.upper_tail(k)
+    np.testing.assert_allclose(upper[:-1] - upper[1:], np.exp(log_p)[:-1], atol=1e-13)
+    np.testing.assert_array_equal(mixture.upper_tail(k - 0.5), upper)
+    assert single(CountMixture, law).upper_tail(np.array([-1.0]))[0] == upper[0] == 1.0
 
 
 @pytest.mark.parametrize("law", [law for law in LAWS if law[0] > 2.0])
@@ -117,6 +121,27 @@ def test_sums_of_thousands_of_counts_are_told_by_panels(
     np.testing.assert_allclose(
         told, log_p[k.astype(int)].astype(float), rtol=1e-9, atol=1e-7
     )
+
+
+@pytest.mark.parametrize("law", [*WIDE, (3.0, 200.0, 1.0), (2.5, 6.0, 9.0)])
+def test_upper_tails_keep_their_digits(law: tuple[float, float, float]) -> None:
+    """Against the integral of the tail of NB(size, p) over p, wherever that can be."""
+    size, first, second = law
+    k = np.array([1.0, 3.0, 40.0, 127.0, 128.0, 129.0, 700.0, 5000.0, 1e5, 1e7])
+    found = beta_counts.sf(k, *(np.full(len(k), value) for value in law))
+
+    u = np.linspace(-150.0, 150.0, 300_001)  # p = 1 / (1 + exp(u))
+    log_beta = first * special.log_expit(-u) + second * special.log_expit(u)
+    step = np.exp(log_beta - special.betaln(first, second)) * (u[1] - u[0])
+
+    def exact(k: float) -> float:  # smooth, so that a sum of steps is the integral
+        return float(special.betainc(k, size, special.expit(u)) @ step)
+
+    seen = [j for j in range(len(k)) if found[j] > 1e-250]
+    np.testing.assert_allclose(found[seen], [exact(k[j]) for j in seen], rtol=1e-8)
+    assert np.all(np.diff(found) <= 0.0)
+    far = beta_counts.sf(np.array([np.inf, np.nan]), *([v, v] for v in law))
+    np.testing.assert_array_equal(far, [0.0, np.nan])
 
 
 @pytest.mark.parametrize(

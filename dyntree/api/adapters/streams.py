@@ -69,6 +69,10 @@ class RowDistribution:
         """Probability of a response <= y."""
         return float(self.prediction.cdf([y])[0])
 
+    def tail_probability(self, y: float) -> float:
+        """Two-sided tail probability of a response; small is anomalous."""
+        return float(self.prediction.tail_probability([y])[0])
+
     def ppf(self, q: float) -> float:
         """Point below which the response has probability q, in (0, 1)."""
         return float(self.prediction.quantile(q)[0])
