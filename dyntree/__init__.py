@@ -16,6 +16,7 @@ if find_spec("dyntree._core.rng") is None:
 
 if TYPE_CHECKING:
     from dyntree import mixtures
+    from dyntree.alarm import ChangeAlarm
     from dyntree.checkpoint import load, save
     from dyntree.delayed import DelayedLabels
     from dyntree.repeats import fit_repeats
@@ -32,6 +33,7 @@ __version__ = RELEASE
 __all__ = [
     "AveragedStream",
     "AveragedTrees",
+    "ChangeAlarm",
     "DelayedLabels",
     "DynamicTree",
     "RandomTreesStream",
@@ -46,6 +48,7 @@ __all__ = [
 HOMES = {  # modules of the public names, imported where a name is first asked for
     "AveragedStream": "trees.averages.stream",
     "AveragedTrees": "trees.averages.tables",
+    "ChangeAlarm": "alarm",
     "DelayedLabels": "delayed",
     "DynamicTree": "trees.model",
     "RandomTreesStream": "trees.random_trees",

@@ -38,6 +38,7 @@ HOMES = (  # where models are, in the order in which they are looked for
     "dyntree.trees.averages.tables",
     "dyntree.mixtures",
     "dyntree.delayed",
+    "dyntree.alarm",
 )
 Kind = TypeVar("Kind", bound=type[Savable])
 
