@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from random import Random
 from typing import Any, Self
 
@@ -283,6 +284,48 @@ class ChangeAlarm(Stored):
             raise ValueError("its blocks are odd")
         if max([0, *lengths]) > self.n_rows:
             raise ValueError("it holds more rows than it has taken")
+
+
+class AlarmedRows:
+    """Feeds an alarm with rows as their responses come, and tells whoever listens.
+
+    Parameters
+    ----------
+    alarm : ChangeAlarm or None
+        None is given no row and gives no alarm.
+    on_alarm : callable or None
+        Called with the number of each row that gives an alarm.
+
+    Attributes
+    ----------
+    rows : list of int
+        Rows that gave an alarm.
+
+    Raises
+    ------
+    ValueError
+        For another alarm, for a listener that cannot be called, or one without alarm.
+    """
+
+    def __init__(
+        self, alarm: ChangeAlarm | None, on_alarm: Callable[[int], object] | None
+    ) -> None:
+        if alarm is not None and not isinstance(alarm, ChangeAlarm):
+            raise ValueError(f"alarm must be a ChangeAlarm; got {alarm!r}.")
+        if on_alarm is not None and (alarm is None or not callable(on_alarm)):
+            raise ValueError(
+                "on_alarm must be a function of the row that gives an alarm, beside "
+                f"alarm=ChangeAlarm(); got {on_alarm!r} with alarm={alarm!r}."
+            )
+        self._alarm, self._on_alarm = alarm, on_alarm
+        self.rows: list[int] = []
+
+    def take(self, row: int, score: float) -> None:
+        """Give the alarm the score of a row."""
+        if self._alarm is not None and self._alarm.update(score):
+            self.rows.append(row)
+            if self._on_alarm is not None:
+                self._on_alarm(row)
 
 
 def checked_score(score: Any) -> float:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
 
 from dyntree import params
+from dyntree.alarm import AlarmedRows, ChangeAlarm
 from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.pairing import check_paired
@@ -59,6 +60,11 @@ class Prequential:
         Time to predict and learn a row.
     weights : ndarray of shape (n_scored,) or None
         By which rows count in the scores, where they were given.
+    tail_probability : ndarray of shape (n_scored,) or None
+        How far out what came lay in what was foreseen, small where it was anomalous: as
+        of `Prediction`, or of `ClassPrediction`.
+    alarms : ndarray of int64 of shape (n_alarms,) or None
+        Rows of the stream that gave an alarm, where there was one.
     """
 
     rows: Codes
@@ -71,6 +77,8 @@ class Prequential:
     baseline: ClassScores | RealScores
     seconds_per_row: float
     weights: Vector | None = None
+    tail_probability: Vector | None = None
+    alarms: Codes | None = None
 
     @property
     def losses(self) -> Vector:
@@ -107,6 +115,8 @@ def prequential(
     start: int = 0,
     delay: int = 0,
     level: float = 0.9,
+    alarm: ChangeAlarm | None = None,
+    on_alarm: Callable[[int], object] | None = None,
     progress: Progress = None,
 ) -> Prequential:
     """Evaluate a model on a stream: each row is predicted, scored, then learned.
@@ -138,6 +148,11 @@ def prequential(
         the response, which are one more.
     level : float in (0, 1), default 0.9
         Probability of the intervals.
+    alarm : ChangeAlarm, optional
+        Given the tail probability of each row that is scored, once its response has
+        come and it was learned.
+    on_alarm : callable, optional
+        Called with the row that gives an alarm; what it raises ends the evaluation.
     progress : bool, callable or None, default None
         As in `DynamicTree.update`.
 
@@ -165,6 +180,7 @@ def prequential(
     check_progress(progress)
     start = params.count("start", start, 0)
     delay = params.count("delay", delay, 0)
+    alarmed = AlarmedRows(alarm, on_alarm)
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
@@ -190,6 +206,7 @@ def prequential(
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
     scored: list[int] = []
     foreseen: list[Foreseen] = []
+    told = 0  # rows of those scored that the alarm has passed
     clock = time.perf_counter()
     with rows_bar(progress, n_rows, "prequential") as tell:
         if start:
@@ -206,6 +223,10 @@ def prequential(
                 came = slice(t - delay, t - delay + 1)
                 row = take(rows if model.is_ready else X, came)
                 _learn(model, row, y, weights, came)
+                if told < len(scored) and scored[told] == t - delay:
+                    if weights is None or weights[t - delay] > 0.0:
+                        alarmed.take(t - delay, foreseen[told].tail_probability)
+                    told += 1
                 tell(1)
     clock = time.perf_counter() - clock
     counted = None if weights is None else weights[scored]
@@ -218,9 +239,15 @@ def prequential(
     at = np.array(scored)
     known = np.maximum(at - delay, start)
     if model.classes is None:
-        return _real_record(y, at, known, foreseen, share, seconds, counted)
-    classes = tuple(dict.fromkeys([*model.classes, *y]))
-    return _class_record(classes, y, at, known, foreseen, seconds, counted)
+        seen = _real_record(y, at, known, foreseen, share, seconds, counted)
+    else:
+        classes = tuple(dict.fromkeys([*model.classes, *y]))
+        seen = _class_record(classes, y, at, known, foreseen, seconds, counted)
+    return replace(
+        seen,
+        tail_probability=np.array([row.tail_probability for row in foreseen]),
+        alarms=None if alarm is None else np.array(alarmed.rows, dtype=np.int64),
+    )
 
 
 def _weights_for(
@@ -504,10 +531,11 @@ def _class_record(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Foreseen:
-    """One row as it was foreseen: mean or probabilities, log density, interval."""
+    """One row as it was foreseen: mean or probabilities, log density, tail, ends."""
 
     mean: Any
     log_density: float
+    tail_probability: float
     interval: Vector | None = None
 
 
@@ -519,9 +547,11 @@ def _foresee(
         p = answer.proba[0]
         came = p[answer.classes.index(y)] if y in answer.classes else 0.0
         with np.errstate(divide="ignore"):
-            return Foreseen(p, float(np.log(came)))
-    density = answer.log_density([y.events if isinstance(y, Exposed) else y])[0]
-    return Foreseen(answer.mean[0], density, answer.quantile(tails)[0])
+            density = float(np.log(came))
+        return Foreseen(p, density, float(answer.tail_probability([y])[0]))
+    came = [y.events if isinstance(y, Exposed) else y]
+    density, tail = answer.log_density(came)[0], float(answer.tail_probability(came)[0])
+    return Foreseen(answer.mean[0], density, tail, answer.quantile(tails)[0])
 
 
 def _class_baseline(

@@ -11,7 +11,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dyntree import DynamicTree, StreamingTree
+from dyntree import ChangeAlarm, DynamicTree, StreamingTree
+from dyntree.checkpoint import dumps
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import (
     ClassScores,
@@ -500,3 +501,97 @@ def test_weights_that_score_nothing_are_refused() -> None:
     plots = pytest.importorskip("dyntree.api.plots")
     with pytest.raises(ValueError, match="is for models of trees"):
         prequential(plots.Recorder(tree), X, y, sample_weight=2.0)
+
+
+# ---------------------------------------------------------------- tails and alarms
+def tails_by_hand(name: str, X: Any, y: Any, start: int, delay: int) -> list[float]:
+    """Tail probability of each row that a fresh model foresees."""
+    model = fresh(name, **labelled(name)).update(X[:start], y[:start])
+    told = []
+    for t in range(start, len(X) + delay):
+        if t < len(X):
+            told.append(model.predict(X[t : t + 1]).tail_probability(y[t : t + 1])[0])
+        if t - delay >= start:
+            model.update(X[t - delay : t - delay + 1], y[t - delay : t - delay + 1])
+    return told
+
+
+@pytest.mark.parametrize("name", ["constant", "class"])
+@pytest.mark.parametrize("delay", [0, 7])
+def test_an_alarm_takes_the_tail_of_each_row(name: str, delay: int) -> None:
+    X, y = data(name, 150)
+    y = np.concatenate([y[:120], y[::-1][:30] if name == "class" else y[:30] + 9.0])
+    alarm, heard = ChangeAlarm(0.5, memory=100, seed=1), []
+    learned = []
+
+    def listen(row: int) -> None:
+        heard.append(row)
+        learned.append(model.n_seen)
+
+    model = fresh(name, **labelled(name))
+    seen = prequential(model, X, y, start=20, delay=delay, alarm=alarm, on_alarm=listen)
+    told = tails_by_hand(name, X, y, 20, delay)
+    np.testing.assert_array_equal(seen.tail_probability, told)
+    other = ChangeAlarm(0.5, memory=100, seed=1)
+    rows = [20 + k for k, tail in enumerate(told) if other.update(tail)]
+    assert len(rows) >= 1
+    assert seen.alarms is not None
+    assert seen.alarms.dtype == np.int64
+    assert heard == seen.alarms.tolist() == rows
+    assert learned == [row + 1 for row in rows]
+    assert dumps(alarm) == dumps(other)
+
+
+def test_rows_that_do_not_count_give_no_alarm() -> None:
+    X, y = data("constant", 100)
+    y[80:] += 50.0
+    weights = np.ones(100)
+    weights[80:] = 0.0
+    alarm = ChangeAlarm(0.5, seed=1)
+    model = DynamicTree(n_particles=20, seed=1)
+    seen = prequential(model, X, y, sample_weight=weights, start=20, alarm=alarm)
+    assert alarm.n_rows == 60
+    assert seen.tail_probability is not None
+    assert len(seen.tail_probability) == 80
+    assert seen.tail_probability[60:].max() < 0.01
+    nothing = prequential(DynamicTree(n_particles=20, seed=1), X, y)
+    assert nothing.alarms is None
+
+
+def test_labels_and_counts_have_tails_too() -> None:
+    X, y = data("class", 60)
+    model = DynamicTree("class", n_particles=20, seed=1)
+    labels = [*y[:50].tolist(), *["new"] * 10]
+    seen = prequential(model, X, labels, start=30)
+    assert seen.tail_probability is not None
+    assert seen.tail_probability[20] == 0.0 < seen.tail_probability[21]
+    counts = np.full(60, 3)
+    model = DynamicTree("poisson", n_particles=20, seed=1)
+    seen = prequential(model, X, counts, exposure=2.0, start=30)
+    assert seen.tail_probability is not None
+    assert seen.tail_probability.min() > 0.5
+
+
+def test_what_a_listener_raises_ends_the_evaluation() -> None:
+    X, y = data("constant", 150)
+    y[100:] += 9.0
+
+    def stop(row: int) -> None:
+        raise RuntimeError(f"changed at {row}")
+
+    model, alarm = DynamicTree(n_particles=20, seed=1), ChangeAlarm(0.01, seed=1)
+    with pytest.raises(RuntimeError, match="changed at 1"):
+        prequential(model, X, y, start=20, alarm=alarm, on_alarm=stop)
+    assert alarm.last_alarm is not None
+    assert model.n_seen == alarm.last_alarm + 21
+
+
+def test_bad_alarms_are_refused() -> None:
+    X, y = data("constant")
+    model = grown("constant")
+    with refused("alarm", "3", model):
+        prequential(model, X, y, alarm=3)  # type: ignore[arg-type]
+    with refused("on_alarm", "print", model):
+        prequential(model, X, y, on_alarm=print)
+    with refused("on_alarm", "'x'", model):
+        prequential(model, X, y, alarm=ChangeAlarm(), on_alarm="x")  # type: ignore[arg-type]
