@@ -120,11 +120,12 @@ class ChangeAlarm(Stored):
     scores, if not of the stream. Log densities also fall where rows move to where the
     noise is greater; tail probabilities do not, as long as the model knows. When a
     change is found depends on what it does to the scores: of a normal response a shift
-    by one standard deviation takes about 110 rows, by two 20, twice the noise 30 (see
-    tests/statistical/alarms.txt), with 1000 rows before. In the first hundred rows,
-    also after an alarm, there is little to compare with, and only large changes are
-    found. Scores that become better give no alarm; nor do worse ones where the model
-    follows within some rows, or where they worsen over more rows than `memory`.
+    by one standard deviation takes 75 rows, by two 11, twice the noise 20, in the
+    median and with 1000 rows or more before it (tests/statistical/alarms.txt); with
+    200 rows before it they take 113, 14 and 28. In the first hundred rows, also after
+    an alarm, there is little to compare with, and only large changes are found. Scores
+    that become better give no alarm; nor do worse ones where the model follows within
+    some rows, or where they worsen over more rows than `memory`.
 
     References
     ----------

@@ -8,6 +8,7 @@ except ModuleNotFoundError as error:
         "pip install 'dyntree[river]'."
     ) from error
 
+from dyntree.api.adapters.anomalies import RiverAnomalyDetector, RiverChangeAlarm
 from dyntree.api.adapters.forests import (
     RiverRandomTreesClassifier,
     RiverRandomTreesRegressor,
@@ -24,6 +25,8 @@ from dyntree.api.adapters.trees import (
 )
 
 __all__ = [
+    "RiverAnomalyDetector",
+    "RiverChangeAlarm",
     "RiverDPGMMClusterer",
     "RiverDPMPPCAClusterer",
     "RiverDynamicTreeClassifier",

@@ -232,6 +232,24 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
             mean: float = self.stream.tree.mean_at(row)
             return mean if exposure is None else exposure * mean
 
+    def tail_probability_one(self, x: Row, y: float) -> float:
+        """Two-sided tail probability of a response at a row; small is anomalous.
+
+        Parameters
+        ----------
+        x : dict
+        y : float
+
+        Returns
+        -------
+        float
+            1 until two distinct responses have come, but for counts.
+        """
+        x, exposure = self._apart(x)
+        with self.stream.exclusive():
+            prediction = self._predict(self._columns.encode(x), exposure)
+        return float(prediction.tail_probability([y])[0])
+
     def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
         """Central interval that holds the response at a row with probability `level`.
 
@@ -334,6 +352,25 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         """
         proba = self.predict_proba_one(x)
         return max(proba, key=proba.__getitem__) if proba else None
+
+    def tail_probability_one(self, x: Row, y: Hashable) -> float:
+        """Probability of the labels no more probable at a row than the one that came.
+
+        Parameters
+        ----------
+        x : dict
+        y : hashable
+
+        Returns
+        -------
+        float
+            Small is anomalous, 0 for a label that is not known; 1 before any has come.
+        """
+        with self.stream.exclusive():
+            prediction = self.stream.predict(self._columns.encode(x))
+        assert isinstance(prediction, ClassPrediction)
+        tail = prediction.tail_probability([y])
+        return float(tail[0]) if prediction.classes else 1.0
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Probabilities at rows, a frame with the index of X and a column a label.

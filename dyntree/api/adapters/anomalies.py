@@ -1,0 +1,144 @@
+"""Anomalies and changes for river: scores by tail probabilities, and an alarm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from river import base
+
+from dyntree.alarm import ChangeAlarm
+from dyntree.api.adapters.base import Row
+from dyntree.api.adapters.streams import StreamClassifier, StreamRegressor
+from dyntree.api.adapters.trees import (
+    RiverDynamicTreeClassifier,
+    RiverDynamicTreeRegressor,
+)
+
+
+class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
+    """An anomaly detector of river: what came, under what the model foresaw of it.
+
+    The score is 1 less the tail probability (see `Prediction` and `ClassPrediction`):
+    0 for what was foreseen best, near 1 for an anomaly, 1 for a label that never came
+    before. Where rows follow the model, about a share 1 - c of them has a score of c or
+    more.
+
+    Parameters
+    ----------
+    model : RiverDynamicTreeRegressor, RiverDynamicTreeClassifier or random trees
+        The regressor or classifier of this package that learns the rows. It is held,
+        and may be asked directly as well.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverAnomalyDetector
+    >>> from dyntree.api.adapters import RiverDynamicTreeRegressor
+    >>> detector = RiverAnomalyDetector(
+    ...     RiverDynamicTreeRegressor(n_particles=50, seed=1)
+    ... )
+    >>> for k in range(100):
+    ...     detector.learn_one({"x": k % 10}, 2.0 * (k % 10 > 4) + 0.1 * (k % 3))
+    >>> detector.score_one({"x": 8}, 2.1) < 0.9 < detector.score_one({"x": 8}, 5.0)
+    True
+    """
+
+    def __init__(self, model: StreamRegressor | StreamClassifier) -> None:
+        if not isinstance(model, StreamRegressor | StreamClassifier):
+            raise ValueError(
+                "model must be a regressor or classifier of dyntree.api.adapters, such "
+                f"as RiverDynamicTreeRegressor(); got {model!r}."
+            )
+        self.model = model
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"model": RiverDynamicTreeRegressor(n_particles=20)}
+        yield {"model": RiverDynamicTreeClassifier(n_particles=20)}
+
+    def learn_one(self, x: Row, y: Any, w: float = 1.0) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+        y : float or label
+        w : float, default 1.0
+            Weight of the row, as the model has it.
+        """
+        self.model.learn_one(x, y, w)
+
+    def score_one(self, x: Row, y: Any) -> float:
+        """How anomalous a response is at a row, in [0, 1]; 0 before any was learned.
+
+        Parameters
+        ----------
+        x : dict
+        y : float or label
+
+        Returns
+        -------
+        float
+        """
+        return 1.0 - self.model.tail_probability_one(x, y)
+
+
+class RiverChangeAlarm(base.DriftDetector):
+    """A `ChangeAlarm` as a drift detector of river.
+
+    As to river's detectors, large values are bad: errors, losses, anomaly scores. Only
+    a change for the worse is a drift.
+
+    Parameters
+    ----------
+    false_alarm_rate, memory, seed
+        As in `dyntree.ChangeAlarm`.
+
+    Attributes
+    ----------
+    alarm : ChangeAlarm
+        Open to every question; its scores are the values with the other sign.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverChangeAlarm
+    >>> detector = RiverChangeAlarm(seed=1)
+    >>> for k in range(1100):
+    ...     detector.update(k % 7 + 5.0 * (k >= 1000))
+    ...     if detector.drift_detected:
+    ...         print(k)
+    1005
+    """
+
+    def __init__(
+        self,
+        false_alarm_rate: float = 1e-5,
+        memory: int = 2000,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.false_alarm_rate, self.memory, self.seed = false_alarm_rate, memory, seed
+        self.alarm = ChangeAlarm(false_alarm_rate, memory=memory, seed=seed)
+
+    def update(self, x: int | float) -> None:
+        """Take the next value.
+
+        Parameters
+        ----------
+        x : float
+            An error or a loss: larger is worse, and inf is the worst.
+
+        Raises
+        ------
+        ValueError
+            For NaN, -inf and what is no number; the detector is then what it was.
+        """
+        is_number = isinstance(x, bool | int | float | np.number | np.bool_)
+        loss = float(x) if is_number else math.nan
+        if not loss > -math.inf:
+            raise ValueError(
+                f"x must be a number or inf; got {x!r}. Leave such rows out."
+            )
+        self._drift_detected = self.alarm.update(-loss)
