@@ -16,12 +16,17 @@ from dyntree.online import Arrays, Header
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.seeds import given_or_drawn
 
-N_BETS = 4  # bets k = 1, .., 4: (1 - k / 5) p^(-k / 5)
-STEP = -1.0 / (N_BETS + 1)
-BETS = tuple(1.0 + STEP * k for k in range(1, N_BETS + 1))
+SHARES = (  # bets that ranks below c, a share c of all by chance, are a share r
+    (0.1, 0.3), (0.2, 0.5), (0.3, 0.5), (0.3, 0.7), (0.5, 0.8),
+)  # fmt: skip
+CUTS = (0.1, 0.2, 0.3, 0.5)
+STEPS = [  # what these bets pay for a rank below each cut, and above all
+    tuple(r / c if cut <= c else (1.0 - r) / (1.0 - c) for c, r in SHARES)
+    for cut in (*CUTS, 1.0)
+]
+N_BETS = 4 + len(SHARES)  # four powers before
 BLOCKS = 4.0  # threshold times rate: half of it for the two blocks, half for the mean
 FEWEST = 100  # rows to compare with, of the shortest memory
-N_WORDS = 625  # of the state of Python's generator
 
 
 class Block:
@@ -47,10 +52,13 @@ class Block:
         upto = bisect_right(scores, score, below)
         scores.insert(upto, score)
         p = (below + u * (upto - below + 1)) / len(scores)
-        gain = growth = p**STEP
-        for k, share in enumerate(BETS):
-            sums[k] = (sums[k] + 1.0) * share * gain
-            gain *= growth
+        root = p**-0.2
+        square = root * root
+        gains = (
+            0.8 * root, 0.6 * square, 0.4 * square * root, 0.2 * square * square,
+            *STEPS[bisect_right(CUTS, p)],
+        )  # fmt: skip
+        self.sums = [(s + 1.0) * gain for s, gain in zip(sums, gains, strict=True)]
         return p
 
     @property
@@ -102,10 +110,12 @@ class ChangeAlarm(Stored):
     -----
     Rows come in blocks of `memory`, one of which begins every ``memory / 2`` rows. In a
     block the rank of each score among those so far, ties parted at random, is p, and
-    for four bets e(p) = (1 - k/5) p^(-k/5) the sum S = (S + 1) e(p) is updated (Vovk,
-    Nouretdinov and Gammerman 2003; the e-detector of Shin, Ramdas and Rinaldo 2023). An
-    alarm is given where the mean of the four in one of both blocks reaches
-    ``4 / false_alarm_rate``.
+    for each of nine bets e(p) the sum S = (S + 1) e(p) is updated (Vovk, Nouretdinov
+    and Gammerman 2003; the e-detector of Shin, Ramdas and Rinaldo 2023). Four bets are
+    powers, b p^(b - 1) with b = .2, .4, .6 and .8, for scores of many values; five say
+    that ranks below c are a share r of all, for errors and labels: r/c where p < c and
+    (1 - r)/(1 - c) elsewhere, with c from .1 to .5. An alarm is given where the mean of
+    the nine sums of a block reaches ``4 / false_alarm_rate``.
 
     What is guaranteed: while scores are exchangeable (independent ones of any one
     distribution, say, whatever the model's faults) ranks in a block are independent and
@@ -146,7 +156,7 @@ class ChangeAlarm(Stored):
     >>> for row, error in enumerate(errors):
     ...     if alarm.update(-(error**2)):
     ...         print(row)
-    1015
+    1016
     """
 
     def __init__(
@@ -175,8 +185,9 @@ class ChangeAlarm(Stored):
         self._lock = ModelLock()
 
     def __repr__(self) -> str:
+        alarms = "1 alarm" if self.n_alarms == 1 else f"{self.n_alarms} alarms"
         return (
-            f"<ChangeAlarm: {self.n_alarms} alarms in {self.n_rows} rows, at most "
+            f"<ChangeAlarm: {alarms} in {self.n_rows} rows, at most "
             f"{self.false_alarm_rate:g} false ones a row>"
         )
 
