@@ -162,12 +162,12 @@ def test_labels_that_flip_are_found_and_found_again() -> None:
 
 
 def test_labels_that_flip_are_found_before_the_model_has_learned_them() -> None:
-    """A model that is wrong in .3 of the rows, then .7, and .3 again 150 rows later: at
+    """A model is wrong in .25 of the rows, then in .75, and in .25 200 rows later: at
     least 12 of 20, each with a probability above .95; 9 misses: below FALSE_FAIL."""
     delays = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        wrong = np.append(np.full(1500, 0.3), np.linspace(0.7, 0.3, 150))
+        wrong = np.append(np.full(1500, 0.25), np.linspace(0.75, 0.25, 200))
         _, rows = fed(-(rng.random(len(wrong)) < wrong).astype(float), seed=seed)
         delays += [row - 1499 for row in rows[:1] if row >= 1500]
     assert len(delays) >= 12
