@@ -16,10 +16,8 @@ from dyntree.online import Arrays, Header
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.seeds import given_or_drawn
 
-SHARES = (  # bets that ranks below c, a share c of all by chance, are a share r
-    (0.1, 0.3), (0.2, 0.5), (0.3, 0.5), (0.3, 0.7), (0.5, 0.8),
-)  # fmt: skip
-CUTS = (0.1, 0.2, 0.3, 0.5)
+SHARES = (0.1, 0.3), (0.2, 0.5), (0.3, 0.7)  # bets (c, r): see the Notes
+CUTS = tuple(c for c, _ in SHARES)
 STEPS = [  # what these bets pay for a rank below each cut, and above all
     tuple(r / c if cut <= c else (1.0 - r) / (1.0 - c) for c, r in SHARES)
     for cut in (*CUTS, 1.0)
@@ -71,12 +69,12 @@ class Block:
 class ChangeAlarm(Stored):
     """An alarm that the scores of a stream have become worse, at a stated rate.
 
-    It takes one number a row, small where the row was foreseen badly: the log
-    predictive density of what came, or its tail probability. Each number is ranked
-    among those of up to `memory` rows before it, bets are placed on low ranks, and an
-    alarm is given once they have gained so much that chance would take
-    ``1 / false_alarm_rate`` rows for it. Then all is forgotten, and rows after the
-    alarm are compared with one another.
+    It takes one number a row, small where the row was foreseen badly: best the tail
+    probability of what came (`Prediction.tail_probability`), or its log predictive
+    density. Each number is ranked among those of up to `memory` rows before it, bets
+    are placed on low ranks, and an alarm is given once they have gained so much that
+    chance would take ``1 / false_alarm_rate`` rows for it. Then all is forgotten, and
+    rows after the alarm are compared with one another.
 
     Parameters
     ----------
@@ -110,12 +108,12 @@ class ChangeAlarm(Stored):
     -----
     Rows come in blocks of `memory`, one of which begins every ``memory / 2`` rows. In a
     block the rank of each score among those so far, ties parted at random, is p, and
-    for each of nine bets e(p) the sum S = (S + 1) e(p) is updated (Vovk, Nouretdinov
+    for each of seven bets e(p) the sum S = (S + 1) e(p) is updated (Vovk, Nouretdinov
     and Gammerman 2003; the e-detector of Shin, Ramdas and Rinaldo 2023). Four bets are
-    powers, b p^(b - 1) with b = .2, .4, .6 and .8, for scores of many values; five say
+    powers, b p^(b - 1) with b = .2, .4, .6 and .8, for scores of many values; three say
     that ranks below c are a share r of all, for errors and labels: r/c where p < c and
-    (1 - r)/(1 - c) elsewhere, with c from .1 to .5. An alarm is given where the mean of
-    the nine sums of a block reaches ``4 / false_alarm_rate``.
+    (1 - r)/(1 - c) elsewhere, with c = .1, .2, .3 and r = .3, .5, .7. An alarm is given
+    where the mean of the seven sums of a block reaches ``4 / false_alarm_rate``.
 
     What is guaranteed: while scores are exchangeable (independent ones of any one
     distribution, say, whatever the model's faults) ranks in a block are independent and
@@ -127,15 +125,18 @@ class ChangeAlarm(Stored):
 
     What is not: scores that depend on one another, such as in seasons or bursts of
     noise, are no longer exchangeable, and what is told of them is a change of the
-    scores, if not of the stream. Log densities also fall where rows move to where the
-    noise is greater; tail probabilities do not, as long as the model knows. When a
-    change is found depends on what it does to the scores: of a normal response a shift
-    by one standard deviation takes 75 rows, by two 11, twice the noise 20, in the
-    median and with 1000 rows or more before it (tests/statistical/alarms.txt); with
-    200 rows before it they take 113, 14 and 28. In the first hundred rows, also after
-    an alarm, there is little to compare with, and only large changes are found. Scores
-    that become better give no alarm; nor do worse ones where the model follows within
-    some rows, or where they worsen over more rows than `memory`.
+    scores, if not of the stream. Tail probabilities are near to uniform, and so to
+    independent, as long as the model is right, and follow changes of its own noise and
+    of the rows; log densities also fall where rows move to where the noise is greater,
+    and shift a little whenever the model becomes less sure, which ranks notice.
+
+    When a change is found depends on what it does to the scores: of a normal response a
+    shift by one standard deviation takes some 75 rows, by two 12, twice the noise 21, a
+    flip of labels 14 to 35, in the median and with 1000 rows before it
+    (tests/statistical/alarms.txt). In the first hundred rows, also after an alarm,
+    there is little to compare with, and only large changes are found. Scores that
+    become better give no alarm; nor do worse ones where the model follows within some
+    rows, or where they worsen over more rows than `memory`.
 
     References
     ----------
@@ -156,7 +157,7 @@ class ChangeAlarm(Stored):
     >>> for row, error in enumerate(errors):
     ...     if alarm.update(-(error**2)):
     ...         print(row)
-    1016
+    1015
     """
 
     def __init__(

@@ -48,10 +48,10 @@ def fed(scores: Any, rate: float = 1e-5, **options: Any) -> tuple[ChangeAlarm, l
 def by_hand(scores: list[float], rate: float, memory: int, seed: int) -> Any:
     """What the docstring says, row by row over all scores of a block."""
     draw, born, told = Random(seed), [], []
-    c, r = np.array([[0.1, 0.2, 0.3, 0.3, 0.5], [0.3, 0.5, 0.5, 0.7, 0.8]])
+    c, r = np.array([[0.1, 0.2, 0.3], [0.3, 0.5, 0.7]])
     for t, score in enumerate(scores):
         if not born or t - born[-1]["start"] == memory // 2:
-            born = [*born[-1:], {"start": t, "sums": np.zeros(9)}]
+            born = [*born[-1:], {"start": t, "sums": np.zeros(7)}]
         u, k, ranks = 1.0 - draw.random(), np.arange(1, 5), []
         for block in born:
             seen = np.array(scores[block["start"] : t + 1])
@@ -287,8 +287,8 @@ CHANGED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"last_alarm": 230}, {}), ({"p_value": "x"}, {}), ({"memory": 102}, {}),
     ({}, {"random": np.zeros(3, np.int64)}), ({}, {"random": None}),
     ({}, {"scores_0": None}), ({}, {"sums_1": None}), ({}, {"more": np.zeros(1)}),
-    ({}, {"sums_0": np.zeros(3)}), ({}, {"sums_0": np.full(9, np.inf)}),
-    ({}, {"sums_0": np.full(9, -1.0)}), ({}, {"scores_0": np.zeros(0)}),
+    ({}, {"sums_0": np.zeros(3)}), ({}, {"sums_0": np.full(7, np.inf)}),
+    ({}, {"sums_0": np.full(7, -1.0)}), ({}, {"scores_0": np.zeros(0)}),
     ({}, {"scores_0": np.arange(80.0)[::-1].copy()}),
     ({}, {"scores_0": np.full(80, np.nan)}), ({}, {"scores_0": np.full(80, np.inf)}),
     ({}, {"scores_0": np.zeros((80, 1))}), ({}, {"scores_0": np.zeros(80, np.int64)}),
