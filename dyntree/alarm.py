@@ -131,8 +131,8 @@ class ChangeAlarm(Stored):
     and shift a little whenever the model becomes less sure, which ranks notice.
 
     When a change is found depends on what it does to the scores: of a normal response a
-    shift by one standard deviation takes some 75 rows, by two 12, twice the noise 21, a
-    flip of labels 14 to 35, in the median and with 1000 rows before it
+    shift by one standard deviation takes some 75 rows, by two 11, twice the noise 21, a
+    flip of labels 13 to 35, in the median and with 1000 rows or more before it
     (tests/statistical/alarms.txt). In the first hundred rows, also after an alarm,
     there is little to compare with, and only large changes are found. Scores that
     become better give no alarm; nor do worse ones where the model follows within some
