@@ -29,6 +29,7 @@ LAYOUT = re.compile(
     rb"\{'descr': '(<f8|<i4|<i8|<u8)', 'fortran_order': False, "
     rb"'shape': \(((?:[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18})+)?)\), \} *\n"
 )
+ODD_FLOATS = {str(value): value for value in (math.nan, math.inf, -math.inf)}
 BROKEN = (
     zipfile.BadZipFile, ArithmeticError, LookupError, NotImplementedError,
     RecursionError, RuntimeError, TypeError, ValueError, EOFError, struct.error,
@@ -183,10 +184,12 @@ def _plain(value: Any) -> Any:
 
 
 def _value(found: dict[str, Any]) -> Any:
-    """The odd float that a JSON object stands for, or the object."""
-    if list(found) == ["float"]:
-        return float(found["float"])
-    return found
+    """The odd float that a JSON object stands for, or the object.
+
+    A column may be called float, and a dict by columns hold it alone.
+    """
+    word = found["float"] if list(found) == ["float"] else None
+    return ODD_FLOATS.get(word, found) if isinstance(word, str) else found
 
 
 def _refuse(word: str) -> Any:
