@@ -3,7 +3,8 @@
 A checkpoint is a zip file. ``header.json`` holds the format, its version, the release
 of dyntree that wrote it, the kind of model and all options and counters; each array is
 a ``.npy`` file beside it. Rows, trees and the random state are stored in one canonical
-order, so that equal models give equal bytes. There is nothing to execute in it, and any
+order, so that equal models give equal bytes. The caller's position in the source of the
+rows may be in it, too, as JSON. There is nothing to execute in it, and any
 reader of zip, JSON and .npy can look inside.
 """
 
@@ -14,14 +15,16 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, BinaryIO, Self, TypeVar
+from typing import Any, BinaryIO, Literal, Self, TypeVar, overload
 
+from dyntree import params
 from dyntree.errors import CheckpointError
 from dyntree.labels import from_json, to_json
 from dyntree.online import Arrays, Savable
 from dyntree.release import RELEASE
 from dyntree.storage import archive
 from dyntree.storage.atomic_files import replacing
+from dyntree.storage.positions import position_text, read_position
 
 FORMAT = "dyntree"
 VERSION = 3  # 1 lacks the place of a prior; leaves of 1 and 2 have an anchored level
@@ -91,7 +94,7 @@ class Stored(ABC):
         return loads, (dumps(self),)  # type: ignore[arg-type]
 
 
-def save(model: Savable, path: str | os.PathLike[str]) -> None:
+def save(model: Savable, path: str | os.PathLike[str], *, position: Any = None) -> None:
     """Save a model to a file, whole or not at all.
 
     Parameters
@@ -101,11 +104,17 @@ def save(model: Savable, path: str | os.PathLike[str]) -> None:
     path : str or path
         A file there is replaced once the new one is complete and on disk; after an
         error, or where the process is killed, it is still the old one.
+    position : None, bool, int, float, str, list or dict, default None
+        How far the rows have come where they are from, such as the offsets of a log or
+        the id of a message: any value that JSON can hold. It is in the same file, so
+        that whoever loads both and goes on from there learns each row exactly once.
 
     Raises
     ------
     ValueError
-        For a model of another library's, and a header that is too long.
+        For a model of another library's, a header that is too long, and a position that
+        JSON cannot hold as it is: numbers that are not finite, tuples,
+        keys that are no text, more than 64 levels or 1 MiB.
     OSError
         If the file cannot be written.
 
@@ -115,16 +124,21 @@ def save(model: Savable, path: str | os.PathLike[str]) -> None:
     >>> tree = dyntree.DynamicTree(n_particles=50, seed=1)
     >>> tree = tree.update([[x / 20] for x in range(20)], range(20))
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     dyntree.save(tree, f"{folder}/m.dyn")
-    ...     again = dyntree.load(f"{folder}/m.dyn")
+    ...     dyntree.save(tree, f"{folder}/m.dyn", position={"clicks": 20})
+    ...     again, position = dyntree.load(f"{folder}/m.dyn", with_position=True)
+    >>> position
+    {'clicks': 20}
     >>> bool((again.predict([[0.5]]).mean == tree.predict([[0.5]]).mean).all())
     True
     """
-    save_with(model, {}, path)
+    save_with(model, {}, path, position)
 
 
 def save_with(
-    model: Savable, notes: dict[str, Any], path: str | os.PathLike[str]
+    model: Savable,
+    notes: dict[str, Any],
+    path: str | os.PathLike[str],
+    position: Any = None,
 ) -> None:
     """Save a model and, beside it, what its caller wants to know when it goes on.
 
@@ -134,24 +148,40 @@ def save_with(
         As in `save`.
     notes : dict
         What JSON can hold.
-    path
+    path, position
         As in `save`.
     """
+    at = {} if position is None else {"position": position_text(position)}
     header, arrays = _described(model)
     with replacing(path) as file:
-        archive.write(file, header | {"notes": notes}, arrays)
+        archive.write(file, header | {"notes": notes} | at, arrays)
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+@overload
+def load(
+    path: str | os.PathLike[str], *, with_position: Literal[False] = False
+) -> Any: ...
+
+
+@overload
+def load(
+    path: str | os.PathLike[str], *, with_position: Literal[True]
+) -> tuple[Any, Any]: ...
+
+
+def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
     """Return the model that `save` wrote, which goes on bit for bit.
 
     Parameters
     ----------
     path : str or path
+    with_position : bool, default False
+        Also return the position that was saved with it, or None.
 
     Returns
     -------
     DynamicTree or StreamingTree
+        With `with_position`, a tuple of it and the position.
 
     Raises
     ------
@@ -170,11 +200,18 @@ def load(path: str | os.PathLike[str]) -> Any:
     ...     dyntree.load(f"{folder}/m.dyn").options.window
     50
     """
-    return load_with(path)[0]
+    with_position = params.flag("with_position", with_position)
+    model, _, position = load_parts(path)
+    return (model, position) if with_position else model
 
 
 def load_with(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
     """Return the model and the notes that `save_with` wrote; errors as in `load`."""
+    return load_parts(path)[:2]
+
+
+def load_parts(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any], Any]:
+    """Return model, notes and position that `save_with` wrote; errors as in `load`."""
     with open(path, "rb") as file:
         return _read(file, f"{os.fspath(path)} cannot be loaded")
 
@@ -224,8 +261,8 @@ def _with_labels(described: Any, turn: Callable[[Any], Any]) -> Any:
     }
 
 
-def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
-    """The model and the notes in a file."""
+def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
+    """The model, the notes and the position in a file."""
     try:
         header, arrays = archive.read(file)
         if header.get("format") != FORMAT:
@@ -247,7 +284,8 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any]]:
             name = described.get("kind")
             raise CheckpointError(f"it holds a model of unknown kind {name!r}")
         described = _with_labels(described, from_json)
-        return kind.from_arrays(described, arrays), notes
+        at = read_position(header["position"]) if "position" in header else None
+        return kind.from_arrays(described, arrays), notes, at
     except CheckpointError as error:
         raise CheckpointError(f"{failure}: {error}") from error
     except UNSOUND as error:

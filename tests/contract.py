@@ -308,6 +308,17 @@ class OnlineModelChecks:
             assert model_bytes(model) == model_bytes(learned)
             same_answers(model.predict(X), learned.predict(X))
 
+    def test_a_position_is_in_the_same_file(self, learned: Any, tmp_path: Any) -> None:
+        plain, path = checkpoint.dumps(learned), tmp_path / "m.dyn"
+        position = {"clicks": [17, None, {"é": -0.5}], "": True}
+        dyntree.save(learned, path, position=position)
+        model, found = dyntree.load(path, with_position=True)
+        assert found == position
+        assert checkpoint.dumps(model) == plain == checkpoint.dumps(dyntree.load(path))
+        dyntree.save(model, path)
+        assert path.read_bytes() == plain
+        assert dyntree.load(path, with_position=True)[1] is None
+
     def test_equal_models_give_equal_files(self, learned: Any) -> None:
         data = checkpoint.dumps(learned)
         assert checkpoint.dumps(checkpoint.loads(data)) == data

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -544,17 +544,32 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         """What a file keeps beside the trees, which know the terms of `design`."""
         return file_notes(design, self.formula, self.missing)
 
+    @overload
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> DynamicTreeResults:
+    def load(
+        cls, path: str | os.PathLike[str], *, with_position: Literal[False] = False
+    ) -> DynamicTreeResults: ...
+
+    @overload
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, with_position: Literal[True]
+    ) -> tuple[DynamicTreeResults, Any]: ...
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
         """Return the results that `DynamicTreeResults.save` wrote; they go on learning.
 
         Parameters
         ----------
         path : str or path
+        with_position : bool, default False
+            Also return the position that was saved with them, or None.
 
         Returns
         -------
         DynamicTreeResults
+            With `with_position`, a tuple of them and the position.
 
         Raises
         ------
@@ -564,7 +579,8 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         OSError
             If the file cannot be read.
         """
-        tree, notes = checkpoint.load_with(path)
+        with_position = params.flag("with_position", with_position)
+        tree, notes, position = checkpoint.load_parts(path)
         if not isinstance(tree, Trees):
             raise CheckpointError(
                 f"{os.fspath(path)} cannot be loaded: it holds a "
@@ -574,4 +590,5 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         design = read_design(path, tree.tree, notes)
         model = cls.__new__(cls)
         model._describe(design, notes["formula"], notes["missing"])
-        return DynamicTreeResults(model, tree)
+        results = DynamicTreeResults(model, tree)
+        return (results, position) if with_position else results

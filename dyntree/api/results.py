@@ -505,7 +505,13 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         self.model.remove_data()
         self._replayed = None
 
-    def save(self, path: str | os.PathLike[str], remove_data: bool = False) -> None:
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        remove_data: bool = False,
+        *,
+        position: Any = None,
+    ) -> None:
         """Save trees and formula to a file, whole or not at all.
 
         The file holds the rows that the trees hold, as these need them to go on
@@ -519,16 +525,19 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         path : str or path
         remove_data : bool, default False
             Also call `remove_data`, before anything is written.
+        position : None, bool, int, float, str, list or dict, default None
+            How far the rows have come where they are from, as for `dyntree.save`.
 
         Raises
         ------
         ValueError
-            For a header that is too long to be read again.
+            For a header that is too long to be read again, and a position that JSON
+            cannot hold.
         OSError
             If the file cannot be written.
         """
         remove_data = params.flag("remove_data", remove_data)
         tree = self.tree.copy().remove_data() if remove_data else self.tree
-        checkpoint.save_with(tree, self.model.notes(self.design), path)
+        checkpoint.save_with(tree, self.model.notes(self.design), path, position)
         if remove_data:
             self.remove_data()

@@ -60,9 +60,9 @@ def fit(arguments: argparse.Namespace) -> None:
     checkpoint.save_with(model, notes, arguments.out)
 
 
-def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any]]:
-    """The model in a file, and its notes; other things that files hold are refused."""
-    held, notes = checkpoint.load_with(path)
+def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any], Any]:
+    """Model, notes and position in a file; other things that files hold are refused."""
+    held, notes, position = checkpoint.load_parts(path)
     if isinstance(held, DelayedLabels):
         held = held.model
     if not isinstance(held, OnlineModel):
@@ -70,7 +70,7 @@ def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any]]:
             f"{path} must hold a model that learns online; it holds a "
             f"{type(held).__name__}. Load it in Python by dyntree.load."
         )
-    return held, notes
+    return held, notes, position
 
 
 def predict(arguments: argparse.Namespace) -> None:
@@ -78,7 +78,7 @@ def predict(arguments: argparse.Namespace) -> None:
     import pandas as pd
 
     model: Any
-    model, notes = saved_model(arguments.saved)
+    model, notes, _ = saved_model(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
     if not hasattr(model, "tree"):  # a mixture, which foresees no response
         read = _read(arguments, known)
@@ -168,9 +168,10 @@ def _write_page(
 
 def info(arguments: argparse.Namespace) -> None:
     """Say what a saved model is."""
-    model, notes = saved_model(arguments.saved)
+    model, notes, position = saved_model(arguments.saved)
     facts = model.facts() | {"bytes on disk": os.path.getsize(arguments.saved)}
     facts |= {name: note for name, note in notes.items() if name != "design"}
+    facts |= {} if position is None else {"position": position}
     if arguments.json:
         print(json.dumps(strict(facts)))
         return

@@ -60,6 +60,14 @@ def test_a_saved_model_answers_as_it_did(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name} {p.stem}")
+def test_a_file_from_before_positions_has_none(path: Path) -> None:
+    load = DynamicTreeModel.load if path.stem == "columns-and-terms" else dyntree.load
+    model, position = load(path, with_position=True)
+    assert type(model) is type(loaded(path))
+    assert position is None
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name} {p.stem}")
 def test_a_saved_model_goes_on(path: Path) -> None:
     model = loaded(path)
     if path.stem == "columns-and-terms":
