@@ -24,6 +24,7 @@ from dyntree.online import Arrays, Savable
 from dyntree.release import RELEASE
 from dyntree.storage import archive
 from dyntree.storage.atomic_files import replacing
+from dyntree.storage.one_writer import sole_writer as sole_writer  # a public name here
 from dyntree.storage.positions import position_text, read_position
 
 FORMAT = "dyntree"
