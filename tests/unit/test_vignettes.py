@@ -16,8 +16,11 @@ from tests.unit.pages import PAGES, cells, executed, run
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 # what pages use beyond the package, and beyond what their cells import
-LIBRARIES = {"sklearn", "river", "formulaic", "statsmodels"}
-NEEDS = {"pandas": {"formulaic", "narwhals"}, "effects": {"formulaic"}}
+LIBRARIES = {"sklearn", "river", "formulaic", "statsmodels", "fastapi"}
+NEEDS = {
+    "pandas": {"formulaic", "narwhals"}, "effects": {"formulaic"},
+    "production": {"httpx2"},
+}  # fmt: skip
 
 
 def needed(path: Path) -> set[str]:
