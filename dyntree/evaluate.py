@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from dyntree import params
 from dyntree.alarm import AlarmedRows, ChangeAlarm
-from dyntree.count_summaries import CountPrediction
+from dyntree.baselines import class_baseline, count_baseline, real_baseline
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import Exposed, label_codes
@@ -29,7 +28,7 @@ from dyntree.scores import (
     real_scores,
 )
 from dyntree.scores import auc as auc  # known by this name, too
-from dyntree.summaries import ClassPrediction, Prediction, student_log_density
+from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.exposures import apart, with_exposure
 from dyntree.trees.learning.weights import check_weights, refuse_r
@@ -481,9 +480,9 @@ def _real_record(
     response, over = apart(y)
     came = response[scored]
     if any(isinstance(one, Exposed) for one in y):
-        baseline = _count_baseline(response, over, scored, known, level, weights)
+        baseline = count_baseline(response, over, scored, known, level, weights)
     else:
-        baseline = _real_baseline(response, scored, known, level, weights)
+        baseline = real_baseline(response, scored, known, level, weights)
     return Prequential(
         rows=scored,
         y=came,
@@ -523,7 +522,7 @@ def _class_record(
         interval=None,
         classes=classes,
         scores=class_scores(came, proba, density, came < n_known, weights),
-        baseline=_class_baseline(codes, scored, known, n_known, len(classes), weights),
+        baseline=class_baseline(codes, scored, known, n_known, len(classes), weights),
         seconds_per_row=seconds,
         weights=weights,
     )
@@ -552,69 +551,6 @@ def _foresee(
     came = [y.events if isinstance(y, Exposed) else y]
     density, tail = answer.log_density(came)[0], float(answer.tail_probability(came)[0])
     return Foreseen(answer.mean[0], density, tail, answer.quantile(tails)[0])
-
-
-def _class_baseline(
-    codes: Codes,
-    scored: Codes,
-    known: Codes,
-    n_known: Codes,
-    n_classes: int,
-    weights: Vector | None,
-) -> ClassScores:
-    """Running label frequencies under a Dirichlet prior of total weight 1.
-
-    The prior is spread over the labels that the model knows at each row, and `known` is
-    how many of the first rows are counted at it.
-    """
-    y = codes[scored]
-    counts = np.zeros((len(codes) + 1, n_classes))
-    counts[np.arange(1, len(codes) + 1), codes] = 1.0
-    counts = counts.cumsum(axis=0)[known]
-    counts += (np.arange(n_classes) < n_known[:, None]) / n_known[:, None]
-    proba = counts / counts.sum(axis=1, keepdims=True)
-    with np.errstate(divide="ignore"):
-        density = np.log(proba[np.arange(len(y)), y])
-    return class_scores(y, proba, density, y < n_known, weights)
-
-
-def _real_baseline(
-    response: Vector, scored: Codes, known: Codes, level: float, weights: Vector | None
-) -> RealScores:
-    """Running normal model with flat prior: Student's t about the mean so far."""
-    y, shift = response[scored], response[0]
-    n = known.astype(np.float64)
-    sums = np.concatenate([[0.0], np.cumsum(response - shift)])[known]
-    squares = np.concatenate([[0.0], np.cumsum((response - shift) ** 2)])[known]
-    with np.errstate(all="ignore"):
-        centre = sums / n
-        df = n - 1.0
-        scale = np.sqrt((squares - n * centre**2) / df * (1.0 + 1.0 / n))
-        mean = np.where(n > 0, centre + shift, 0.0)
-        density = student_log_density(y - mean, scale, df)
-        half = scale * stdtrit(df, (1.0 + level) / 2.0)
-    interval: Vector = np.column_stack([mean - half, mean + half])
-    return real_scores(y, mean, density, interval, level, weights)
-
-
-def _count_baseline(
-    counts: Vector,
-    exposure: Vector,
-    scored: Codes,
-    known: Codes,
-    level: float,
-    weights: Vector | None,
-) -> RealScores:
-    """One running rate for all rows, and Poisson counts."""
-    events = 0.5 + np.concatenate([[0.0], np.cumsum(counts)])[known]
-    over = np.concatenate([[0.0], np.cumsum(exposure)])[known]
-    over = np.where(over > 0.0, over, 0.5)
-    y, at, one = counts[scored], exposure[scored], np.ones(len(scored))
-    start = np.arange(len(scored) + 1)
-    told = CountPrediction.of_laws((start, one, events, over, np.inf * one, at), at)
-    interval = told.quantile([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    density = told.log_density(y)
-    return real_scores(y, told.mean, density, interval, level, weights)
 
 
 def compare(records: Mapping[str, Prequential], names: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ PYTHON_ORDER = [
     {"runtime"}, {"online"}, {"encoding", "storage"},
     {"summaries", "checkpoint", "posterior"},
     {"count_summaries"}, {"residuals", "effects"},
-    {"trees", "mixtures"}, {"scores", "alarm"},
+    {"trees", "mixtures"}, {"scores", "alarm"}, {"baselines"},
     {"datasets", "repeats", "evaluate", "delayed"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
