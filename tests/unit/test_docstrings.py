@@ -15,8 +15,8 @@ from numpydoc.validate import ERROR_MSGS, Validator, validate
 
 MODULES = [
     "dyntree", "dyntree.checkpoint", "dyntree.config", "dyntree.datasets",
-    "dyntree.errors", "dyntree.evaluate", "dyntree.mixtures", "dyntree.online",
-    "dyntree.params",
+    "dyntree.errors", "dyntree.evaluate", "dyntree.evaluate_density",
+    "dyntree.mixtures", "dyntree.online", "dyntree.params",
     "dyntree.summaries", "dyntree.trees.factory", "dyntree.trees.answers.view",
     "dyntree.api.adapters", "dyntree.api.distributed", "dyntree.api.draws",
     "dyntree.api.estimators",

@@ -62,7 +62,7 @@ PYTHON_ORDER = [
     {"runtime"}, {"online"}, {"encoding", "storage"},
     {"summaries", "checkpoint", "posterior"},
     {"count_summaries"}, {"residuals", "effects"},
-    {"trees", "mixtures"}, {"scores", "alarm"}, {"baselines"},
+    {"trees", "mixtures"}, {"scores", "alarm"}, {"baselines", "evaluate_density"},
     {"datasets", "repeats", "evaluate", "delayed"}, {"config"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
