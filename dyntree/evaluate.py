@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from dyntree import params
 from dyntree.alarm import AlarmedRows, ChangeAlarm
+from dyntree.bad_rows import GoodRows, OnBadRows, check_on_bad_rows, good_rows
 from dyntree.baselines import class_baseline, count_baseline, real_baseline
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.pairing import check_paired
@@ -31,7 +32,7 @@ from dyntree.scores import (
 from dyntree.scores import auc as auc  # known by this name, too
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
-from dyntree.trees.learning.exposures import apart, with_exposure
+from dyntree.trees.learning.exposures import apart, refuse_exposure, with_exposure
 from dyntree.trees.learning.weights import check_weights, refuse_r
 
 
@@ -65,6 +66,8 @@ class Prequential:
         of `Prediction`, or of `ClassPrediction`.
     alarms : ndarray of int64 of shape (n_alarms,) or None
         Rows of the stream that gave an alarm, where there was one.
+    bad_rows : dict of int to str
+        Why rows were refused, by their numbers, where `on_bad_rows` let that pass.
     """
 
     rows: Codes
@@ -79,6 +82,7 @@ class Prequential:
     weights: Vector | None = None
     tail_probability: Vector | None = None
     alarms: Codes | None = None
+    bad_rows: dict[int, str] = field(default_factory=dict)
 
     @property
     def losses(self) -> Vector:
@@ -117,6 +121,7 @@ def prequential(
     level: float = 0.9,
     alarm: ChangeAlarm | None = None,
     on_alarm: Callable[[int], object] | None = None,
+    on_bad_rows: OnBadRows = "raise",
     progress: Progress = None,
 ) -> Prequential:
     """Evaluate a model on a stream: each row is predicted, scored, then learned.
@@ -153,6 +158,13 @@ def prequential(
         come and it was learned.
     on_alarm : callable, optional
         Called with the row that gives an alarm; what it raises ends the evaluation.
+    on_bad_rows : {"raise", "skip"} or callable, default "raise"
+        What becomes of rows that the model refuses, such as text among numbers, an
+        infinite value, a response of the wrong kind, or a weight below 0. With "skip"
+        they are neither foreseen nor scored nor learned, just as if they were not
+        there, and `bad_rows` of the record tells them. So it is with a function, which
+        is called with the number of each and a ValueError that tells why; it may raise.
+        To find them, a copy of the model learns the stream first.
     progress : bool, callable or None, default None
         As in `DynamicTree.update`.
 
@@ -163,7 +175,8 @@ def prequential(
     Raises
     ------
     ValueError
-        On bad input, before any row is learned; or where no row could be scored.
+        On bad input, before any row is learned; or where no row could be scored, or
+        none is good.
 
     Examples
     --------
@@ -184,13 +197,14 @@ def prequential(
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
+    check_on_bad_rows(on_bad_rows)
+    if on_bad_rows != "raise":
+        return _on_good_rows(
+            model, X, y, sample_weight, exposure, start, delay, level, alarm, on_alarm,
+            on_bad_rows, progress,
+        )  # fmt: skip
     model, X = _learner(model, X)
-    check_online_model("model", model, Learner)
-    if hasattr(model, "score_samples"):
-        raise ValueError(
-            f"model must foresee responses; {type(model).__name__} has none. Use "
-            "prequential_density(model, X)."
-        )
+    _check_learner(model, sample_weight, exposure)
     if exposure is not None:
         trees = getattr(model, "tree", model)  # of a recorder, too
         y = with_exposure(_tree_options(trees, "exposure"), X, y, exposure)
@@ -250,6 +264,67 @@ def prequential(
     )
 
 
+def _check_learner(model: Any, sample_weight: Any, exposure: Any) -> None:
+    """Raise ValueError for what is no model, or knows no weights or exposures."""
+    check_online_model("model", model, Learner)
+    if hasattr(model, "score_samples"):
+        raise ValueError(
+            f"model must foresee responses; {type(model).__name__} has none. Use "
+            "prequential_density(model, X)."
+        )
+    if exposure is not None:
+        refuse_exposure(_tree_options(getattr(model, "tree", model), "exposure"))
+    if sample_weight is not None:
+        refuse_r(_tree_options(model, "sample_weight"))
+
+
+def _on_good_rows(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    exposure: Any,
+    start: int,
+    delay: int,
+    level: float,
+    alarm: ChangeAlarm | None,
+    on_alarm: Callable[[int], object] | None,
+    on_bad_rows: OnBadRows,
+    progress: Progress,
+) -> Prequential:
+    """What `prequential` does where bad rows are no error."""
+    good = _good_rows(model, X, y, sample_weight, exposure, start)
+    if callable(on_bad_rows):
+        for row, reason in good.bad.items():
+            on_bad_rows(row, ValueError(reason))
+    heard = on_alarm
+    if on_alarm is not None and good.rows is not None:
+        rows, tell = good.rows, on_alarm
+        heard = lambda row: tell(int(rows[row]))  # noqa: E731
+    seen = prequential(
+        model, good.X, good.y, sample_weight=good.sample_weight, exposure=good.exposure,
+        start=good.start, delay=delay, level=level, alarm=alarm, on_alarm=heard,
+        progress=progress,
+    )  # fmt: skip
+    return _renumbered(seen, good)
+
+
+def _good_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, exposure: Any, start: int
+) -> GoodRows:
+    """A stream without the rows that a model refuses, once what is not of rows fits."""
+    _check_learner(_who_learns(model), sample_weight, exposure)
+    return good_rows(model, X, y, sample_weight, exposure, start)
+
+
+def _renumbered(seen: Prequential, good: GoodRows) -> Prequential:
+    """A record of good rows, with the numbers that they have in the whole stream."""
+    if good.rows is None:
+        return seen
+    alarms = None if seen.alarms is None else good.rows[seen.alarms]
+    return replace(seen, rows=good.rows[seen.rows], bad_rows=good.bad, alarms=alarms)
+
+
 def _weights_for(
     model: Any, sample_weight: Any, n_rows: int
 ) -> tuple[Vector | None, Callable[[int], tuple[float, ...]]]:
@@ -257,7 +332,6 @@ def _weights_for(
     if sample_weight is None:
         return None, lambda row: ()
     options = _tree_options(model, "sample_weight")
-    refuse_r(options)
     weights = check_weights(sample_weight, n_rows)
     if not weights.any():
         raise ValueError("sample_weight must not be zero in all rows; got 0 in each.")
@@ -295,6 +369,7 @@ def prequential_each(
     start: int = 0,
     delay: int = 0,
     level: float = 0.9,
+    on_bad_rows: Literal["raise", "skip"] = "raise",
     threads: int | None = None,
     progress: Progress = None,
 ) -> dict[str, Prequential]:
@@ -306,6 +381,8 @@ def prequential_each(
         By name, such as streams with several windows. Copies of them learn.
     X, y, sample_weight, exposure, start, delay, level
         As in `prequential`.
+    on_bad_rows : {"raise", "skip"}, default "raise"
+        As there; each model skips what it refuses itself, and its record tells that.
     threads : int, optional
         Models at a time; as in `fit_repeats`, so that an enclosing
         ``joblib.parallel_config`` may send them to processes or a cluster.
@@ -339,21 +416,33 @@ def prequential_each(
     n_jobs = params.n_jobs(threads)
     if not isinstance(models, Mapping) or not models:
         raise ValueError(f"models must be a dict of some models; got {models!r}.")
-    learners = {name: _learner(model, X) for name, model in models.items()}
-    for name, (model, _) in learners.items():
-        check_online_model(f"models[{name!r}]", model)
-    jobs = [
-        (model, rows, y, sample_weight, exposure, start, delay, level)
-        for model, rows in learners.values()
+    start = params.count("start", start, 0)
+    params.one_of("on_bad_rows", on_bad_rows, ("raise", "skip"))
+    for name, model in models.items():
+        check_online_model(f"models[{name!r}]", _who_learns(model))
+    given = X, y, sample_weight, exposure, start
+    streams = [
+        _good_rows(model, *given) if on_bad_rows == "skip" else GoodRows(*given)
+        for model in models.values()
     ]
+    jobs = [
+        (*_learner(model, one.X), one.y, one.sample_weight, one.exposure, one.start,
+         delay, level)
+        for model, one in zip(models.values(), streams, strict=True)
+    ]  # fmt: skip
     with rows_bar(progress, len(jobs), "models") as tell:
         seen = side_by_side(_evaluated, jobs, n_jobs, lambda: tell(1))
-    return dict(zip(models, seen, strict=True))
+    return dict(zip(models, map(_renumbered, seen, streams), strict=True))
 
 
 def _learner(model: Any, X: Any) -> tuple[Any, Any]:
     """The trees of results, and raw data as their features; else what was given."""
     return model.as_learner(X) if hasattr(model, "as_learner") else (model, X)
+
+
+def _who_learns(model: Any) -> Any:
+    """The trees of results; else the model itself."""
+    return model.tree if hasattr(model, "as_learner") else model
 
 
 def _evaluated(
