@@ -17,7 +17,8 @@ Result = TypeVar("Result")
 Model = TypeVar("Model", bound=Any)
 
 PATIENCE = 5.0  # seconds that a fork waits for calls under way in other threads
-PAUSE = 0.005  # seconds between two tries
+TURN = 0.1  # seconds that it waits for one of them with others in hand
+PAUSE = 0.001  # seconds between two turns
 
 
 class ModelLock(RLock):  # type: ignore[misc]  # final in stubs alone
@@ -76,14 +77,25 @@ def locked(
 def hold_all() -> None:
     """Hold the locks of all models, but for those that are busy for too long.
 
-    All or none: who waits for one lock with others in hand may be waited for.
+    Whoever waits for one lock with others in hand may be waited for, by a call that
+    goes from one model to another. So the others are given back where a lock is busy
+    for `TURN`, and the next turn begins with that lock.
     """
     deadline = monotonic() + PATIENCE
+    first: list[ModelLock] = []
     while True:
         listing.acquire()
-        for lock in LOCKS:
-            (held if lock.acquire(blocking=False) else busy).append(lock)
-        if not busy or monotonic() > deadline:
+        usable = [lock for lock in LOCKS if not isinstance(lock, LostLock)]
+        is_last = monotonic() > deadline
+        for lock in dict.fromkeys([*first, *usable]):
+            if lock.acquire(timeout=0.0 if is_last else TURN):
+                held.append(lock)
+            elif is_last:
+                busy.append(lock)
+            else:
+                first = [lock, *first]
+                break
+        else:
             return
         release_all()
         sleep(PAUSE)

@@ -1,6 +1,7 @@
 """Forks of a process with threads: models answer in the child as in the parent."""
 
 import os
+import sys
 import threading
 import time
 import warnings
@@ -8,7 +9,13 @@ import warnings
 import numpy as np
 import pytest
 
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DelayedLabels,
+    DynamicTree,
+    StreamingTree,
+)
 from dyntree.mixtures import Canopy, CoverTree
 from dyntree.runtime import locking
 
@@ -141,3 +148,73 @@ def test_a_fork_of_a_fork_answers():
         return np.array_equal(model.predict(X, threads=2).mean, asked)
 
     assert in_child(lambda: in_child(again) == 0) == 0
+
+
+def test_forks_under_load_neither_wait_for_long_nor_lose_a_model():
+    """Each call is short, and the next begins at once."""
+    models = [TREES["stream"]() for _ in range(3)]
+    late = DelayedLabels(models[0])  # whose calls go from one model to another
+    stop = threading.Event()
+
+    def teach(learn):
+        k = 0
+        while not stop.is_set():
+            learn(k)
+            k += 1
+
+    def learn_late(k):
+        late.predict_later(k, X[k % 600])
+        late.learn(k, y[k % 600])
+
+    work = [learn_late] + [
+        lambda k, model=model: model.update(X[k % 600 : k % 600 + 1], y[:1])
+        for model in models[1:]
+    ]
+    teachers = [threading.Thread(target=teach, args=(one,)) for one in work]
+    for teacher in teachers:
+        teacher.start()
+    try:
+        for _ in range(5):
+            start = time.monotonic()
+            told = in_child(
+                lambda: (
+                    all(model.predict(X[:5]).mean.size == 5 for model in models)
+                    and late.predict_later("new", X[0]).mean.size == 1
+                )
+            )
+            assert told == 0
+            assert time.monotonic() - start < locking.PATIENCE
+    finally:
+        stop.set()
+        for teacher in teachers:
+            teacher.join()
+
+
+def test_a_fork_of_a_fork_that_waited_in_vain_uses_the_other_models(monkeypatch, capfd):
+    monkeypatch.setattr(locking, "PATIENCE", 0.05)
+    models = [DynamicTree(n_particles=40, seed=1).update(X, y) for _ in range(6)]
+    inside, leave = threading.Event(), threading.Event()
+
+    def stays():
+        with models[3].exclusive():
+            inside.set()
+            leave.wait()
+
+    def others_answer():
+        with pytest.raises(RuntimeError, match="load the model in this process"):
+            models[3].predict(X[:5])
+        return all(models[k].predict(X[:5]).mean.size == 5 for k in (0, 1, 2, 4, 5))
+
+    def forks_again():
+        raised = []
+        monkeypatch.setattr(sys, "unraisablehook", raised.append)  # Python's, of hooks
+        return in_child(others_answer) == 0 and not raised
+
+    teacher = threading.Thread(target=stays)
+    teacher.start()
+    inside.wait()
+    try:
+        assert in_child(forks_again) == 0
+    finally:
+        leave.set()
+        teacher.join()
