@@ -20,6 +20,7 @@ from dyntree.errors import UnusableValueError
 
 Level = str | int | float | bool
 PLAIN = (str, int, float)  # and bool, which is an int: as they are, in JSON
+LARGEST_INT = 10**600  # reading longer numbers may be switched off in Python
 
 
 @dataclass(frozen=True)
@@ -170,8 +171,18 @@ def can_store(label: Any) -> bool:
     """Whether a file can hold a label, which is a plain object."""
     if is_missing(label) or isinstance(label, np.generic):
         return False
+    if isinstance(label, int):
+        return -LARGEST_INT < label < LARGEST_INT
     fits = (codec.fits(label) for codec in CODECS.values())
     return isinstance(label, PLAIN) or any(fits)
+
+
+def shown(label: Any) -> str:
+    """A label as errors show it."""
+    try:
+        return repr(label)
+    except ValueError:  # Python writes no number of so many digits
+        return "one with a number of more than 600 digits"
 
 
 def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") -> Any:
@@ -192,19 +203,23 @@ def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") 
     ValueError
         Where it is missing.
     UnusableValueError
-        For a type that cannot be a label.
+        For what cannot be a label.
     """
-    if type(label) in PLAIN and label == label:
+    kind = type(label)
+    if kind is str or (kind is float and label == label):
+        return label
+    if kind is int and -LARGEST_INT < label < LARGEST_INT:
         return label
     plain = plain_label(label)
-    came = f"{argument} must hold labels; got {label!r}{where}"
+    came = f"{argument} must hold labels; got {shown(label)}{where}"
     if is_missing(plain):
         raise ValueError(f"{came}.{remedy}")
     if not can_store(plain):
         raise UnusableValueError(
-            f"{came}, of type {type(label).__name__}. Labels are text, numbers, truth "
-            "values, dates, times to a microsecond, durations, bytes, periods, "
-            "intervals of numbers, or tuples of these. Name the classes by one of them."
+            f"{came}, of type {kind.__name__}. Labels are text, numbers of at most 600 "
+            "digits, truth values, dates, times to a microsecond, durations, bytes, "
+            "periods, intervals of numbers, or tuples of these. Name the classes by "
+            "one of them."
         )
     return plain
 

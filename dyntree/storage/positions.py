@@ -6,9 +6,10 @@ import json
 import math
 from typing import Any
 
+from dyntree.labels import LARGEST_INT
+
 MAX_BYTES = 1 << 20  # of the text
 MAX_DEPTH = 64
-MAX_INT = 10**600  # reading longer numbers may be switched off in Python
 
 
 def position_text(position: Any) -> str:
@@ -82,7 +83,7 @@ def _check(position: Any) -> None:
                 f"position must hold finite numbers, as JSON does; got {value!r}. "
                 "Use None."
             )
-        elif kind is int and not -MAX_INT < value < MAX_INT:
+        elif kind is int and not -LARGEST_INT < value < LARGEST_INT:
             raise ValueError(
                 "position must hold whole numbers of at most 600 digits; got a longer "
                 "one. Turn it into text."
