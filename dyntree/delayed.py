@@ -11,6 +11,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.checkpoint import Stored, kind_named, savable
+from dyntree.encoding.tables import check_distinct
 from dyntree.errors import UnusableValueError
 from dyntree.labels import (
     can_store,
@@ -18,10 +19,11 @@ from dyntree.labels import (
     from_json,
     is_missing,
     plain_label,
+    shown,
     to_json,
 )
 from dyntree.online import Arrays, Header, OnlineModel, check_online_model
-from dyntree.runtime.locking import ModelLock, locked
+from dyntree.runtime.locking import locked
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.trees.learning.exposures import check_exposure
 
@@ -81,7 +83,7 @@ class DelayedLabels(Stored):
         self.max_pending = params.count("max_pending", max_pending, 1)
         self.n_dropped = self.n_unmatched = self.n_unlabelled = 0
         self._rows: dict[Hashable, tuple[Row, float | None]] = {}
-        self._lock = ModelLock()
+        self._lock = model.exclusive()  # one for both: who waits for it holds neither
 
     def __repr__(self) -> str:
         return (
@@ -260,8 +262,10 @@ class DelayedLabels(Stored):
 def plain_row(row: Any) -> Row:
     """The values of a row as Python's, missing ones as None: by name, or a list."""
     if hasattr(row, "to_dict") and getattr(row, "ndim", 0) == 1:
+        check_distinct(row.index, "row")
         row = row.to_dict()
     if isinstance(row, Mapping):
+        check_distinct(row, "row")
         return {str(name): plain_value(value) for name, value in row.items()}
     if not isinstance(row, list | tuple) and getattr(row, "ndim", 0) != 1:
         raise ValueError(
@@ -279,7 +283,7 @@ def plain_value(value: Any) -> Any:
     if not can_store(plain) or (isinstance(plain, float) and math.isinf(plain)):
         raise UnusableValueError(
             f"row must hold finite numbers, text, truth values, dates or times; got "
-            f"{value!r}. Turn it into one of these, or leave it out as None."
+            f"{shown(value)}. Turn it into one of these, or leave it out as None."
         )
     return plain
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import threading
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -186,6 +187,10 @@ BAD_ROWS: dict[str, tuple[Any, type[Exception], str]] = {
     "object": ([1.0, object()], UnusableValueError, "row must hold"),
     "list": ([1.0, [2.0]], ValueError, "row must"),
     "text among numbers": ([1.0, "u"], ValueError, "X"),
+    "names that are one as text": ({1: 1.0, "1": 2.0}, ValueError, "row must have"),
+    "a name twice": (pd.Series([1.0, 2.0], ["a", "a"]), ValueError, "row must have"),
+    "a long number": ([1.0, 10**600], UnusableValueError, "row must hold finite"),
+    "a longer number": ([1.0, -(10**5000)], UnusableValueError, "more than 600 digits"),
 }
 
 
@@ -199,12 +204,26 @@ def test_a_bad_row_does_not_wait(name: str) -> None:
     assert everything(late) == before
 
 
+@pytest.mark.parametrize(
+    "name", [name for name, (_, _, words) in BAD_ROWS.items() if words != "X"]
+)
+def test_what_no_file_can_hold_does_not_wait_for_the_first_trees_either(
+    name: str,
+) -> None:
+    row, kind, words = BAD_ROWS[name]
+    late = DelayedLabels(DynamicTree(n_particles=15, seed=1))
+    before = everything(late)
+    with pytest.raises(kind, match=words):
+        late.predict_later("new", row)
+    assert everything(late) == before
+
+
 def test_bad_keys_and_labels_change_nothing() -> None:
     late = halfway()
     before = everything(late)
     with pytest.raises(ValueError, match="40 waits already"):
         late.predict_later(40, X[50])
-    for key in (None, [1], np.nan, object()):
+    for key in (None, [1], np.nan, object(), 10**600, ("a", -(10**5000)), ("a", None)):
         for call in (
             lambda key=key: late.predict_later(key, X[50]),
             lambda key=key: late.learn(key, 1.0),
@@ -272,3 +291,37 @@ def test_a_bad_exposure_drops_no_row(exposure: Any) -> None:
     with pytest.raises(ValueError, match="exposure"):
         late.predict_later("b", X[1], exposure=exposure)
     assert everything(late) == before
+
+
+def test_calls_wait_for_one_another_whoever_holds_the_model() -> None:
+    """Also where one thread holds the model, and another is in a call of this."""
+    late = halfway()
+    done = []
+
+    def serve() -> None:
+        for k in range(300):
+            late.predict_later(f"a {k}", X[k % 60])
+            late.learn(f"a {k}", 1.0)
+        done.append(True)
+
+    def ask() -> None:
+        for k in range(300):
+            with late.model.exclusive():
+                late.predict_later(f"b {k}", X[k % 60])
+                late.learn(f"b {k}", 1.0)
+        done.append(True)
+
+    def keep() -> None:
+        kept = []
+        while len(done) < 2:
+            kept += loads(dumps(late)).pending
+        assert not [key for key in kept if str(key).startswith("b")]
+        done.append(True)
+
+    threads = [threading.Thread(target=t, daemon=True) for t in (serve, ask, keep)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert done == [True] * 3
+    assert late.model.n_seen == 640
