@@ -109,13 +109,14 @@ def save(model: Savable, path: str | os.PathLike[str], *, position: Any = None) 
         How far the rows have come where they are from, such as the offsets of a log or
         the id of a message: any value that JSON can hold. It is in the same file, so
         that whoever loads both and goes on from there learns each row exactly once.
+        Where other threads teach the model, hold ``model.exclusive()`` meanwhile.
 
     Raises
     ------
     ValueError
         For a model of another library's, a header that is too long, and a position that
-        JSON cannot hold as it is: numbers that are not finite, tuples,
-        keys that are no text, more than 64 levels or 1 MiB.
+        JSON cannot hold as it is: numbers that are not finite, tuples, keys that are no
+        text, more than 64 levels or 1 MiB.
     OSError
         If the file cannot be written.
 

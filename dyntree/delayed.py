@@ -43,7 +43,8 @@ class DelayedLabels(Stored):
     Parameters
     ----------
     model : DynamicTree, StreamingTree or another OnlineModel
-        With responses. It is held, not copied, and may be asked directly as well.
+        With responses. It is held, not copied, and may be asked directly as well; its
+        ``exclusive()`` keeps other threads from the rows that wait, too.
     max_pending : int, default 10_000
         Rows that wait at the most. When one more comes, the oldest is dropped.
 
