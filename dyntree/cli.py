@@ -172,8 +172,35 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
         help="rows that wait for their labels at most; the oldest go (default 10000)",
     )  # fmt: skip
     _add_quantiles(made)
+    _add_watch(made)
     _add_quiet(made)
     options.add_model(made, params.AUTO)
+
+
+def _add_watch(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "--status", metavar="FILE",
+        help="file with running figures, JSON or by the suffix .prom for Prometheus; "
+        "replaced every 10 seconds, or as --report says",
+    )  # fmt: skip
+    made.add_argument(
+        "--report", type=_seconds, metavar="SECONDS",
+        help="say running figures on standard error, so often",
+    )  # fmt: skip
+    made.add_argument(
+        "--over", type=_positive, default=1000, metavar="N",
+        help="rows that running figures are of (default 1000)",
+    )  # fmt: skip
+    made.add_argument(
+        "--surprise", action="store_true",
+        help="a column with the tail probability of each response under its own "
+        "prediction, small where it is anomalous",
+    )  # fmt: skip
+    made.add_argument(
+        "--alarm", type=_rate, metavar="LEVEL",
+        help="a column that marks rows at which predictions have become worse, with so "
+        "many false alarms a row at most, such as 1e-5",
+    )  # fmt: skip
 
 
 def _add_crosscheck(made: argparse.ArgumentParser) -> None:
@@ -273,6 +300,22 @@ def _levels(text: str) -> list[float]:
     if not all(0.0 < level < 1.0 for level in levels):
         raise argparse.ArgumentTypeError(f"must be numbers in (0, 1); got {text}")
     return levels
+
+
+def _rate(text: str) -> float:
+    """A number in (0, 1)."""
+    number = float(text)
+    if not 0.0 < number < 1.0:
+        raise argparse.ArgumentTypeError(f"must be in (0, 1); got {text}")
+    return number
+
+
+def _seconds(text: str) -> float:
+    """A number above 0."""
+    number = float(text)
+    if not 0.0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"must be above 0; got {text}")
+    return number
 
 
 def _positive(text: str) -> int:

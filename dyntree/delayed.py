@@ -160,6 +160,27 @@ class DelayedLabels(Stored):
         return told
 
     @locked
+    def predict_again(self, key: Hashable) -> Any:
+        """Foresee a row that waits by what has been learned since it came.
+
+        Parameters
+        ----------
+        key : label
+            As given to `predict_later`.
+
+        Returns
+        -------
+        Prediction, ClassPrediction or CountPrediction, of one row
+            None where no row waits under the key, and while the model cannot predict.
+        """
+        name = checked_label(key, "key")
+        if name not in self._rows or not self.model.is_ready:
+            return None
+        row, exposure = self._rows[name]
+        over = {} if exposure is None else {"exposure": exposure}
+        return self.model.predict([row], **over)
+
+    @locked
     def learn(
         self, key: Hashable, y: Any, *, sample_weight: float | None = None
     ) -> bool:

@@ -70,8 +70,9 @@ class Chunks:
     def __init__(
         self, file: Any, stops: Stops, before: str = "", grows: bool = False
     ) -> None:
-        self._file, self._stops, self._tail, self._grows = file, stops, before, grows
+        self._file, self._stops, self._grows = file, stops, grows
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+        self._tail = self._decoder.decode(before.encode("utf-8", "surrogateescape"))
         self._lines: deque[str] = deque()
         self._is_over = False
         self.n_read = 0
@@ -94,8 +95,9 @@ class Chunks:
 
     @property
     def unread(self) -> str:
-        """What was read and not given out."""
-        return "".join(self._lines) + self._tail
+        """What was read and not given out; half a character as surrogates."""
+        half = self._decoder.getstate()[0].decode("utf-8", "surrogateescape")
+        return "".join(self._lines) + self._tail + half
 
     def finish(self) -> None:
         """Let a file that grows end here."""

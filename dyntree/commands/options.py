@@ -119,6 +119,10 @@ def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     if times := times_of(arguments):
         found["times"] = times
+    if arguments.surprise:
+        found["surprise"] = True
+    if arguments.alarm is not None:
+        found["alarm"] = arguments.alarm
     if arguments.key is not None:
         found |= {"key": arguments.key, "pending": arguments.pending}
     return found
@@ -133,7 +137,9 @@ def told_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     >>> told_differences(*calls)
     'formula: y~a+b then, y ~ a now'
     """
-    optional = dict.fromkeys(("weights", "exposure", "key", "pending", "times"))
+    optional = dict.fromkeys(
+        ("weights", "exposure", "key", "pending", "times", "surprise", "alarm")
+    )
     pairs = [(name, then.get(name), now.get(name)) for name in {**now, **optional}]
     first, second = then["options"], now["options"]
     pairs += [(name, first.get(name), second.get(name)) for name in first | second]

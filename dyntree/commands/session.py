@@ -31,6 +31,7 @@ from dyntree.commands.outputs import settled_length
 from dyntree.commands.readers import Record, Row, format_of
 from dyntree.commands.rows import WRITERS, Kinds
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
+from dyntree.commands.watch import Reports, Watch, process_bytes
 from dyntree.delayed import DelayedLabels
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import response_name
@@ -44,6 +45,13 @@ from dyntree.trees.learning.exposures import check_exposure, with_exposure
 from dyntree.trees.learning.weights import check_weights
 
 TICK = 1.0  # seconds between two words on progress
+MARKS = "surprise", "alarm"
+WORDS = {
+    "rows": "rows taken", "learned": "learned", "bad_rows": "bad", "pending": "pending",
+    "dropped": "dropped before their label came",
+    "unmatched": "labels of no row that waited", "unlabelled": "labels missing",
+    "alarms": "alarms",
+}  # fmt: skip
 NOTES = {
     "separator": ",", "decimal": ".", "kinds": {}, "input": None, "bad": NONE,
 }  # fmt: skip # what checkpoints of before do not tell
@@ -90,6 +98,9 @@ class Session:
         if "key" in wanted:
             self.late = LateLabels(wanted["key"], wanted["pending"], self._store)
         self.bad = BadRows(arguments.bad_rows, arguments.most_bad, self.notes["bad"])
+        self.watch: Watch | None = None
+        self.reports: Reports | None = None
+        self._watches(arguments)
         self.named = NamedLevels(self.notes["options"].get("categories", {}))
         self.place: Callable[[], None] = lambda: None  # the output where it belongs
         self.design: Design | None = None
@@ -98,6 +109,15 @@ class Session:
         self.feed: Feed | None = None
         self.begun = False
         self.saved_at, self.told_at = time.monotonic(), time.monotonic()
+
+    def _watches(self, arguments: argparse.Namespace) -> None:
+        """Watch what is asked for."""
+        notes, path, seconds = self.notes, arguments.status, arguments.report
+        if path is not None or seconds is not None:
+            self.reports = Reports(self.facts, seconds, path)
+        if self.reports or notes.get("surprise") or "alarm" in notes:
+            seed, held = notes["options"].get("seed"), notes.get("alarm_held")
+            self.watch = Watch(arguments.over, notes.get("alarm"), seed, held)
 
     def _resume(self, arguments: argparse.Namespace, wanted: Row) -> None:
         """Take over what the checkpoint holds, if it is of the same command."""
@@ -192,18 +212,28 @@ class Session:
         """Columns of the output in CSV."""
         first = ["row", "y"] if self.late is None else ["row", "key", "y"]
         if self.model.is_classifier:
-            return [*first, "label", "p_label", "p_y"]
-        return [*first, "mean", "sd", *(f"q{p:g}" for p in self.notes["quantiles"])]
+            titles = [*first, "label", "p_label", "p_y"]
+        else:
+            quantiles = [f"q{p:g}" for p in self.notes["quantiles"]]
+            titles = [*first, "mean", "sd", *quantiles]
+        return titles + self._marks()
+
+    def _marks(self) -> list[str]:
+        """Columns of the output that tell how anomalous a row was."""
+        asked = self.notes.get("surprise"), "alarm" in self.notes
+        return [name for name, is_asked in zip(MARKS, asked, strict=True) if is_asked]
 
     def take(self, record: Record, feed: Feed, out: BinaryIO) -> None:
         """Predict a row, learn it if it has a response, and write its line."""
-        notes = self.notes
+        notes, started = self.notes, time.perf_counter()
         line = self._tried("row", notes["rows"], record, feed, self._line)
         if line is None:
             return
         if line:
             out.write(line)
             out.flush()
+        if self.watch is not None:
+            self.watch.took(time.perf_counter() - started)
         feed.took(record)
         notes["rows"] += 1
         late = self.seconds and time.monotonic() - self.saved_at >= self.seconds
@@ -268,16 +298,28 @@ class Session:
             over = None if exposure is None else float(exposure[0])
             key = self._key(row)
             told = self.late.wait(key, x, over)
-            return self._written(number | {"key": key}, told, None)
+            return self._written(number | {"key": key}, told, None, {})
         told = self._foreseen(x, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)
-        line = self._written(number, told, y)
+        marks: Row = {}
         if y is not None and (weight is None or weight[0]):
-            self.learn(x, y, weight, exposure, shift)
-        return line
+            self._learn(x, y, weight, exposure, shift)
+            marks = self._scored(told, y, f"row {notes['rows']}")
+        return self._written(number, told, y, marks)
 
-    def learn(
+    def _scored(self, answer: Any, y: Any, name: str) -> Row:
+        """Score a prediction where somebody watches; what its line tells of that."""
+        if self.watch is None or answer is None or not has_answer(answer):
+            return {}
+        tail, is_alarm = self.watch.scored(answer, y)
+        if is_alarm:
+            self.notes["last_alarm"] = name
+            text = f"alarm at {name}: predictions have become worse."
+            print(f"dyntree: {text}", file=sys.stderr, flush=True)
+        return {"surprise": tail, "alarm": is_alarm}
+
+    def _learn(
         self,
         x: Row,
         y: Any,
@@ -318,8 +360,12 @@ class Session:
             y = self._response_of(row)
             weight = None if y is None else self._amount(row, "weights", check_weights)
             one = None if weight is None else float(weight[0])
+            told = None
+            if self.watch is not None and y is not None:
+                told = self.late.store.predict_again(key)
             if self.late.store.learn(key, y, sample_weight=one):
                 self.notes["learned"] += 1
+                self._scored(told, y, f"the label of {key!r}")
         except ValueError:
             self.late.store.drop(key)  # its label has come, though it was no good
             raise
@@ -384,17 +430,16 @@ class Session:
         except NotReadyError:
             return None
 
-    def _written(self, line: Row, answer: Any, y: Any) -> bytes:
-        """The line of a row: what it is, its response, and what was foreseen."""
+    def _written(self, line: Row, answer: Any, y: Any, marks: Row) -> bytes:
+        """The line of a row: what it is, its response, what was foreseen, and marks."""
         ndjson = self.notes["format"] == "ndjson"
         line = line | {"y": y}
-        is_class = isinstance(answer, ClassPrediction)
-        if answer is None or (is_class and not answer.classes):
+        if answer is None or not has_answer(answer):
             titles = ["label", "proba"]
             if not ndjson or not self.model.is_classifier:
                 titles = [name for name in self._titles() if name not in line]
             line |= dict.fromkeys(titles)
-        elif not is_class:
+        elif not isinstance(answer, ClassPrediction):
             columns = answer_columns(answer, self.notes["quantiles"])
             line |= {name: float(values[0]) for name, values in columns.items()}
         else:
@@ -405,6 +450,7 @@ class Session:
             else:
                 p_y = None if y is None else known.get(y, 0.0)
                 line |= {"label": label, "p_label": known[label], "p_y": p_y}
+        line |= {name: marks.get(name) for name in self._marks()}
         return WRITERS["ndjson" if ndjson else "csv"](line)
 
     def save(self, out: BinaryIO) -> None:
@@ -412,6 +458,8 @@ class Session:
         if self.path is None:
             return
         self.notes["bytes"] = settled_length(out)
+        if self.watch is not None and self.watch.alarm is not None:
+            self.notes["alarm_held"] = self.watch.alarm_text
         self.bad.save()
         if self.feed is not None:
             self.notes["input"] = self.feed.facts
@@ -430,26 +478,53 @@ class Session:
 
     def tell(self, last: bool = False) -> None:
         """Say on standard error how far it is: now and then on a terminal, at last."""
+        if self.reports is not None:
+            self.reports.tick()
         now = time.monotonic()
         terminal = sys.stderr.isatty()
         if self.quiet or not (last or (terminal and now - self.told_at > TICK)):
             return
         self.told_at = now
         start, end = ("\r" if terminal else "", "\n" if last else "")
-        text = ", ".join(self.counts())
+        parts = [
+            f"{n} {WORDS[name]}"
+            for name, n in self.counts().items()
+            if n or name in ("rows", "learned")
+        ]
+        text = ", ".join(parts)
         print(f"{start}dyntree: {text}", end=end, file=sys.stderr, flush=True)
 
-    def counts(self) -> list[str]:
-        """What was taken, in words; what did not happen is left out."""
+    def counts(self) -> dict[str, int]:
+        """How many rows and labels had what fate, by the names of `watch.HELP`."""
         store = None if self.late is None else self.late.store
-        found = [f"{self.notes['rows']} rows taken", f"{self.notes['learned']} learned"]
-        more = {"bad": self.notes["bad"]["rows"]}
+        notes = self.notes
+        found = {name: notes[name] for name in ("rows", "learned")}
+        found["bad_rows"] = notes["bad"]["rows"]
         if store is not None:
-            more["pending"] = store.n_pending
-            more["dropped before their label came"] = store.n_dropped
-            more["labels of no row that waited"] = store.n_unmatched
-            more["labels missing"] = store.n_unlabelled
-        return found + [f"{number} {what}" for what, number in more.items() if number]
+            found["pending"] = store.n_pending
+            found["dropped"] = store.n_dropped
+            found["unmatched"] = store.n_unmatched
+            found["unlabelled"] = store.n_unlabelled
+        if self.watch is not None and self.watch.alarm is not None:
+            found["alarms"] = self.watch.alarm.n_alarms
+        return found
+
+    def facts(self) -> dict[str, Any]:
+        """What an operator watches."""
+        told = self.model.facts()
+        found: dict[str, Any] = self.counts()
+        if self.watch is not None:
+            found |= self.watch.figures()
+        found["last_alarm"] = self.notes.get("last_alarm")
+        found["model_bytes"] = told["bytes in memory"]
+        found["process_bytes"] = process_bytes()
+        found["members"] = told.get("members")
+        return found
+
+
+def has_answer(answer: Any) -> bool:
+    """Whether a prediction says anything: of labels it must know one."""
+    return not isinstance(answer, ClassPrediction) or bool(answer.classes)
 
 
 def check_response(response: str, columns: list[str]) -> None:

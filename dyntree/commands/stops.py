@@ -11,11 +11,14 @@ import select
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")  # those that the system has
+
+IDLE = 1.0  # seconds between two calls while nothing comes
 
 
 class Stopped(Exception):
@@ -25,13 +28,19 @@ class Stopped(Exception):
 class Stops:
     """Context in which the signals of a polite stop are noted, not obeyed.
 
+    Parameters
+    ----------
+    idle : callable, optional
+        Called about every second while nothing comes.
+
     Attributes
     ----------
     came : int or None
         The signal that came.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Callable[[], None] | None = None) -> None:
+        self._idle = idle
         self.came: int | None = None
         self._before: dict[int, Any] = {}
         self._read: int | None = None
@@ -40,7 +49,8 @@ class Stops:
         if threading.current_thread() is not threading.main_thread():
             return self  # handlers belong to the main thread
         self._read, self._write = os.pipe()
-        os.set_blocking(self._write, False)
+        for end in (self._read, self._write):
+            os.set_blocking(end, False)
         self._woken = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for name in SIGNALS:
             number = getattr(signal, name, None)
@@ -77,12 +87,29 @@ class Stops:
 
         Returns whether there is; at most so many seconds are waited, where given.
         """
-        found = True
-        if self._read is None or os.name == "nt":
-            if not files and seconds is not None:
+        end = None if seconds is None else time.monotonic() + seconds
+        while True:
+            left = IDLE if end is None else max(0.0, end - time.monotonic())
+            found = self._look(files, min(left, IDLE))
+            if self.came is not None:
+                raise Stopped
+            if found or (end is not None and time.monotonic() >= end):
+                return found
+            if self._idle is not None:
+                self._idle()
+
+    def _look(self, files: Sequence[Any], seconds: float) -> bool:
+        """Whether there is something to read, or comes within so many seconds."""
+        if self._read is None or not hasattr(select, "poll"):
+            if not files:
                 time.sleep(seconds)
-        else:
-            found = bool(select.select([*files, self._read], [], [], seconds)[0])
-        if self.came is not None:
-            raise Stopped
-        return found
+            return bool(files)
+        poll = select.poll()
+        for file in files:
+            poll.register(file, select.POLLIN)
+        poll.register(self._read, select.POLLIN)
+        ready = {number for number, _ in poll.poll(1000.0 * seconds)}
+        if self._read in ready:  # woken by a signal, of which there may be others
+            with suppress(BlockingIOError):
+                os.read(self._read, 4096)
+        return bool(ready - {self._read})

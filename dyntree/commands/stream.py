@@ -40,7 +40,9 @@ def stream(arguments: argparse.Namespace) -> int | None:
 def _stream(arguments: argparse.Namespace) -> int | None:
     """What `stream` does, while nobody else writes the checkpoint."""
     session = Session(arguments)
-    continues, stops = arguments.input_continues, Stops()
+    reports = session.reports
+    stops = Stops(None if reports is None else reports.tick)
+    continues = arguments.input_continues
     with ExitStack() as stack:
         written = output(arguments.out, session.resumed, session.notes["bytes"])
         out, session.place = stack.enter_context(written)
@@ -67,6 +69,8 @@ def _stream(arguments: argparse.Namespace) -> int | None:
         if session.notes["rows"] or continues or session.resumed:
             session.save(out)
     session.named.tell()
+    if reports is not None:
+        reports.report(running=False)
     session.tell(last=True)
     return stops.came
 
