@@ -5,17 +5,23 @@ from __future__ import annotations
 import contextlib
 import secrets
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from .ctrl_c import CtrlC
 from .errors import RBridgeLoadError, RCrashError
 from .versions import check_fit, find_r, r_version, rpy2_versions
+from .wire import dumps, named_list
 
 _HERE = Path(__file__).parent
+PATIENCE = 5.0  # seconds that R has to stop
+_NOTHING = bytes(dumps(named_list({})))  # a request, whose answer nobody reads
 
 
 class Backend(Protocol):
@@ -42,6 +48,7 @@ class SubprocessBackend:
         self._folder = Path(tempfile.mkdtemp(prefix="rbridge-"))
         self._answer = self._folder / "answer"
         self._errors = self._folder / "errors"
+        self._is_ready = False
         self._mark = f"rbridge-{secrets.token_hex(8)}"
         with self._errors.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -49,40 +56,74 @@ class SubprocessBackend:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
+                start_new_session=True,  # a terminal's Ctrl-C comes to Python alone
             )
 
     def ask(self, request: bytes) -> tuple[bytes, str]:
         """Return the answer, and what R printed meanwhile."""
+        timers: list[threading.Timer] = []
+
+        def stop(n_signals: int) -> None:
+            if n_signals > 1:  # R is not waited for any longer
+                self._process.kill()
+                return
+            self._process.send_signal(signal.SIGINT)
+            timers.append(threading.Timer(PATIENCE, self._process.kill))
+            timers[0].start()
+
         try:
-            found = self._exchange(request)
-        except BaseException:  # interrupted: the answer would be taken for the next one
+            if not self._is_ready:
+                self._is_ready = self._printed() is not None
+            with CtrlC(stop) as ctrl_c:
+                found = self._exchange(request)
+                if (
+                    found is not None and ctrl_c.came
+                ):  # a late signal is for no next call
+                    self._exchange(_NOTHING)
+        except BaseException:  # the answer would be taken for that of the next call
             self._process.kill()
             self.close()
             raise
+        finally:
+            for timer in timers:
+                timer.cancel()
         if found is not None:
+            if ctrl_c.came:
+                raise KeyboardInterrupt
             return found
         code = self._process.wait()
-        last = self._errors.read_text(errors="replace").strip()[-500:]
+        first = self._errors.read_text(errors="replace").strip()[:500]
         self.close()
+        if ctrl_c.came:
+            raise KeyboardInterrupt(
+                f"R did not stop within {PATIENCE:g} seconds, or a second Ctrl-C came, "
+                "and it was ended. Its clouds are gone; call session() for a new R and "
+                "fit again."
+            )
         raise RCrashError(
             f"R ended in the middle of a call, with code {code}"
-            f"{': ' + last if last else ''}. Its clouds are gone; call session() for a "
-            f"new R and fit again."
+            f"{': ' + first if first else ''}. Its clouds are gone; call session() for "
+            f"a new R and fit again."
         )
 
     def _exchange(self, request: bytes) -> tuple[bytes, str] | None:
         """Return what `ask` returns, None if R ended meanwhile."""
-        to_r, from_r = self._process.stdin, self._process.stdout
+        to_r = self._process.stdin
         assert to_r is not None
-        assert from_r is not None
         with contextlib.suppress(BrokenPipeError):
             to_r.write(struct.pack(">i", len(request)) + request)
             to_r.flush()
+        printed = self._printed()
+        return None if printed is None else (self._answer.read_bytes(), printed)
+
+    def _printed(self) -> str | None:
+        """Wait until R is done; return what it printed, None if it ended meanwhile."""
+        assert self._process.stdout is not None
         printed: list[str] = []
-        for line in from_r:
+        for line in self._process.stdout:
             text = line.decode(errors="replace")
             if text.rstrip("\r\n") == self._mark:
-                return self._answer.read_bytes(), "".join(printed).removesuffix("\n")
+                return "".join(printed).removesuffix("\n")
             printed.append(text)
         return None
 
@@ -109,10 +150,10 @@ class Rpy2Backend:
         check_fit(r, parts)
         try:
             from rpy2 import rinterface
-            from rpy2.rinterface_lib import callbacks
+            from rpy2.rinterface_lib import callbacks, openrlib
 
             rinterface.initr()
-            self._rinterface = rinterface
+            self._rinterface, self._library = rinterface, openrlib.rlib
             self._callbacks: Any = callbacks
             code = (_HERE / "server.R").read_text(encoding="utf-8")
             with self._printing([]):
@@ -130,9 +171,22 @@ class Rpy2Backend:
     def ask(self, request: bytes) -> tuple[bytes, str]:
         """Return the answer, and what R printed meanwhile."""
         printed: list[str] = []
-        with self._printing(printed):
-            answer = self._server(self._rinterface.ByteSexpVector(request))
+        sent = self._rinterface.ByteSexpVector(request)
+        answer: Any = b""
+        with CtrlC(self._interrupt) as ctrl_c, self._printing(printed):
+            try:
+                answer = self._server(sent)
+            except self._rinterface.embedded.RRuntimeError:
+                if not ctrl_c.came:  # R's way to say that it went back to its prompt
+                    raise
+        if ctrl_c.came:
+            self._library.R_interrupts_pending = 0
+            raise KeyboardInterrupt
         return bytes(answer), "".join(printed)
+
+    def _interrupt(self, n_signals: int) -> None:
+        """Have R stop where it looks for an interrupt."""
+        self._library.R_interrupts_pending = 1
 
     def alive(self) -> bool:
         """Tell whether R can still be asked: always."""

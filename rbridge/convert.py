@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .wire import NA_INTEGER, RValue, named_list
 
 _SECONDS_PER_DAY = 86400
+_KINDS = {"c": " (complex numbers)", "S": " (bytes)", "m": " (durations)"}
 _PLAIN = (np.generic, bool, int, float, range)
 _MAPPINGS = (dict, Mapping)  # the common one first: the other takes time
 
@@ -171,8 +172,8 @@ def _from_array(array: NDArray[Any]) -> RValue:
         if all(item is None or isinstance(item, str) for item in texts):
             return RValue("character", texts, attributes)
     raise TypeError(
-        f"R takes numbers, logicals, strings and times; got an array of {array.dtype}. "
-        f"Convert it first."
+        "R takes numbers, logicals, strings and times; got an array of "
+        f"{array.dtype}{_KINDS.get(array.dtype.kind, '')}. Convert it first."
     )
 
 
@@ -234,6 +235,12 @@ def _from_pandas(value: Any) -> RValue:
         return _from_array(value.to_numpy(dtype=np.float64, na_value=np.nan))
     if isinstance(value, pd.api.extensions.ExtensionArray):
         return _from_array(value.to_numpy())
+    if isinstance(value, complex | bytes | bytearray | memoryview):
+        kind = "complex numbers" if isinstance(value, complex) else "bytes"
+        raise TypeError(
+            f"R takes numbers, logicals, strings and times; got {kind}, {value!r:.60}. "
+            "Convert it first."
+        )
     raise TypeError(
         f"R has no counterpart of {type(value).__name__}. Give numbers, strings, "
         f"arrays, lists, mappings or data frames."

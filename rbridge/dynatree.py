@@ -27,6 +27,8 @@ from .wire import RValue
 
 ENGINES = ("R", "dyntree")
 _R_NAMES = {"lambda_": "lambda", "cls": "class"}
+_OUR_NAMES = {theirs: ours for ours, theirs in _R_NAMES.items()}
+_CHANGES = ("update", "retire", "rejuvenate")
 _SCALARS = ("m", "N", "R", "nstart", "verb", "num", "time", "model", "icept", "approx")
 _BY_CLASS = ("MEmean", "MEq1", "MEq2", "S", "T")
 # What stands for an argument that R has no word for: there it is left out.
@@ -140,7 +142,8 @@ def _argument(value: Any) -> RValue:
 
 
 def _given(mirror: Callable[..., Any], args: Any, named: Any) -> dict[str, Any]:
-    """Return the arguments of a call by the mirror's names."""
+    """Return the arguments of a call by the mirror's names; R's names will do."""
+    named = {_OUR_NAMES.get(key, key): value for key, value in named.items()}
     try:
         return dict(inspect.signature(mirror).bind(*args, **named).arguments)
     except TypeError as error:
@@ -177,7 +180,16 @@ def _ask(
         for key, value in given.items()
         if not _stands_for_nothing(key, value)
     }
-    answer = running.call("dynaTree", name, sent, state=to_r(stream.state))
+    try:
+        answer = running.call("dynaTree", name, sent, state=to_r(stream.state))
+    except KeyboardInterrupt as stopped:
+        if cloud is None or name not in _CHANGES or not running.alive:
+            raise
+        raise KeyboardInterrupt(
+            f"{name}() was interrupted on its way: the object is as it was, and its "
+            "cloud in R may have gone some of the way. Fit again, or go on from a "
+            "copy() that was made before."
+        ) from stopped
     stream.source = RStream.from_state(answer.state.data).source
     if answer.output:
         print(answer.output, end="")
@@ -201,7 +213,7 @@ def _fit(name: str, args: Any, engine: str, running: Session | None, named: Any)
     if engine not in ENGINES:
         raise ValueError(f"engine must be 'R' or 'dyntree'; got {engine!r}.")
     if engine == "dyntree":
-        return mirror(*args, **named)
+        return mirror(**_given(mirror, args, named))
     given = _given(mirror, args, named)
     return _ask(running or default_session(), name, given, None)
 
@@ -321,7 +333,7 @@ def _of_either(mirror: Callable[..., Any]) -> Callable[..., Any]:
         given = _given(mirror, args, named)
         obj = next(iter(given.values()))
         if not isinstance(obj, RDynaTree):
-            return mirror(*args, **named)
+            return mirror(**given)
         return _ask(obj.cloud.session, mirror.__name__, given, obj)
 
     either.__doc__ = (

@@ -38,23 +38,25 @@ local({
       set.seed(asked$seed)
     }
     notes <- character()
-    value <- withCallingHandlers({
+    # an interrupt ends the call, and nothing that puts R back as it was
+    value <- withCallingHandlers(allowInterrupts({
       if (is.null(asked$code)) call_named(asked)
       else eval(parse(text = asked$code), new.env(parent = globalenv()))
-    }, warning = function(w) {
+    }), warning = function(w) {
       notes <<- c(notes, conditionMessage(w))
       invokeRestart("muffleWarning")
     })
     list(value = value, state = seed_now(), warnings = notes)
   }
-  function(request) {
+  function(request) suspendInterrupts({
     told <- tryCatch(run(unserialize(request)),
       missing_package = function(e) list(missing = conditionMessage(e)),
+      interrupt = function(i) list(interrupted = TRUE),
       error = function(e) {
         call <- conditionCall(e)
         call <- if (is.null(call)) "" else deparse(call, nlines = 1L, width.cutoff = 60L)[1L]
         list(error = conditionMessage(e), call = call)
       })
     serialize(told, NULL, version = 2)
-  }
+  })
 })

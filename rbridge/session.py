@@ -104,6 +104,9 @@ class Session:
             If another thread or process started this R.
         RCrashError
             If R's own process ended meanwhile.
+        KeyboardInterrupt
+            After Ctrl-C, once R has gone back to its prompt; its clouds stay. An R in a
+            process of its own that does not within 5 seconds is ended.
         """
         return self._ask(
             {"package": package, "name": name, "arguments": named_arguments(arguments)},
@@ -166,6 +169,8 @@ class Session:
         sent = {name: to_r(item) for name, item in request.items() if item is not None}
         packed, printed = self._engine.ask(bytes(dumps(named_list(sent))))
         answer = loads(packed).items()
+        if "interrupted" in answer:
+            raise KeyboardInterrupt
         if "missing" in answer:
             package = answer["missing"].data[0]
             raise RPackageMissingError(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import threading
 from typing import Any
 
 import numpy as np
@@ -215,3 +218,33 @@ def test_repeats_bayes_factors_and_pictures(r: rbridge.Session) -> None:
     assert np.allclose(*lines)
     with pytest.raises(ValueError, match="engine must be 'R' or 'dyntree'"):
         d.dynaTrees(X, Y, engine="S")
+
+
+@pytest.mark.parametrize("engine", ["R", "dyntree"])
+def test_arguments_by_the_names_of_r(engine: str) -> None:
+    where = {"session": running("subprocess", cran=True)} if engine == "R" else {}
+    fits = [
+        d.dynaTree(X, Y, 20, verb=0, seed=1, engine=engine, **where) for _ in range(2)
+    ]
+    first = d.retire(fits[0], [1, 2], **{"lambda": 0.5})
+    second = d.retire(fits[1], [1, 2], lambda_=0.5)
+    told = [d.predict(fit, X)["mean"].tolist() for fit in (first, second)]
+    assert told[0] == told[1]
+
+
+def test_an_interrupted_change_says_what_it_left(r: rbridge.Session) -> None:
+    """CRAN's loops look for an interrupt where they print."""
+    fit = d.dynaTree(X, Y, 500, verb=0, seed=1, session=r)
+    other = d.dynaTree(X, Y, 20, verb=0, seed=1, session=r)
+    before = d.predict(other, X)["mean"].tolist()
+    rows = np.random.default_rng(0).random((20_000, X.shape[1]))
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(
+        KeyboardInterrupt, match=r"update\(\) was interrupted on its way"
+    ):
+        d.update(fit, rows, rows[:, 0], verb=5)
+    timer.join()
+    assert r.alive
+    assert d.predict(other, X)["mean"].tolist() == before
+    assert np.isfinite(d.predict(fit, X)["mean"]).all()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 
 import rbridge
 from dyntree.api.rmirror import RStream
+from rbridge import backends
 from rbridge.errors import (
     RBridgeLoadError,
     RBridgeVersionError,
@@ -131,16 +134,72 @@ def test_a_crash_of_r_is_survived() -> None:
     assert second.evaluate("2") == 2
 
 
-def test_an_interrupted_call_ends_r() -> None:
-    """Else the next call would read the answer of this one."""
+LOOPS = {
+    "R": "repeat 1 + 1",
+    "sleep": "Sys.sleep(30)",
+    "C": "sum(vapply(1:1e9, function(i) i + 0, 0))",
+    "caught": "tryCatch(repeat 1 + 1, error = identity)",
+}
+
+
+@pytest.mark.parametrize("backend", ["rpy2", "subprocess"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_interrupt_leaves_r_and_what_it_holds(backend: str, loop: str) -> None:
+    first = running(backend)
+    pid = first.evaluate("Sys.getpid()")
+    first.evaluate("assign('kept', 41, envir = globalenv()); NULL")
+    before = signal.getsignal(signal.SIGINT)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        first.evaluate(LOOPS[loop])
+    assert time.monotonic() - began < 10.0
+    timer.join()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert running(backend) is first
+    assert first.evaluate("Sys.getpid()") == pid
+    assert first.evaluate("kept <<- kept + 1; kept") == 42
+    first.evaluate("rm('kept', envir = globalenv())")
+
+
+@pytest.mark.parametrize("backend", ["rpy2", "subprocess"])
+def test_interrupts_at_any_moment_hit_no_later_call(backend: str) -> None:
+    first = running(backend)
+    for k in range(20):
+        timer = threading.Timer(0.001 * k, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            with contextlib.suppress(KeyboardInterrupt):
+                first.evaluate("Sys.sleep(0.01)")
+            timer.join()
+        except KeyboardInterrupt:  # before the call, or after it
+            timer.join()
+        assert first.evaluate(f"{k}") == k
+        assert running(backend) is first
+
+
+def test_an_r_that_does_not_stop_is_ended_with_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backends, "PATIENCE", 0.5)
     first = running("subprocess")
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        first.evaluate("Sys.sleep(20); 1")
+    with pytest.raises(
+        KeyboardInterrupt, match=r"R did not stop within .* it was ended"
+    ):
+        first.evaluate("tools::pskill(Sys.getpid(), 19); Sys.sleep(30)")
     timer.join()
     assert not first.alive
     assert running("subprocess").evaluate("2") == 2
+
+
+def test_a_crash_tells_its_beginning() -> None:
+    first = running("subprocess")
+    fault = "tools::pskill(Sys.getpid(), 11); Sys.sleep(9)"
+    with pytest.raises(RCrashError, match="caught segfault"):
+        first.evaluate(fault)
 
 
 def test_nothing_is_left_behind(tmp_path: Path) -> None:
