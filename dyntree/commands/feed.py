@@ -134,7 +134,7 @@ class Feed:
             self._chunks.waits = wait
         elif self._stops.came is not None:
             raise Stopped
-        if self._follows:
+        if self._follows and time.monotonic() >= self._looks_at:
             self._look()
         while not self.ended:
             try:
@@ -237,10 +237,7 @@ class Feed:
 
     def _look(self) -> None:
         """Open a file that has come in the place of the last one, before it goes."""
-        now = time.monotonic()
-        if now < self._looks_at:
-            return
-        self._looks_at = now + LOOK
+        self._looks_at = time.monotonic() + LOOK
         newest = self._coming[-1] if self._coming else self._file
         try:
             if os.path.samestat(os.fstat(newest.fileno()), os.stat(self.path)):

@@ -79,15 +79,17 @@ class LateLabels:
         way : callable
             Takes a label; False where it is not whole and is left for the next call.
         drained : bool
-            Whether all rows are there that came before the labels.
+            Whether all rows are there that came before the labels read so far.
         """
         assert self.feed is not None
-        took = False
+        took, n_read = False, len(self._queue)
         while True:
             self._fill(1 if self.feed.is_live else self._most)
-            if not self._queue or not self._can_go(self._queue[0], drained):
+            is_old = n_read > 0 or not self.feed.is_live  # than the last look for rows
+            if not self._queue or not self._can_go(self._queue[0], drained and is_old):
                 return took
             head = self._queue.popleft()
+            n_read -= 1
             if head.key is not None:
                 self._ready.discard(head.key)
             if not way(head, self.feed):
