@@ -55,7 +55,8 @@ ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
     sum(lengths(cloud$since)) > max(length(cloud$saved), least_size)
   whole <- FALSE # an interrupt may come in the middle of a change
   on.exit(if (!whole) cloud$tree <- NULL)
-  told <- exchange(name, arguments, call, cloud$answer, save = full)
+  native <- identical(object[["rules"]], "native")
+  told <- exchange(name, arguments, call, cloud$answer, save = full, native = native)
   suspendInterrupts({
     whole <- !is.null(told$error)
     heed(told, call)

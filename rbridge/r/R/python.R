@@ -48,13 +48,14 @@ ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FA
 }
 
 # What was told, with the request; names of rows and columns stay here.
-exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE) {
+exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE,
+                     native = rules != "r") {
   if (!is.null(dim(arguments[["X"]]))) dimnames(arguments[["X"]]) <- NULL
   if (!is.null(dim(arguments$XX))) dimnames(arguments$XX) <- NULL
   arguments$.name <- name
   if (rules != "r") arguments$.rules <- rules
   if (save) arguments$.save <- TRUE
-  if (name %in% draws) arguments$.state <- stream_state()
+  if (name %in% draws) arguments$.state <- stream_state(native)
   request <- packed(arguments)
   told <- unserialize(crossing(answer(request), call))
   if (!is.null(told$interrupted)) stop_interrupted(call)
@@ -66,7 +67,7 @@ exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE) {
 heed <- function(told, call) {
   if (!is.null(told$error)) stop(simpleError(told$error, call))
   for (text in told$warnings) warning(simpleWarning(text, call))
-  if (!is.null(told$state)) set_stream_state(told$state)
+  if (!is.null(told$state) && is_default_generator()) set_stream_state(told$state)
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
@@ -83,19 +84,34 @@ stop_interrupted <- function(call, why = NULL) {
   stop(simpleError(paste(c("interrupted", why), collapse = ": "), call))
 }
 
-# .Random.seed as R's stream stands; it is opened if nothing was drawn yet.
-stream_state <- function() {
+# .Random.seed as R's stream stands; it is opened if nothing was drawn yet. Under native
+# rules another generator than R's default gives a seed, and goes on after that.
+stream_state <- function(native = FALSE) {
   if (is.null(state <- .GlobalEnv$.Random.seed)) {
     set.seed(NULL)
     state <- .GlobalEnv$.Random.seed
   }
   if (state[1L] == 10403L) return(state)
-  if (state[1L] %% 10000L != 403L)
-    stop("dynamic trees draw from R's default generator; RNGkind() is ",
-         paste(RNGkind(), collapse = ", "), ". Call RNGkind(\"default\", \"default\").",
+  if (!is_default_generator()) {
+    if (native) return(drawn_state())
+    stop("dynamic trees under R's rules draw from R's default generator; RNGkind() is ",
+         paste(RNGkind(), collapse = ", "), ". Call RNGkind(\"default\", \"default\"), or ",
+         "options(dyntree.rules = \"native\"), which takes any generator.",
          call. = FALSE)
+  }
   state[1L] <- 10403L
   state
+}
+
+is_default_generator <- function() .GlobalEnv$.Random.seed[1L] %% 10000L == 403L
+
+# The state of the default generator after a seed that R's own generator has drawn.
+drawn_state <- function() {
+  seed <- sample.int(.Machine$integer.max, 1L)
+  own <- .GlobalEnv$.Random.seed
+  on.exit(assign(".Random.seed", own, envir = .GlobalEnv)) # which names its kinds
+  set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
+  .GlobalEnv$.Random.seed
 }
 
 # The sampling kind in the first word is not the trees' business, and stays.

@@ -44,6 +44,44 @@ test_that("other generators are refused, other sampling stays", {
   expect_identical(RNGkind()[3], "Rounding")
 })
 
+test_that("under native rules any generator gives a seed, and goes on after it", {
+  old <- RNGkind()
+  rules <- options(dyntree.rules = "native")
+  on.exit({
+    options(rules)
+    suppressWarnings(do.call(RNGkind, as.list(old)))
+  })
+  x <- seq(0, 1, length.out = 40)
+  for (kind in c("L'Ecuyer-CMRG", "Wichmann-Hill", "Knuth-TAOCP-2002")) {
+    RNGkind(kind)
+    kinds <- RNGkind()
+    fits <- lapply(1:2, function(k) {
+      set.seed(5)
+      fit <- dynaTree(x, sin(6 * x), N = 20, verb = 0)
+      list(plain(update(fit, 0.5, 0.1, verb = 0)), runif(2))
+    })
+    expect_identical(fits[[1]], fits[[2]])
+    expect_identical(RNGkind(), kinds)
+    set.seed(5)
+    before <- .Random.seed
+    fit <- dynaTree(x, sin(6 * x), N = 20, verb = 0)
+    expect_false(identical(.Random.seed, before))
+    other <- dynaTree(x, sin(6 * x), N = 20, verb = 0)
+    expect_false(identical(fit$lpred, other$lpred))
+    options(dyntree.rules = "r") # the object's rules are those of its fit
+    after <- .Random.seed
+    twins <- lapply(1:2, function(k) {
+      assign(".Random.seed", after, envir = globalenv())
+      read <- tempfile()
+      saveRDS(fit, read)
+      plain(rejuvenate(readRDS(read), verb = 0))
+    })
+    expect_identical(twins[[1]], twins[[2]])
+    expect_error(dynaTree(x, x, N = 20, verb = 0), "options\\(dyntree.rules = \"native\"")
+    options(dyntree.rules = "native")
+  }
+})
+
 test_that("R is left as it was", {
   fit <- fitted_tree()
   fit <- predict(fit, fit$X)
