@@ -1,6 +1,6 @@
 # Called row by row: what is as by default stays here.
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
-                            exposure = NULL, ...) {
+                            exposure = NULL, type = NULL, ...) {
   no_more(...)
   exposure <- new_exposure(object, XX, exposure)
   XX <- new_rows(object, XX)
@@ -13,6 +13,7 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   object <- extended(object, "predict", given, sys.call()) # which checks them
   if (!quants) object[c("q1", "q2")] <- NULL
   if (!ei) object$ei <- NULL
+  if (!is.null(type)) return(of_type(object, type))
   at(object, XX)
 }
 

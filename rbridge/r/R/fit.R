@@ -39,6 +39,7 @@ dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit,
   frame$na.action <- na.action
   frame <- eval(frame, parent.frame())
   terms <- attr(frame, "terms")
+  asked <- stats::formula(terms)
   if (!asks_counts(...)) no_offset(terms)
   over <- exposed(stats::model.offset(frame), frame[["(exposure)"]])
   terms <- stats::delete.response(terms)
@@ -47,16 +48,25 @@ dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit,
   contrasts <- attr(inputs, "contrasts")
   attr(inputs, "contrasts") <- NULL
   if (is.character(y)) y <- as.factor(y)
-  object <- dynaTree.default(inputs, y, ..., exposure = over)
+  if (is_labels(y) && rules() == "native" && is.na(match("model", ...names()))) {
+    object <- dynaTree.default(inputs, droplevels(as.factor(y)), ..., model = "class",
+                               exposure = over)
+  } else {
+    object <- dynaTree.default(inputs, y, ..., exposure = over)
+  }
   if (!attr(terms, "intercept") && object$model == "linear" && object$icept != "none")
     warning("the formula leaves out the intercept, but linear leaves have one; ",
             "icept = \"none\" fits them without", call. = FALSE)
+  attr(object, "formula") <- asked
   attr(object, "terms") <- terms
   attr(object, "xlevels") <- stats::.getXlevels(terms, frame)
   attr(object, "contrasts") <- contrasts
   attr(object, "exposure") <- named
   object
 }
+
+# Labels of native rules make a classification where no model is named.
+is_labels <- function(y) is.factor(y) || is.logical(y)
 
 counts <- c("poisson", "negbin") # whose rows have exposures
 

@@ -1,0 +1,67 @@
+# What R's own functions ask of a model.
+
+nobs.dyntree <- function(object, ...) {
+  removed <- object$removed
+  nrow(object[["X"]]) + if (is.null(removed)) 0L else as.integer(removed)
+}
+
+# The sum of the log predictive densities of the rows, each before it was learned.
+logLik.dyntree <- function(object, ...) {
+  if (!is.null(object$R))
+    stop("the object holds ", object$R, " repeats, which have no one log likelihood; ",
+         "see summary(object)$evidence.", call. = FALSE)
+  structure(sum(object$lpred), df = NA_real_, nobs = nobs.dyntree(object), class = "logLik")
+}
+
+formula.dyntree <- function(x, ...) {
+  found <- attr(x, "formula")
+  if (is.null(found))
+    stop("the object was fitted to a matrix and has no formula.", call. = FALSE)
+  found
+}
+
+terms.dyntree <- function(x, ...) stats::terms(formula.dyntree(x))
+
+# In-sample answers at the rows that are held, as predict() gives them.
+fitted.dyntree <- function(object, ...) {
+  X <- object[["X"]]
+  if (ones(object)) X <- X[, -1L, drop = FALSE]
+  of_type(predict(object, X, exposure = object$exposure), NULL)
+}
+
+residuals.dyntree <- function(object, ...) {
+  if (object$model == "class")
+    stop("labels have no residuals; compare fitted(object) with the labels.", call. = FALSE)
+  object$y - fitted.dyntree(object)
+}
+
+# One part of a prediction: "response", "class", "prob" or "quantile"; by default of the
+# model what predict() of other packages gives.
+of_type <- function(object, type) {
+  is_class <- object$model == "class"
+  choices <- if (is_class) c("class", "prob") else c("response", "quantile")
+  if (identical(type, "response") && is_class) type <- "class"
+  type <- if (is.null(type)) choices[1L] else
+    tryCatch(match.arg(type, choices), error = function(e)
+      stop("type must be one of ", paste0("\"", choices, "\"", collapse = ", "),
+           " of this model; got ", deparse(type)[1L], ".", call. = FALSE))
+  switch(type,
+    response = object$mean,
+    quantile = {
+      if (is.null(object$q1))
+        stop("type = \"quantile\" needs quants = TRUE.", call. = FALSE)
+      cbind("5%" = object$q1, "95%" = object$q2)
+    },
+    prob = probabilities(object),
+    class = factor(colnames(probabilities(object))[max.col(object$p, "first")],
+                   levels = colnames(probabilities(object))))
+}
+
+# Probabilities with the names of the levels, where the labels were a factor.
+probabilities <- function(object) {
+  p <- object$p
+  levels <- attr(object, "levels")
+  k <- seq_len(ncol(p))
+  dimnames(p) <- list(NULL, if (is.null(levels)) as.character(k) else levels[k])
+  p
+}

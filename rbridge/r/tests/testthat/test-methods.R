@@ -1,0 +1,61 @@
+test_that("R's own functions know a fit", {
+  fit <- dynaTree(dist ~ speed, data = cars, N = 30, verb = 0)
+  expect_identical(nobs(fit), 50L)
+  expect_equal(as.numeric(logLik(fit)), sum(fit$lpred))
+  expect_identical(attr(logLik(fit), "nobs"), 50L)
+  expect_equal(formula(fit), dist ~ speed, ignore_attr = TRUE)
+  expect_identical(attr(terms(fit), "term.labels"), "speed")
+  expect_identical(fitted(fit), predict(fit, cars)$mean)
+  expect_identical(residuals(fit), cars$dist - fitted(fit))
+  fit <- retire(fit, 1:5)
+  expect_identical(nobs(fit), 50L)
+  expect_length(fitted(fit), 45L)
+  linear <- dynaTree(dist ~ speed, data = cars, model = "linear", icept = "augmented",
+                     N = 30, verb = 0)
+  expect_identical(fitted(linear), predict(linear, cars)$mean)
+  matrix_fit <- dynaTree(cars$speed, cars$dist, N = 10, verb = 0)
+  expect_error(formula(matrix_fit), "fitted to a matrix and has no formula")
+})
+
+test_that("predict gives one part alone where it is asked for", {
+  fit <- dynaTree(dist ~ speed, data = cars, N = 30, verb = 0)
+  whole <- predict(fit, cars[1:4, ])
+  expect_identical(predict(fit, cars[1:4, ], type = "response"), whole$mean)
+  told <- predict(fit, cars[1:4, ], type = "quantile")
+  expect_identical(told, cbind("5%" = whole$q1, "95%" = whole$q2))
+  expect_error(predict(fit, cars, type = "prob"), "type must be one of \"response\"")
+  expect_error(predict(fit, cars, quants = FALSE, type = "quantile"), "quants = TRUE")
+  labels <- dynaTree(Species ~ ., data = iris, model = "class", N = 30, verb = 0)
+  rows <- iris[c(1, 60, 140), ]
+  p <- predict(labels, rows, type = "prob")
+  expect_identical(colnames(p), levels(iris$Species))
+  expect_equal(rowSums(p), rep(1, 3))
+  kinds <- predict(labels, rows, type = "class")
+  expect_identical(levels(kinds), levels(iris$Species))
+  expect_identical(as.integer(kinds), max.col(p, "first"))
+  expect_identical(predict(labels, rows, type = "response"), kinds)
+  expect_gt(mean(fitted(labels) == iris$Species), 0.8)
+  expect_error(residuals(labels), "labels have no residuals")
+  expect_error(predict(labels, rows, type = "quantile"), "type must be one of \"class\"")
+})
+
+test_that("labels make a classification under native rules", {
+  rules <- options(dyntree.rules = "native")
+  on.exit(options(rules))
+  d <- iris[iris$Species != "setosa", ]
+  d$text <- as.character(d$Species)
+  d$late <- d$Species == "virginica"
+  told <- lapply(list(Species ~ ., text ~ . - Species, late ~ . - Species - text),
+    function(f) {
+      f <- update(f, . ~ Petal.Length + Petal.Width)
+      set.seed(1)
+      fit <- dynaTree(f, data = d, N = 30, verb = 0)
+      expect_identical(fit$model, "class")
+      predict(fit, d[c(1, 99), ], type = "prob")
+    })
+  expect_identical(lapply(told, colnames), list(
+    c("versicolor", "virginica"), c("versicolor", "virginica"), c("FALSE", "TRUE")))
+  expect_identical(unname(told[[1]]), unname(told[[3]]))
+  options(dyntree.rules = "r")
+  expect_error(dynaTree(Species ~ Petal.Width, data = d, verb = 0), "y is a factor")
+})
