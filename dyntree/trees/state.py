@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import NewLevels
+from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.params import N_SCALE, TreeOptions
@@ -118,7 +119,10 @@ class TreeState:
         header: dict[str, Any] = {
             "seed": self.seed,
             "features": None if self.features is None else self.features.to_header(),
-            "waiting_y": list(self.waiting_y),
+            "waiting_y": [
+                tuple(one) if isinstance(one, Exposed) else one
+                for one in self.waiting_y
+            ],
         }
         if weights is not None:
             header["waiting_weights"] = weights.tolist()

@@ -18,6 +18,7 @@ from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.cloud import Cloud
+from dyntree.checkpoint import dumps, loads
 from dyntree.count_summaries import CountPrediction
 from dyntree.errors import DegenerateTreesWarning
 from dyntree.evaluate import prequential
@@ -237,9 +238,10 @@ def test_files_go_on_where_they_were(name: str, model: str, n_first: int) -> Non
     whole = MAKERS[name](model).update(X[:n_first], y[:n_first], exposure=e[:n_first])
     header, arrays = whole.to_arrays()
     again = type(whole).from_arrays(json.loads(json.dumps(header)), arrays)
-    for one in (whole, again):
+    read = loads(dumps(whole))
+    for one in (whole, again, read):
         one.update(X[n_first:], y[n_first:], exposure=e[n_first:])
-    assert model_bytes(whole) == model_bytes(again)
+    assert model_bytes(whole) == model_bytes(again) == model_bytes(read)
 
 
 @pytest.mark.parametrize(("name", "model"), EVERY)
