@@ -43,11 +43,13 @@ def designed(
     table: Table,
     options: Mapping[str, Any],
     beside: Mapping[str, str] | None = None,
+    is_late: bool = False,
 ) -> Design | None:
     """The terms of a formula for a model with these options; None for a plain one.
 
     Columns beside the inputs, as of `columns_beside`, are none of those that ``.``
-    stands for; that of an exposure becomes an offset of the design.
+    stands for; that of an exposure becomes an offset of the design. Where the response
+    is late, the table need not have its columns.
 
     Raises
     ------
@@ -65,6 +67,8 @@ def designed(
     levels = options.get("categories") or {}
     named = beside or {}
     response, terms, offsets = parse(formula, table.names, tuple(named.values()))
+    if is_late:
+        table = Table(dict.fromkeys((*table.names, *response.columns), ()))
     return Design.learn(
         table,
         response,

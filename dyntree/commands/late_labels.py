@@ -153,4 +153,6 @@ def key_of(row: Row, column: str) -> str | None:
     value = row.get(column)
     if value is None or value != value or value in MISSING:
         return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # whole numbers become floats where some are missing
     return str(value)

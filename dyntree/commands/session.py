@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -198,14 +198,18 @@ class Session:
     def _planned(self, columns: list[str]) -> tuple[str, list[str]]:
         """Response and inputs; for terms of all kinds the first call makes a design."""
         notes, empty = self.notes, Table(dict.fromkeys(columns, ()))
+        late = self.late is not None
         if self.design is None and notes["inputs"] is None:
-            self.design = designed(notes["formula"], empty, self.options, self.beside)
+            self.design = designed(
+                notes["formula"], empty, self.options, self.beside, late
+            )
             if self.design is not None:
                 notes |= file_notes(self.design, notes["formula"], "none")
                 self.model = new_model(self.options | {"categories": None})
         if self.design is None:
             return split_formula(notes["formula"], columns, self.beside.values())
-        check_columns(empty, self.design.response.columns + self.design.needed)
+        asked = () if late else self.design.response.columns
+        check_columns(empty, asked + self.design.needed)
         return self.design.response.label, list(self.design.columns)
 
     def _titles(self) -> list[str]:
@@ -261,11 +265,14 @@ class Session:
             if not record.finished and self._can_wait(feed):
                 warnings.warn(
                     f"line {record.line} of {feed.path} has no newline at its end and "
-                    "is no whole row; it is left for the next call.",
+                    f"is no whole row ({record.reason or error}); it is left for the "
+                    "next call.",
                     stacklevel=2,
                 )
                 return None
             reason = str(error).replace(" in row 0", "")  # of the one it was given
+            if not record.finished:
+                reason += " The input ended before the row did."
             self.bad.bad(source, number, record, reason)
             return b""
         self.bad.good()
@@ -337,8 +344,13 @@ class Session:
         self.notes["learned"] += 1
 
     def take_labels(self, drained: bool) -> bool:
-        """Learn rows whose labels have come; return whether a label was taken."""
+        """Learn rows whose labels have come; return whether a label was taken.
+
+        Before the first row nobody knows what labels are of: they wait for it.
+        """
         assert self.late is not None
+        if self.late.store is None:
+            return False
         return self.late.take(self._take_label, drained)
 
     def _take_label(self, label: Waiting, feed: Feed) -> bool:
@@ -360,6 +372,8 @@ class Session:
             y = self._response_of(row)
             weight = None if y is None else self._amount(row, "weights", check_weights)
             one = None if weight is None else float(weight[0])
+            if one == 0.0 and self.late.store.drop(key):
+                return b"+"  # as rows of no weight: foreseen only
             told = None
             if self.watch is not None and y is not None:
                 told = self.late.store.predict_again(key)
@@ -385,6 +399,11 @@ class Session:
         if self.design is not None:
             return encoded_row(self.design, row, kinds)
         notes = self.notes
+        if not any(name in row for name in notes["inputs"]):
+            raise ValueError(
+                f"a row must have one of the columns {notes['inputs']} at least, where "
+                f"what is missing may be null; got {[*row]}."
+            )
         values = kinds.values(row, [*notes["inputs"], notes["response"]])
         y = values.pop(notes["response"])
         for name in notes["options"].get("categories", {}):
@@ -397,8 +416,9 @@ class Session:
         response = self.notes["response"]
         kinds = self._kinds(response)
         if self.design is None:
-            check_response(response, list(row))
+            check_label(row, [response])
             return kinds.values(row, [response])[response]
+        check_label(row, self.design.response.columns)
         y = self.design.response_of(kinds.values(row, self.design.response.columns))
         return None if not self.design.is_class and y is not None and y != y else y
 
@@ -525,6 +545,16 @@ class Session:
 def has_answer(answer: Any) -> bool:
     """Whether a prediction says anything: of labels it must know one."""
     return not isinstance(answer, ClassPrediction) or bool(answer.classes)
+
+
+def check_label(row: Row, columns: Sequence[str]) -> None:
+    """Refuse a label without the columns that hold it."""
+    absent = [name for name in columns if name not in row]
+    if absent:
+        raise ValueError(
+            f"a label must have the column {absent[0]!r}, of the formula's response; "
+            f"got {[*row]}."
+        )
 
 
 def check_response(response: str, columns: list[str]) -> None:

@@ -88,6 +88,7 @@ def _rows(arguments: argparse.Namespace, session: Session, stops: Stops) -> Feed
         continues=continues,
         follows=arguments.follow,
         before=before if continues else "",
+        may_be_old=arguments.labels is not None,  # when only labels were rotated
     )
 
 
@@ -99,7 +100,7 @@ def _labels(
     before = session.notes.pop("unfinished_label", "")
     return Feed(
         path,
-        same if path == "-" else format_of(path),
+        _format_of_pipe(same) if path == "-" else format_of(path),
         session.notes["separator"],
         stops,
         session.notes.get("labels"),
@@ -108,6 +109,11 @@ def _labels(
         before=before if arguments.input_continues else "",
         may_be_old=True,
     )
+
+
+def _format_of_pipe(same: str) -> str:
+    """Format of labels by a pipe: that of the rows, if a pipe can have it."""
+    return "csv" if same == "parquet" else same
 
 
 def _take(session: Session, record: Record, rows: Feed, out: BinaryIO) -> None:
@@ -130,7 +136,7 @@ def _take_both(session: Session, rows: Feed, stops: Stops, out: BinaryIO) -> Non
         drained = rows.ended or (labels.is_live and record is None)
         if session.take_labels(drained) or record is not None:
             continue
-        if rows.ended and session.late.ended:
+        if rows.ended and (session.late.ended or session.late.store is None):
             return
         looks = rows.grows or labels.grows
         stops.wait([*rows.waits_for, *labels.waits_for], LOOK if looks else None)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -230,3 +231,121 @@ def test_labels_by_a_pipe(tmp_path: Path) -> None:
     assert process.returncode == 0, complaint
     late = runs.model()
     assert (late.model.n_seen, late.n_pending, late.n_unmatched) == (40, 0, 1)
+
+
+def test_labels_before_the_first_row_wait_for_it(tmp_path: Path) -> None:
+    """Until then nobody knows what they are labels of."""
+    runs = Runs(tmp_path, None)
+    runs.write([], [("a", 1.0)])
+    source, target = os.pipe()
+    more = ["--labels", runs.labels, "--key", "id", "--format", "csv"]
+    call = "-", runs.out, runs.saved, *more
+    with running(*map(str, call), source=source) as process:
+        time.sleep(0.5)
+        os.write(target, b"id,x\na,0.5\nb,0.5\n")
+        os.close(target)
+        _, complaint = process.communicate(timeout=60)
+    os.close(source)
+    assert process.returncode == 0, complaint
+    late = runs.model()
+    assert (late.model.n_seen, late.pending, late.n_unmatched) == (1, ("b",), 0)
+
+
+def test_bad_rows_before_the_first_good_one_keep_the_labels(runs: Runs) -> None:
+    rows = [(key, 2 * x) for key, x in pairs(20)]
+    runs.write([("", 1.0), *rows], [("", 1.0), *rows])
+    assert runs("--bad-rows", "skip") == 0
+    assert "21 rows taken, 20 learned, 2 bad" in runs.told()
+
+
+@pytest.mark.parametrize(
+    ("formula", "more"),
+    [
+        ("np.log(y) ~ x + np.square(x)", []),
+        ("y ~ . + np.exp(x)", ["--levels", "u=p,q"]),
+        ("y ~ C(u):x", ["--levels", "u=p,q"]),
+    ],
+)
+def test_formulas_with_terms(formula: str, more: list[str], runs: Runs) -> None:
+    """Rows have no response, which the terms do not need."""
+    pytest.importorskip("formulaic", reason="formulaic is not installed")
+    rows = pairs()
+    labels = [(key, 2.0 + abs(x)) for key, x in rows]
+    runs.write(rows, labels)
+    text = "".join(f"{key},{x},{'pq'[k % 2]}\n" for k, (key, x) in enumerate(rows))
+    runs.rows.write_text("id,x,u\n" + text)
+    more = ["--formula", formula, *more]
+    assert runs(*more) == 0
+    assert "60 rows taken, 60 learned" in runs.told()
+    assert runs(*more) == 0  # by the design of the checkpoint
+    with runs.labels.open("a") as file:
+        file.write("1,again\n")
+    assert runs(*more) == 0
+    assert "1 labels of no row that waited" in runs.told()
+
+
+def test_a_label_of_no_weight_teaches_nothing(runs: Runs) -> None:
+    rows = pairs(20)
+    labels = [(key, 2 * x) for key, x in rows]
+    runs.write(rows, labels)
+    text = "".join(f"{y},{key},{k % 2}\n" for k, (key, y) in enumerate(labels))
+    runs.labels.write_text("y,id,w\n" + text)
+    assert runs("--weights", "w") == 0
+    assert "20 rows taken, 10 learned\n" in runs.told()
+    assert runs.model().n_pending == 0
+
+
+def test_a_label_without_the_response_is_told(runs: Runs) -> None:
+    runs.write(pairs(3), [("k0", 1.0)])
+    runs.labels.write_text("z,id\n1,k0\n")
+    pytest.importorskip("formulaic", reason="formulaic is not installed")
+    for formula in ("y ~ x", "np.log(y) ~ x"):
+        assert runs("--formula", formula) == 1
+        told = "label 0: a label must have the column 'y', of the formula's response"
+        assert told in runs.told()
+        runs.saved.unlink()
+
+
+def test_keys_are_alike_in_all_formats(runs: Runs) -> None:
+    """Whole numbers become floats in columns where some are missing."""
+    rows = runs.folder / "rows.ndjson"
+    rows.write_text("".join(f'{{"id": {k}, "x": {k}}}\n' for k in range(5)))
+    runs.rows, runs.labels = rows, runs.folder / "labels.ndjson"
+    runs.labels.write_text(
+        "".join(f'{{"id": {k}, "y": 1}}\n' for k in ("0", "1.0", '"2"', "3.5"))
+    )
+    assert runs() == 0
+    told = runs.told()
+    assert "5 rows taken, 3 learned, 2 pending, 1 labels of no row" in told
+
+
+def test_labels_alone_may_be_rotated(runs: Runs) -> None:
+    rows = pairs()
+    labels = [(key, 2 * x) for key, x in rows]
+    runs.write(rows, labels[:30])
+    assert runs() == 0
+    runs.write(rows, labels[30:])
+    assert runs() == 1
+    assert "add --input-continues" in runs.told()
+    assert runs("--input-continues") == 0
+    assert "60 rows taken, 60 learned" in runs.told()
+    assert dyntree.checkpoint.dumps(runs.model().model) == learned(rows, labels)
+
+
+def test_labels_by_a_pipe_beside_parquet(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    rows = pairs(30)
+    runs = Runs(tmp_path, None)
+    runs.rows = tmp_path / "rows.parquet"
+    pd.DataFrame(rows, columns=["id", "x"]).to_parquet(runs.rows)
+    source, target = os.pipe()
+    more = ["--labels", "-", "--key", "id"]
+    with running(str(runs.rows), runs.out, runs.saved, *more, source=source) as process:
+        wait_for(runs.out, 31)
+        os.write(target, b"id,y\nk1,1\n")
+        os.close(target)
+        _, complaint = process.communicate(timeout=60)
+    os.close(source)
+    assert process.returncode == 0, complaint
+    assert runs.model().model.n_seen == 1
