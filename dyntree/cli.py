@@ -138,7 +138,7 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     made.add_argument(
         "--seconds",
-        type=float,
+        type=_seconds,
         metavar="S",
         help="a checkpoint with the first row after so long, too",
     )
@@ -304,7 +304,7 @@ def _levels(text: str) -> list[float]:
 
 def _rate(text: str) -> float:
     """A number in (0, 1)."""
-    number = float(text)
+    number = _number(text)
     if not 0.0 < number < 1.0:
         raise argparse.ArgumentTypeError(f"must be in (0, 1); got {text}")
     return number
@@ -312,18 +312,29 @@ def _rate(text: str) -> float:
 
 def _seconds(text: str) -> float:
     """A number above 0."""
-    number = float(text)
+    number = _number(text)
     if not 0.0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"must be above 0; got {text}")
     return number
 
 
+def _number(text: str) -> float:
+    """A number."""
+    try:
+        return float(text)
+    except ValueError:
+        words = f"must be a number; got {text}"
+        raise argparse.ArgumentTypeError(words) from None
+
+
 def _positive(text: str) -> int:
     """An int >= 1."""
-    number = int(text)
+    number = _number(text)
+    if not number.is_integer():
+        raise argparse.ArgumentTypeError(f"must be a whole number; got {text}")
     if number < 1:
         raise argparse.ArgumentTypeError(f"must be >= 1; got {text}")
-    return number
+    return int(number)
 
 
 def _crosscheck(arguments: argparse.Namespace) -> None:
@@ -365,6 +376,12 @@ def _wrong_use(given: argparse.Namespace) -> str:
         return "--labels and --key need each other"
     if given.labels == given.table == "-":
         return "rows and --labels cannot both be -"
+    for name in ("checkpoint", "bad_rows", "status"):
+        if getattr(given, name) == "-":
+            flag = f"--{name.replace('_', '-')}"
+            return f"{flag} must name a file; - is for rows, --labels and --out"
+    if given.table == "-" and given.format == "parquet":
+        return "--format parquet needs a file: of a pipe nobody can read its end first"
     files = [name for name in (given.table, given.labels) if name not in (None, "-")]
     packed = [name for name in files if Path(name).suffix in PACKED]
     if given.follow and (packed or not files or given.format in TABULAR):

@@ -217,7 +217,10 @@ class Feed:
     def _read(self) -> None:
         """Begin to read the file."""
         if self._kind in TABULAR:
-            self._records: Any = Tabular(self._stoppable(), self._kind)
+            try:
+                self._records: Any = Tabular(self._stoppable(), self._kind)
+            except ValueError as error:
+                raise ValueError(f"{self.path} cannot be read: {error}") from error
             self.is_file = self.path != "-"
             return
         chunks = Chunks(self._file, self._stops, self._before, grows=self._follows)

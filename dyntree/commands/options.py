@@ -14,7 +14,12 @@ from dyntree.labels import level_text
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
 
-MEND = " Mend such rows, or leave them out."
+SHELL_ADVICE = {
+    " Leave such rows out: missing='drop'.": " Mend such rows, or leave them out.",
+    " Give them, with None or NaN for what is missing.": " A cell may be empty.",
+    " Drop or impute such rows first.": " Mend such rows, or leave them out.",
+    ", or call learn or drop with this one first.": ".",
+}  # of the classes, and what it is in a shell
 LEVELS = r"--levels \1=A,B,..."
 SHELL_NAMES = {
     name: f"--{name.replace('_', '-')}"
@@ -169,6 +174,8 @@ def _told(value: Any) -> str:
         return " ".join(f"{name}={told}" for name, told in value.items())
     if isinstance(value, list):
         return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return "on" if value else "off"
     return "none" if value is None else str(value)
 
 
@@ -230,12 +237,15 @@ def in_shell_words(message: str) -> str:
     """
     message = re.sub(r"\bsample_weight\b", "--weights", message)
     message = re.sub(r"(?<![-\w])exposure must", "--exposure must", message)
-    message = message.replace(" Leave such rows out: missing='drop'.", MEND)
+    message = re.sub(r"\bcategories must", "--levels must", message)
+    for said, meant in SHELL_ADVICE.items():
+        message = message.replace(said, meant)
     message = re.sub(r"categories=\{'([^']*)': \[\.\.\.\]\}\.?", LEVELS, message)
     for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
         flag = SHELL_NAMES[name]
         message = re.sub(rf"\b{name}=True\b", flag, message)
         message = re.sub(rf"\b{name}='?([\w.]+)'?", rf"{flag} \1", message)
+    message = re.sub(r"(--model \w+ or) '(\w+)'", r"\1 \2", message)
     return message
 
 

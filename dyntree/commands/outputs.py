@@ -29,6 +29,24 @@ def output(
     n_bytes : int or None
         Its length then, to which it is cut back; None for a pipe.
     """
+    name = "standard output" if path in (None, "-") else path
+    try:
+        with _output(path, resumed, n_bytes) as opened:
+            yield opened
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        reason = f"cannot be written: {error.strerror}"
+        raise OSError(error.errno, reason, name) from error
+
+
+@contextmanager
+def _output(
+    path: str | None, resumed: bool, n_bytes: int | None
+) -> Iterator[tuple[BinaryIO, Place]]:
+    """The same; errors do not name it."""
     if path is None or path == "-":
         if resumed:
             _cut(sys.stdout.buffer, n_bytes, "standard output")

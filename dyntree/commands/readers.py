@@ -88,9 +88,10 @@ class Csv:
                 reason = f"it is no CSV: {error}"
             line, text = self._lines.taken()
         finished = text.endswith(ENDS)
-        if self._lines.ended and text.count('"') % 2:  # a cell may not have ended
-            finished = finished and not self._is_open(text)
-        if not is_text(text):
+        # the input may end within quotes, which the reader takes for the cell's end
+        if self._lines.ended and text.count('"') % 2 and self._is_open(text):
+            finished, reason = False, "a cell of it begins with a quote that has no end"
+        elif not is_text(text):
             reason = "it must be text in UTF-8"
         elif not reason and len(cells) != len(names):
             reason = (
@@ -186,7 +187,8 @@ class Tabular:
             else:
                 self.columns, self._batches = _arrow(file, ipc)
         except pa.ArrowException as error:
-            raise ValueError(f"it is no {kind.capitalize()}: {error}.") from error
+            told = str(error).rstrip(".")
+            raise ValueError(f"it is no {kind.capitalize()}: {told}.") from error
         if len(set(self.columns)) != len(self.columns):
             raise ValueError(f"it must name each column once; got {self.columns}.")
         self._rows: Iterator[Row] = iter(())
@@ -266,8 +268,14 @@ def opened(path: str) -> Iterator[BinaryIO]:
             return
         with unpacker(Path(path).suffix)(path, "rb") as file:
             yield file
-    except (UnicodeDecodeError, EOFError, zlib.error, lzma.LZMAError) as error:
+    except UnicodeDecodeError as error:
         raise ValueError(f"{path} must be text in UTF-8: {error}") from error
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{path} cannot be unpacked: {error}.") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise ValueError(f"{path} cannot be unpacked: {error}.") from error
 
 
 @contextmanager

@@ -198,7 +198,8 @@ class Reports:
                 file.write(prometheus(facts) if is_prometheus else ndjson_line(facts))
         except OSError as error:
             if not self._has_failed:
-                warnings.warn(f"--status: {error}", stacklevel=2)
+                told = error.strerror or error
+                warnings.warn(f"--status: {path} {told}.", stacklevel=2)
             self._has_failed = True
         else:
             self._has_failed = False

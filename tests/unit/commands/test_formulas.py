@@ -111,7 +111,7 @@ def test_a_stream_is_resumed_without_a_trace(tmp_path: Path, name: str) -> None:
             "plain columns under --rules r",
         ),
         (["--formula", "y ~ C(nowhere)"], "['nowhere'] are absent"),
-        (["--formula", "y ~ np.log(p)", "--levels", "q=1,2"], "categories must name"),
+        (["--formula", "y ~ np.log(p)", "--levels", "q=1,2"], "--levels must name"),
     ],
 )
 def test_refusals(

@@ -118,6 +118,12 @@ def test_files_of_before_know_the_number_of_rows_only(runs: Runs) -> None:
 
 def test_options_that_differ_are_told(runs: Runs) -> None:
     runs.write(HEADER, *lines())
+    assert runs("--window", 30, "--surprise") == 0
+    assert runs("--window", 30, "--drift") == 1
+    message = runs.told()
+    assert "surprise: on then, none now" in message
+    assert "drift: off then, on now" in message
+    runs.saved.unlink()
     assert runs("--window", 30) == 0
     assert runs("--window", 20, "--model", "linear") == 1
     message = runs.told()
@@ -184,6 +190,34 @@ def test_without_a_checkpoint_an_unfinished_line_is_bad(runs: Runs) -> None:
     assert "row 5: it must have 2 cells" in runs.told()
     assert runs("--bad-rows", "skip", saves=False) == 0
     assert "1 bad" in runs.told()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_quote_without_an_end_is_no_row(runs: Runs) -> None:
+    """Though the file ends with a newline: it is within the quotes."""
+    rows, more = lines(20), '5,7,"and\non"\n'
+    header = "x,y,note\n"
+    rows = [f"{row[:-1]},\n" for row in rows]
+    runs.write(header, *rows, more[:-5])
+    assert runs() == 0
+    told = runs.told()
+    assert "begins with a quote that has no end); it is left for the next call" in told
+    assert "20 rows taken" in told
+    assert runs("--bad-rows", "skip", saves=False) == 0
+    assert "1 bad" in runs.told()
+    runs.write(header, *rows, more)
+    assert runs() == 0
+    assert runs.out.read_bytes() == runs.undisturbed(header, *rows, more)
+
+
+def test_rows_by_other_names_are_bad(runs: Runs) -> None:
+    """A renamed input must not be taken for one that is missing."""
+    runs.path = runs.folder / "rows.ndjson"
+    runs.write('{"x": 1, "y": 2}\n', '{"x": null, "y": 2}\n', '{"X": 1, "y": 2}\n')
+    assert runs() == 1
+    assert "row 2: a row must have one of the columns ['x'] at least" in runs.told()
+    assert runs("--bad-rows", "skip") == 0
+    assert "3 rows taken, 2 learned, 1 bad" in runs.told()
 
 
 # Bad rows.
@@ -357,6 +391,11 @@ def test_a_file_cut_in_place_is_told(tmp_path: Path) -> None:
         (["--follow"], "--follow needs a CSV or NDJSON file that is not packed"),
         (["--key", "k"], "--labels and --key need each other"),
         (["--labels", "l.csv"], "--labels and --key need each other"),
+        (["--bad-rows", "-"], "--bad-rows must name a file"),
+        (["--status", "-"], "--status must name a file"),
+        (["--checkpoint", "-"], "--checkpoint must name a file"),
+        (["--every", "1.5"], "must be a whole number; got 1.5"),
+        (["--every", "often"], "must be a number; got often"),
     ],
 )
 def test_options_that_need_one_another(more: list[str], told: str, capsys: Any) -> None:
@@ -447,4 +486,25 @@ def test_a_packed_file_that_is_cut_is_told(runs: Runs) -> None:
     path.write_bytes(gzip.compress((HEADER + "".join(lines(40))).encode())[:-20])
     runs.path = path
     assert runs() == 1
-    assert "rows.csv.gz" in runs.told()
+    assert "rows.csv.gz cannot be unpacked: Compressed file ended" in runs.told()
+    path.write_bytes(b"plain")
+    assert runs() == 1
+    assert "rows.csv.gz cannot be unpacked: Not a gzipped file" in runs.told()
+
+
+def test_a_broken_parquet_file_is_named(runs: Runs) -> None:
+    pytest.importorskip("pyarrow")
+    runs.path = runs.folder / "rows.parquet"
+    runs.path.write_bytes(b"PAR1")
+    assert runs() == 1
+    told = runs.told()
+    assert "rows.parquet cannot be read: it is no Parquet: " in told
+    assert ".." not in told.replace(str(runs.folder), "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("option", ["--out", "--bad-rows"])
+def test_a_full_disk_is_named(option: str, runs: Runs) -> None:
+    runs.write(HEADER, *lines(20), "u,1\n")
+    assert runs(option, "/dev/full") == 1
+    assert "/dev/full: cannot be written: No space left on device" in runs.told()

@@ -168,6 +168,7 @@ def test_a_status_that_cannot_be_written_is_told_once(
     run(path, tmp_path / "o", "--status", status, "--report", 0.001)
     told = capsys.readouterr().err
     assert told.count("warning: --status: ") == 1
+    assert f"{status} cannot be written: No such file or directory." in told
     assert (tmp_path / "o").read_text().count("\n") == 61
 
 
@@ -209,7 +210,10 @@ def test_late_labels_are_scored_when_they_come(tmp_path: Path) -> None:
         (["--alarm", "2"], "must be in (0, 1); got 2"),
         (["--report", "0"], "must be above 0; got 0"),
         (["--over", "0"], "must be >= 1; got 0"),
-        (["--alarm", "u"], "invalid"),
+        (["--alarm", "u"], "must be a number; got u"),
+        (["--over", "1.5"], "must be a whole number; got 1.5"),
+        (["--seconds", "-1"], "must be above 0; got -1"),
+        (["--seconds", "nan"], "must be above 0; got nan"),
     ],
 )
 def test_bad_figures_are_told(more: list[str], told: str, capsys: Any) -> None:
