@@ -125,59 +125,66 @@ def _add_demo(made: argparse.ArgumentParser) -> None:
 def _add_stream(made: argparse.ArgumentParser) -> None:
     made.add_argument("table", metavar="ROWS", help=ROWS)
     _add_formula(made)
-    made.add_argument(
+    group = made.add_argument_group("input and output")
+    group.add_argument(
         "--format", choices=("csv", "ndjson", "parquet", "arrow"),
         help="default by the name of the file",
     )  # fmt: skip
-    _add_separator(made)
-    made.add_argument("--out", metavar="FILE", help="default standard output")
-    made.add_argument("--checkpoint", metavar="MODEL", help="file to save to")
-    made.add_argument(
+    _add_separator(group)
+    group.add_argument("--out", metavar="FILE", help="default standard output")
+    _add_quantiles(group)
+    _add_quiet(group)
+    group = made.add_argument_group("checkpoints")
+    group.add_argument("--checkpoint", metavar="MODEL", help="file to save to")
+    group.add_argument(
         "--every", type=_positive, default=1000, metavar="N",
         help="rows between checkpoints (default 1000)",
     )  # fmt: skip
-    made.add_argument(
+    group.add_argument(
         "--seconds",
         type=_seconds,
         metavar="S",
         help="a checkpoint with the first row after so long, too",
     )
-    made.add_argument("--resume", action="store_true", help="go on from the checkpoint")
-    made.add_argument(
+    group.add_argument(
+        "--resume", action="store_true", help="go on from the checkpoint"
+    )
+    group.add_argument(
         "--input-continues", action="store_true", help="the input has no old rows"
     )
-    made.add_argument(
+    group.add_argument(
         "--follow",
         action="store_true",
         help="read files on as they grow, and those that take their place",
     )
-    made.add_argument(
+    group = made.add_argument_group("bad rows")
+    group.add_argument(
         "--bad-rows", default="stop", metavar="WAY",
         help="rows that cannot be taken stop the stream (stop, the default), are left "
         "out and counted (skip), or go to a file of that name, CSV or .ndjson",
     )  # fmt: skip
-    made.add_argument(
+    group.add_argument(
         "--most-bad", type=_positive, default=100, metavar="N",
         help="bad rows in a row, after which the stream ends (default 100)",
     )  # fmt: skip
-    made.add_argument(
+    group = made.add_argument_group("late labels")
+    group.add_argument(
         "--labels", metavar="FILE",
-        help="CSV or NDJSON file, or -, of labels that come later than their rows",
+        help="CSV, NDJSON, Parquet or Arrow file, or -, of labels that come later than "
+        "their rows; a weight comes with its label",
     )  # fmt: skip
-    made.add_argument(
+    group.add_argument(
         "--key", metavar="COLUMN", help="column of rows and labels that pairs them"
     )
-    made.add_argument(
+    group.add_argument(
         "--pending", type=_positive, default=10_000, metavar="N",
         help="rows that wait for their labels at most; the oldest go (default 10000)",
     )  # fmt: skip
-    _add_quantiles(made)
-    _add_watch(made)
-    _add_quiet(made)
+    _add_watch(made.add_argument_group("what an operator watches"))
     options.add_model(made, params.AUTO)
 
 
-def _add_watch(made: argparse.ArgumentParser) -> None:
+def _add_watch(made: Any) -> None:
     made.add_argument(
         "--status", metavar="FILE",
         help="file with running figures, JSON or by the suffix .prom for Prometheus; "
@@ -242,7 +249,7 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
     made.add_argument("--picture", metavar="FILE", help="PNG, PDF or SVG, by its name")
 
 
-def _add_separator(made: argparse.ArgumentParser) -> None:
+def _add_separator(made: Any) -> None:
     made.add_argument(
         "--separator", type=_separator, default=",", metavar="C",
         help="between cells of CSV: one character, or tab (default ,)",
@@ -280,11 +287,11 @@ def _add_formula(made: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def _add_quiet(made: argparse.ArgumentParser) -> None:
+def _add_quiet(made: Any) -> None:
     made.add_argument("--quiet", action="store_true", help="no word on progress")
 
 
-def _add_quantiles(made: argparse.ArgumentParser) -> None:
+def _add_quantiles(made: Any) -> None:
     made.add_argument(
         "--quantiles", type=_levels, default=[0.05, 0.5, 0.95], metavar="Q,Q,...",
         help="of real responses and counts (default 0.05,0.5,0.95)",
