@@ -86,6 +86,7 @@ class Feed:
         self._last: Record | None = None
         self._columns: list[str] | None = None
         self._is_renewed = continues
+        self._is_met = not continues and not self._seen["rows"]
         self._chunks: Chunks | None = None  # None of a format without lines
         self._lines: Lines | None = None
         self._stack = ExitStack()
@@ -151,8 +152,21 @@ class Feed:
                 raise ValueError(f"{self.path} cannot be read: {error}") from error
             else:
                 self.is_empty = False
+                if self._is_met:
+                    self._is_met = False
+                    self._compare(record, 0, self.columns)
                 return self._checked(record)
         return None
+
+    def meets(self, record: Record | None) -> None:
+        """Know the first row before it is taken; None where it is not to be known.
+
+        The checkpoint that is written before it then tells the input from others.
+        """
+        if self._seen["rows"] == 0 and not self._is_renewed:
+            is_whole = record is not None and record.finished
+            self._seen["first"] = fingerprint(record) if record and is_whole else None
+            self._seen["columns"] = self.columns if is_whole else None
 
     def took(self, record: Record) -> None:
         """Know that a record was taken, which is what `facts` tell from now on."""

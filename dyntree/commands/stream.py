@@ -64,6 +64,7 @@ def _stream(arguments: argparse.Namespace) -> int | None:
             session.keep()
         except BadRow:
             if session.begun:
+                rows.meets(None)  # it may be mended
                 session.save(out)
             raise
         if session.notes["rows"] or continues or session.resumed:
@@ -119,6 +120,7 @@ def _format_of_pipe(same: str) -> str:
 def _take(session: Session, record: Record, rows: Feed, out: BinaryIO) -> None:
     """Take a row; the first one tells what the stream is of."""
     if not session.begun and record.row is not None:
+        rows.meets(record)
         session.begin(record.row, rows.columns, out)
     session.take(record, rows, out)
 

@@ -371,6 +371,40 @@ def test_a_file_rotated_between_calls_is_told(runs: Runs) -> None:
     assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
 
 
+def test_a_file_rotated_before_its_first_checkpoint_is_told(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoint that begins a stream tells the first row, of none taken."""
+    rows = lines(30)
+    runs.write(HEADER, *rows[:10])
+
+    def killed(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dyntree.commands.session.Session.take", killed)
+        with pytest.raises(MemoryError):
+            runs()
+    assert load_with(runs.saved)[1]["rows"] == 0
+    new, runs.path = runs.path, runs.path.rename(runs.folder / "rows.csv.1")
+    runs.path = new
+    runs.write(HEADER, *rows[10:])
+    assert runs() == 1
+    assert "its first row is another" in runs.told()
+    runs.write(HEADER, *rows)
+    assert runs() == 0
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+def test_a_bad_first_row_may_be_mended(runs: Runs) -> None:
+    rows = lines(10)
+    runs.write(HEADER, "inf,1\n", *rows[1:])
+    assert runs() == 1
+    runs.write(HEADER, *rows)
+    assert runs() == 0
+    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
 def test_a_file_cut_in_place_is_told(tmp_path: Path) -> None:
     path, out, saved = (tmp_path / name for name in ("rows.csv", "out.csv", "m.dyn"))
     path.write_text(HEADER + "".join(lines(20)))
