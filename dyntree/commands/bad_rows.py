@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
@@ -31,10 +32,20 @@ class BadRows:
         Bad rows in a row, after which the next one ends the stream.
     facts : dict
         What a checkpoint holds of them, as `NONE`; kept up to date.
+    is_late : bool, default False
+        Whether the stream is resumed: a file that is not its own is then left alone.
+
+    Attributes
+    ----------
+    has_moved : bool
+        Whether they go to a file of which the checkpoint does not know.
     """
 
-    def __init__(self, how: str, most: int, facts: dict[str, Any]) -> None:
+    def __init__(
+        self, how: str, most: int, facts: dict[str, Any], is_late: bool = False
+    ) -> None:
         self._how, self._most, self._facts = how, most, facts
+        self._is_late, self.has_moved = is_late, False
         self._file: BinaryIO | None = None
 
     @contextmanager
@@ -43,8 +54,16 @@ class BadRows:
         if self._how in (STOP, SKIP):
             yield
             return
-        resumed = self._facts["file"] == self._how
+        before = self._facts["file"]
+        resumed = before is not None and _is_same(before, self._how)
         n_bytes = self._facts["bytes"] if resumed else 0
+        if not resumed and self._is_late and _has_content(self._how):
+            told = "none yet" if before is None else f"they went to {before} before"
+            raise ValueError(
+                f"--bad-rows {self._how} is there already, and holds other rows: of "
+                f"this stream {told}. Move it away, or name another file."
+            )
+        self.has_moved = not resumed
         with output(self._how, resumed, n_bytes) as (self._file, place):
             place()
             self._facts["file"] = self._how
@@ -91,3 +110,13 @@ class BadRows:
         """Have their file on disk, before a checkpoint tells its length."""
         if self._file is not None:
             self._facts["bytes"] = settled_length(self._file)
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two names are of one file, which need not be there."""
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _has_content(path: str) -> bool:
+    """Whether there is a regular file that holds something."""
+    return os.path.isfile(path) and os.path.getsize(path) > 0

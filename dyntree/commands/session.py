@@ -46,6 +46,7 @@ from dyntree.trees.learning.weights import check_weights
 
 TICK = 1.0  # seconds between two words on progress
 MARKS = "surprise", "alarm"
+KEPT = "unfinished", "unfinished_label"  # of rows and labels, for the next call
 WORDS = {
     "rows": "rows taken", "learned": "learned", "bad_rows": "bad", "pending": "pending",
     "dropped": "dropped before their label came",
@@ -97,7 +98,9 @@ class Session:
         self.late: LateLabels | None = None
         if "key" in wanted:
             self.late = LateLabels(wanted["key"], wanted["pending"], self._store)
-        self.bad = BadRows(arguments.bad_rows, arguments.most_bad, self.notes["bad"])
+        self.bad = BadRows(
+            arguments.bad_rows, arguments.most_bad, self.notes["bad"], self.resumed
+        )
         self.watch: Watch | None = None
         self.reports: Reports | None = None
         self._watches(arguments)
@@ -492,9 +495,14 @@ class Session:
 
     def keep(self) -> None:
         """Keep what inputs that go on have begun to say, for the next call."""
-        for name, feed in (("unfinished", self.feed), ("unfinished_label", self.late)):
+        for name, feed in zip(KEPT, (self.feed, self.late), strict=True):
             if feed is not None and feed.is_ndjson:  # CSV begins anew, with a header
                 self.notes[name] = feed.unfinished
+
+    def release(self) -> None:
+        """Leave what was kept to the inputs, which go on with it."""
+        for name in KEPT:
+            self.notes.pop(name, None)
 
     def tell(self, last: bool = False) -> None:
         """Say on standard error how far it is: now and then on a terminal, at last."""

@@ -51,12 +51,17 @@ def _stream(arguments: argparse.Namespace) -> int | None:
         try:
             rows = stack.enter_context(_rows(arguments, session, stops))
             session.feed = rows
+            if session.late is not None:
+                labels = _labels(arguments, session, stops, rows)
+                session.late.feed = stack.enter_context(labels)
+            if session.resumed and session.bad.has_moved:
+                session.keep()
+                session.save(out)  # so that a kill leaves no file that nobody knows
+                session.release()
             if session.late is None:
                 for record in rows:
                     _take(session, record, rows, out)
             else:
-                labels = _labels(arguments, session, stops, rows)
-                session.late.feed = stack.enter_context(labels)
                 _take_both(session, rows, stops, out)
             if rows.is_empty and not continues:
                 raise ValueError(f"{arguments.table} cannot be read: it has no row.")

@@ -294,6 +294,46 @@ def without_numbers(text: str, kind: str) -> list[Any]:
     return [{**json.loads(line), "row": None} for line in text.splitlines()]
 
 
+def test_a_file_of_bad_rows_is_never_overwritten(runs: Runs) -> None:
+    rows, folder = lines(30), runs.folder
+    first, second = folder / "bad.csv", folder / "more.csv"
+    runs.write(HEADER, *rows[:10], "1\n")
+    assert runs("--bad-rows", first) == 0
+    runs.write(HEADER, *rows[:10], "1\n", "2\n")
+    assert runs("--bad-rows", folder / "." / ".." / folder.name / "bad.csv") == 0
+    assert first.read_text().count("\n") == 3  # by another name
+    runs.write(HEADER, *rows[:10], "1\n", "2\n", "3\n")
+    assert runs("--bad-rows", second) == 0
+    assert second.read_text().count("\n") == 2
+    before = first.read_bytes()
+    assert runs("--bad-rows", first) == 1
+    told = runs.told()
+    assert "bad.csv is there already" in told
+    assert "more.csv before" in told
+    assert first.read_bytes() == before
+
+
+def test_a_new_file_of_bad_rows_survives_a_kill(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows, aside = lines(30), runs.folder / "bad.csv"
+    runs.write(HEADER, *rows[:10])
+    assert runs() == 0
+    runs.write(HEADER, *rows[:10], "1\n", *rows[10:], "2\n")
+
+    def killed(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("dyntree.commands.session.Session._learn", killed)
+        with pytest.raises(MemoryError):
+            runs("--bad-rows", aside)
+    assert aside.read_text().count("\n") == 2
+    assert runs("--bad-rows", aside) == 0
+    assert aside.read_text().count("\n") == 3
+    assert runs.out.read_bytes().count(b"\n") == 31
+
+
 def test_a_broken_feed_stops(runs: Runs) -> None:
     runs.write(HEADER, *lines(10), *["1\n"] * 5, *lines(10), *["1\n"] * 6)
     assert runs("--bad-rows", "skip", "--most-bad", 5) == 1
