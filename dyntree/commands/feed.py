@@ -192,9 +192,12 @@ class Feed:
         return 0 if self._is_renewed else int(self._seen["rows"])
 
     @property
-    def is_ndjson(self) -> bool:
-        """Whether the rest of a line that was begun can be read in another call."""
-        return self._kind == "ndjson"
+    def keeps(self) -> bool:
+        """Whether the next call goes on within what this one has read.
+
+        Files can be read again, and CSV begins anew, with a header.
+        """
+        return self._kind == "ndjson" and not self.is_file
 
     @property
     def columns(self) -> list[str] | None:

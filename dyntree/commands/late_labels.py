@@ -107,15 +107,22 @@ class LateLabels:
         return self.feed is not None and self.feed.ended and not self._queue
 
     @property
-    def is_ndjson(self) -> bool:
-        """Whether what was begun can be read on; as of `Feed`."""
-        return self.feed is not None and self.feed.is_ndjson
+    def keeps(self) -> bool:
+        """Whether the next call goes on within what this one has read; as of `Feed`."""
+        return self.feed is not None and self.feed.keeps
 
     @property
     def unfinished(self) -> str:
         """What a pipe gave and was not taken."""
         assert self.feed is not None
         return "".join(one.record.text for one in self._queue) + self.feed.unfinished
+
+    @property
+    def n_lost(self) -> int:
+        """Labels that a pipe gave, that were not taken, and that nobody keeps."""
+        if self.feed is None or self.feed.is_file or self.keeps:
+            return 0
+        return len(self._queue) + self.feed.unfinished.count("\n")
 
     def _fill(self, most: int) -> None:
         """Read labels until so many are at hand, or there are no more now."""

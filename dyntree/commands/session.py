@@ -494,10 +494,16 @@ class Session:
         self.saved_at = time.monotonic()
 
     def keep(self) -> None:
-        """Keep what inputs that go on have begun to say, for the next call."""
+        """Keep what pipes have given that was not taken, for the next call."""
         for name, feed in zip(KEPT, (self.feed, self.late), strict=True):
-            if feed is not None and feed.is_ndjson:  # CSV begins anew, with a header
+            if feed is not None and feed.keeps:
                 self.notes[name] = feed.unfinished
+        if self.late is not None and (n_lost := self.late.n_lost):
+            warnings.warn(
+                f"{n_lost} labels were read from a pipe and not taken. Give them again "
+                "when it goes on, or give labels as NDJSON, of which they are kept.",
+                stacklevel=2,
+            )
 
     def release(self) -> None:
         """Leave what was kept to the inputs, which go on with it."""

@@ -332,6 +332,29 @@ def test_labels_alone_may_be_rotated(runs: Runs) -> None:
     assert dyntree.checkpoint.dumps(runs.model().model) == learned(rows, labels)
 
 
+def test_a_stop_keeps_nothing_of_files(tmp_path: Path) -> None:
+    """The next call reads them again, with --input-continues as well."""
+    rows = pairs(3000)
+    runs = Runs(tmp_path, None)
+    runs.rows, runs.labels = tmp_path / "rows.ndjson", tmp_path / "labels.ndjson"
+    text = [f'{{"id": "{key}", "x": {x}}}\n' for key, x in rows]
+    told = [f'{{"id": "{key}", "y": {2 * x}}}\n' for key, x in reversed(rows[:200])]
+    runs.rows.write_text("".join(text))
+    runs.labels.write_text("".join(told))
+    more = ["--labels", str(runs.labels), "--key", "id", "--window", "50"]
+    with running(str(runs.rows), runs.out, runs.saved, *more) as process:
+        wait_for(runs.out, 5)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 143
+    n_taken = load_with(runs.saved)[1]["rows"]
+    assert n_taken < 3000
+    runs.rows.write_text("".join(text[n_taken:]))
+    assert runs("--input-continues") == 0
+    late = runs.model()
+    assert (late.model.n_seen, late.n_pending, late.n_unmatched) == (200, 2800, 0)
+
+
 def test_labels_by_a_pipe_beside_parquet(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -349,3 +372,36 @@ def test_labels_by_a_pipe_beside_parquet(tmp_path: Path) -> None:
     os.close(source)
     assert process.returncode == 0, complaint
     assert runs.model().model.n_seen == 1
+
+
+@pytest.mark.parametrize("kind", ["csv", "ndjson"])
+def test_labels_that_a_stop_leaves_are_kept_or_told(kind: str, tmp_path: Path) -> None:
+    """Labels of rows that are not read yet, of a pipe that nobody reads again."""
+    rows = pairs(3000)
+    runs = Runs(tmp_path, None)
+    runs.rows = tmp_path / f"rows.{kind}"
+    text = [f"{key},{x}\n" for key, x in rows]
+    told = [f"{2 * x},{key}\n" for key, x in reversed(rows)]
+    heads = "id,x\n", "y,id\n"
+    if kind == "ndjson":
+        text = [f'{{"id": "{key}", "x": {x}}}\n' for key, x in rows]
+        told = [f'{{"id": "{key}", "y": {2 * x}}}\n' for key, x in reversed(rows)]
+        heads = "", ""
+    runs.rows.write_text("".join([heads[0], *text]))
+    source, target = os.pipe()
+    os.write(target, "".join([heads[1], *told[:500]]).encode())
+    more = ["--labels", "-", "--key", "id", "--quiet"]
+    with running(str(runs.rows), runs.out, runs.saved, *more, source=source) as process:
+        wait_for(runs.out, 5)
+        process.send_signal(signal.SIGTERM)
+        _, complaint = process.communicate(timeout=60)
+    os.close(source)
+    os.close(target)
+    assert process.returncode == 143
+    notes = load_with(runs.saved)[1]
+    assert notes["labels"]["rows"] == 0
+    if kind == "csv":
+        assert "500 labels were read from a pipe and not taken" in complaint
+    else:
+        assert complaint == "dyntree: interrupted\n"
+        assert notes["unfinished_label"].count("\n") == 500
