@@ -228,7 +228,13 @@ def _read(
     """The table that the arguments name."""
     known = kinds | times_of(arguments)
     given = arguments.table, arguments.separator, known, response, arguments.decimal
-    return read_table(*given)
+    read = read_table(*given)
+    names = [*map(str, read.frame.columns)]
+    if stray := [name for name in times_of(arguments) if name not in names]:
+        raise ValueError(
+            f"--times must name columns of the table, {names}; got {stray[0]!r}."
+        )
+    return read
 
 
 def _features(design: Design, table: Table) -> pd.DataFrame:

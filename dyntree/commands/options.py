@@ -234,6 +234,8 @@ def in_shell_words(message: str) -> str:
     --------
     >>> in_shell_words("Name all levels: categories={'a': [...]}. Use model='class'.")
     'Name all levels: --levels a=A,B,... Use --model class.'
+    >>> in_shell_words("min_leaf must be an int >= 1; got 0.")
+    '--min-leaf must be a whole number >= 1; got 0.'
     """
     message = re.sub(r"\bsample_weight\b", "--weights", message)
     message = re.sub(r"(?<![-\w])exposure must", "--exposure must", message)
@@ -244,7 +246,11 @@ def in_shell_words(message: str) -> str:
     for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
         flag = SHELL_NAMES[name]
         message = re.sub(rf"\b{name}=True\b", flag, message)
-        message = re.sub(rf"\b{name}='?([\w.]+)'?", rf"{flag} \1", message)
+        message = re.sub(rf"\b{name}='?(-?[\w.]+)'?", rf"{flag} \1", message)
+        said = rf"(?<![-\w'\"]){name} (must be|is an option)"
+        message = re.sub(said, rf"{flag} \1", message)
+    message = message.replace("n_particles must be", "--particles must be")
+    message = message.replace("must be an int ", "must be a whole number ")
     message = re.sub(r"(--model \w+ or) '(\w+)'", r"\1 \2", message)
     return message
 

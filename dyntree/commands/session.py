@@ -20,6 +20,7 @@ from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.late_labels import LateLabels, Waiting, key_of
 from dyntree.commands.options import (
     columns_beside,
+    in_shell_words,
     kinds_of,
     leaf_model_of,
     model_options,
@@ -177,6 +178,12 @@ class Session:
             response, inputs = self._planned(found)
             if columns is not None and self.design is None and self.late is None:
                 check_response(response, columns)
+            stray = [name for name in notes.get("times", {}) if name not in found]
+            if stray and columns is not None:
+                raise ValueError(
+                    f"--times must name columns of the table, {columns}; got "
+                    f"{stray[0]!r}."
+                )
             if notes["inputs"] not in (None, inputs):
                 raise ValueError(
                     f"--resume needs the columns of the first call, {notes['inputs']}; "
@@ -273,7 +280,8 @@ class Session:
                     stacklevel=2,
                 )
                 return None
-            reason = str(error).replace(" in row 0", "")  # of the one it was given
+            told = str(error).replace(" in row 0", "")  # of the one it was given
+            reason = in_shell_words(told)
             if not record.finished:
                 reason += " The input ended before the row did."
             self.bad.bad(source, number, record, reason)
