@@ -59,7 +59,7 @@ DISCARDS = ("alc", "entropy", "age", "random")
 LINEAR_ONLY = ("intercept", "first_split", "n_basis")
 NATIVE_ONLY = (
     "prior", "class_mass", "max_retired_mass", "categories", "new_levels", "weighting",
-    "dispersion",
+    "dispersion", "robust",
 )  # fmt: skip
 WEIGHTINGS = ("variance", "frequency")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
@@ -215,6 +215,9 @@ class TreeOptions:
     dispersion : float or None
         Negative binomial leaves: by it a count of mean m has the variance
         m + dispersion m^2 at an exposure of 1, > 0; None: the cloud tunes it.
+    robust : bool
+        Native regression leaves: whether rows far outside of what is foreseen count
+        with less weight.
     """
 
     model: str = "constant"
@@ -236,6 +239,7 @@ class TreeOptions:
     new_levels: str = "grow"
     weighting: str | None = None
     dispersion: float | None = None
+    robust: bool = False
 
     def __post_init__(self) -> None:
         one_of("model", self.model, MODELS)
@@ -282,6 +286,9 @@ class TreeOptions:
                 "dispersion is an option of model='negbin' only; got "
                 f"{self.dispersion!r} with model={self.model!r}."
             )
+        object.__setattr__(self, "robust", flag("robust", self.robust))
+        if self.robust:
+            self._check_robust()
         if self.model != "linear":
             here = f"model={self.model!r}"
             self._refuse(LINEAR_ONLY, "model='linear' only", here)
@@ -323,6 +330,21 @@ class TreeOptions:
                 )
             object.__setattr__(
                 self, "dispersion", positive("dispersion", self.dispersion)
+            )
+
+    def _check_robust(self) -> None:
+        """Raise ValueError where rows cannot count by how far out they lie."""
+        if self.model not in ("constant", "linear"):
+            raise ValueError(
+                "robust=True needs real responses, model='constant' or 'linear', whose "
+                "distance from what is foreseen has a unit; got it with "
+                f"model={self.model!r}. Leave it out."
+            )
+        if self.weighting == "frequency":
+            raise ValueError(
+                "robust=True lets a row count as one of larger variance, which weights "
+                "that are frequencies cannot say; got it with weighting='frequency'. "
+                "Leave one of them out."
             )
 
     def _refuse_r(self) -> None:

@@ -42,9 +42,10 @@ ROUNDING = 1e-9  # of weights that were added and taken away
 
 
 # what a file says by not naming an option, by its rules: those from before it do not
+_UNSAID: dict[str, Any] = {"weighting": None, "dispersion": None, "robust": False}
 UNSAID: dict[str, dict[str, Any]] = {
-    "native": {"new_levels": "missing", "weighting": None, "dispersion": None},
-    "r": {"new_levels": "grow", "weighting": None, "dispersion": None},
+    "native": _UNSAID | {"new_levels": "missing"},
+    "r": _UNSAID | {"new_levels": "grow"},
 }
 
 
@@ -207,6 +208,9 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     _check_rows(header, arrays, options)
     if "spans" in arrays:
         _check_spans(arrays, header["n_seen"])
+    if "leaf_outside" in arrays:
+        params.count("n_outside", header["n_outside"], 0, MAX_COUNT)
+        demand(np.all(arrays["leaf_outside"] >= 0), "leaf_outside are no counts")
     forest = Forest(arrays)
     forest.check_places()
     forest.check_rows()
@@ -245,6 +249,7 @@ def _check_layout(
             fits = fits and array.shape == model.shape
         demand(fits, f"{name} has type {array.dtype} and shape {array.shape}")
     for many, one in (("X", "y"), ("row_ids", "y"), ("leaf_shape", "leaf_sums"),
+                      *[("leaf_outside", "leaf_sums")] * ("leaf_outside" in like),
                       ("split_links", "split_value"),
                       ("split_variable", "split_value")):  # fmt: skip
         demand(len(arrays[many]) == len(arrays[one]), f"{many} and {one} differ")

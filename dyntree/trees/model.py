@@ -115,6 +115,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     dispersion : float, optional
         "negbin": a count of mean m has the variance m + dispersion m^2 at an exposure
         of 1 (the alpha of NB2 in statsmodels). Tuned by the evidence where absent.
+    robust : bool, default False
+        Native rules, real responses: whether a row that lies far outside of what was
+        foreseen counts with less weight, as one of larger variance does, until four
+        such rows in a row have shown that the stream has changed (see Notes).
     seed : int, optional
         Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
         ``set.seed``.
@@ -174,6 +178,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         new_levels: str = "grow",
         weighting: str | None = None,
         dispersion: float | None = None,
+        robust: bool = False,
         seed: int | None = None,
     ) -> None:
         options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))

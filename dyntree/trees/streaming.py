@@ -68,7 +68,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         As in `DynamicTree`.
     first_split, n_basis, classes, prior, class_mass, max_retired_mass
         As in `DynamicTree`.
-    categories, new_levels, weighting, dispersion, seed
+    categories, new_levels, weighting, dispersion, robust, seed
         As in `DynamicTree`.
 
     Attributes
@@ -119,6 +119,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         new_levels: str = "grow",
         weighting: str | None = None,
         dispersion: float | None = None,
+        robust: bool = False,
         seed: int | None = None,
     ) -> None:
         given = locals()
@@ -201,7 +202,11 @@ class StreamingTree(JointDraws, checkpoint.Stored):
             warn_degenerate(state.cloud.n_degenerate - before)
 
     def learn_encoded(
-        self, rows: Matrix, responses: Responses, proba: Matrix | None = None
+        self,
+        rows: Matrix,
+        responses: Responses,
+        proba: Matrix | None = None,
+        shares: Vector | None = None,
     ) -> Vector:
         """Learn rows as the core has them (native rules, once there are trees).
 
@@ -211,6 +216,8 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         responses : Responses of length n_rows
         proba : ndarray of shape (n_rows, n_classes), optional
             Becomes the probabilities at each row before it is learned.
+        shares : ndarray of shape (n_rows,), optional
+            Becomes the part of its weight that each row counted with; see `robust`.
 
         Returns
         -------
@@ -219,7 +226,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         """
         found: Vector = roll(
             self.state.cloud, rows, responses.y, *self.options.terms, proba,
-            responses.weights, responses.exposures,
+            responses.weights, responses.exposures, shares,
         )  # fmt: skip
         return found
 

@@ -137,7 +137,7 @@ cdef class Arena:
         leaf.rows = NULL
         leaf.credit = NULL
         leaf.stamp = 0
-        leaf.n_rows = leaf.capacity = leaf.depth = leaf.entry = 0
+        leaf.n_rows = leaf.capacity = leaf.depth = leaf.entry = leaf.n_outside = 0
         leaf.refs = 1
         memset(
             leaf.active, 0, self.n_sums() * sizeof(double)

@@ -152,13 +152,16 @@ cdef class Cloud(CloudFacts):
         before = self.fix_units(x, y) if self.leaf_model.n_open else None
         s = self.pool.put(x, y, w, e)
         self.moves.observe(x)
+        self.judges, self.is_outside, self.last_share = self.is_robust, False, 1.0
         status = self.step(s, log_density, every, report)
+        self.judges = False
         if status == NOT_LEARNED:
             self.pool.free(self.pool.n_rows - 1)
             self.pool.n_seen -= 1
             if before is not None:
                 self.take_units(before[0], before[1])
         else:
+            self.n_outside = self.n_outside + 1 if self.is_outside else 0
             if self.fresh.n:
                 self.fresh.wait(s)
             if not self.numerics.asks_held:

@@ -1,5 +1,5 @@
 """What Gaussian leaves say under a prior: evidence, prediction, criteria."""
-from libc.math cimport log, log1p, sqrt
+from libc.math cimport expm1, log, log1p, sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free
 
@@ -353,7 +353,21 @@ cdef class GaussianLeaves(InheritingLeaves):
         location = self.cross.y_centre + self.cross.y_spread * location
         scale = self.cross.y_spread * sqrt(d[SCALE] / d[SHAPE] * (1.0 / weight + kappa))
         z = (y - location) / scale
-        return d[T_CONSTANT] - 0.5 * (df + 1.0) * log1p(z * z / df) - log(scale)
+        self.deviance = (df + 1.0) * log1p(z * z / df)
+        return d[T_CONSTANT] - 0.5 * self.deviance - log(scale)
+
+    cdef double share_within(
+        self, const Leaf *leaf, const double *x, double y, double weight, double most
+    ) noexcept nogil:
+        cdef const double *d = leaf.derived
+        cdef double kappa, location = self.locate(leaf, x, self.predicted, &kappa)
+        cdef double df = 2.0 * d[SHAPE]
+        cdef double off = (y - self.cross.y_centre) * self.cross.y_inverse - location
+        # the largest square of `off` where the scale is 1
+        cdef double reach = df * expm1(most / (df + 1.0)) * (d[SCALE] / d[SHAPE])
+        if off * off <= reach * (1.0 / weight + kappa):
+            return 1.0
+        return reach / weight / (off * off - reach * kappa)
 
     cdef double repeated(
         self, const Leaf *leaf, const double *x, double y, double times

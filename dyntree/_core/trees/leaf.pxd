@@ -47,6 +47,8 @@ cdef class LeafModel:
     cdef public double max_retired      # most weight a leaf's retired sums may have
     cdef public double noise    # variance, over sigma^2, of a response that is asked about
     cdef readonly bint is_count         # of events, whose rows have exposures
+    # of the density asked for last: twice the log of its mode over it; 0: not told
+    cdef double deviance
 
     # room for the rows of the pool; slot s joins sums, or leaves them
     cdef int reserve(self, ActivePool d) except -1
@@ -81,6 +83,8 @@ cdef class LeafModel:
     # predictive density of (x, y) of that weight; may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y, double weight) noexcept nogil
     # the same of a row in the pool
+    # share of its weight with which a row has at most so large a deviance, <= 1
+    cdef double share_within(self, const Leaf *leaf, const double *x, double y, double weight, double most) noexcept nogil
     cdef double row_density(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil
     # log evidence of each of n <= LANES rows of sums, one after the other
     cdef void log_evidences(self, const double *sums, int n, double *out) noexcept nogil

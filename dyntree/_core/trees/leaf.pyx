@@ -194,6 +194,11 @@ cdef class LeafModel:
     cdef double row_density(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil:
         return self.density(leaf, d.x(s), d.y(s), d.w(s))
 
+    cdef double share_within(
+        self, const Leaf *leaf, const double *x, double y, double weight, double most
+    ) noexcept nogil:
+        return 1.0
+
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:
         return NAN
 

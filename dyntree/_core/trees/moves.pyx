@@ -538,6 +538,8 @@ cdef class Moves:
         if right == NONE:
             self.arena.drop(left)
             return NONE
+        self.arena.leaf(left).n_outside = leaf.n_outside
+        self.arena.leaf(right).n_outside = leaf.n_outside
         h = self.arena.take_node()
         node = self.arena.node(h)
         node.variable = move.variable

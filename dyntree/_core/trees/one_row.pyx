@@ -205,7 +205,10 @@ def learn(
     members, terms, const double[:, ::1] row, double y, double[:, ::1] proba=None,
     double weight=1.0, double exposure=1.0,
 ):
-    """Let every model learn a row.
+    """Let every model learn a row: clouds, then forests.
+
+    If the row lay outside in robust clouds, forests learn it with the median of the
+    parts of its weight that it counted with there.
 
     Parameters
     ----------
@@ -253,25 +256,30 @@ def learn(
     if n_classes and not (0 <= y < n_classes and y == <int> y):
         raise ValueError(f"y must be a label 0..{n_classes - 1}; got {y}.")
     found = np.zeros(len(members))
+    shares = []                 # of the weight, with which the row counted in each cloud
     cdef double[::1] out = found
     ahead = <double *> malloc(<size_t> most * sizeof(double))
     if ahead == NULL:
         raise MemoryError()
     try:
         for k, member in enumerate(members):
-            told = NULL if proba is None else &proba[k, 0]
+            if not isinstance(member, Forest):
+                window, rule, forget, every = terms[k]
+                take(
+                    <Cloud?> member, x, y, weight, exposure, window, rule, forget,
+                    every, NULL if proba is None else &proba[k, 0], &out[k],
+                )
+                shares.append((<Cloud> member).last_share)
+        if min(shares, default=1.0) < 1.0:
+            weight *= np.median(shares)
+        for k, member in enumerate(members):
             if isinstance(member, Forest):
+                told = NULL if proba is None else &proba[k, 0]
                 try:
                     (<Forest> member).open(&room)
                     out[k] = (<Forest> member).take(x, y, weight, &room, ahead, told)
                 finally:
                     (<Forest> member).close(&room)
-            else:
-                window, rule, forget, every = terms[k]
-                take(
-                    <Cloud?> member, x, y, weight, exposure, window, rule, forget,
-                    every, told, &out[k],
-                )
     finally:
         free(ahead)
     return found

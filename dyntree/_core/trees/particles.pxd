@@ -41,6 +41,12 @@ cdef class Particles:
     cdef handle_t *roots
     cdef readonly FreshTrees fresh          # learn by steps while they change places
     cdef int64_t time
+    # rows far outside of what is foreseen
+    cdef readonly bint is_robust            # they count with less weight
+    cdef readonly int32_t n_outside         # of the last rows, those that all lay outside
+    cdef readonly double last_share         # of its weight that the last row counted with
+    cdef bint judges                        # a step in which a row is learned first
+    cdef bint is_outside                    # the row that is learned
     cdef int64_t stamp
     cdef object credited                    # what the leaves' credit is of, if it is known
     cdef int32_t max_depth
@@ -68,6 +74,7 @@ cdef class Particles:
     cdef handle_t root(self, int32_t i) noexcept nogil
     cdef int32_t route(self, handle_t root, const double *x) noexcept nogil
     cdef int weigh(self, slot_t s) noexcept nogil
+    cdef void judge(self, slot_t s) noexcept nogil
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil
     cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil
     cdef void regroup(self) noexcept nogil

@@ -24,6 +24,15 @@ from dyntree._core.types cimport NONE
 
 FIRST_LOOK = 16.0                   # rows seen at the first look at the prior
 
+cdef double FAR = 16.0              # deviance beyond which a row lies outside: 4 squared
+cdef int32_t RUN = 4                # rows outside, one after the other, that are a change
+cdef double LEAST_WEIGHT = 1e-200   # of a row outside
+
+def set_limits(double far, int32_t run):
+    global FAR, RUN
+    FAR = far
+    RUN = run
+
 COUNTS = ("poisson", "negbin")       # models of events, whose rows have exposures
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
 
@@ -97,13 +106,16 @@ cdef class Particles:
     weighting : {"variance", "frequency"}, optional
         Native rules: rows have weights, which divide their variance or say how often
         they stand there; labels have the latter. Without it all of them weigh 1.
+    robust : bool, default False
+        Weights that divide variances: whether rows outside of what is foreseen count
+        with less, see `judge`.
     """
 
     def __init__(
         self, RandomSource source, *, model, n_features, n_particles, min_leaf,
         tree_prior=(0.95, 2.0), proposal="luvar", variance_prior=(0.0, 0.0),
         intercept=True, n_basis=None, first_split=0, n_classes=0, rules="r",
-        prior=None, max_retired=None, weighting=None,
+        prior=None, max_retired=None, weighting=None, robust=False,
     ):
         basis = n_features if n_basis is None else n_basis
         self.options = {
@@ -116,6 +128,10 @@ cdef class Particles:
         }
         if weighting is not None:
             self.options["weighting"] = weighting
+        if robust:
+            self.options["robust"] = True
+        self.is_robust = robust
+        self.last_share = 1.0
         self.source = source
         if rules == "native":
             self.leaf_model = _native_leaves(
@@ -257,6 +273,7 @@ cdef class Particles:
         cdef int32_t i
         cdef Entry *e
         cdef Leaf *leaf
+        cdef double least = INFINITY
         self.stamp += 1
         self.n_entries = 0
         for i in range(self.n_particles):
@@ -271,11 +288,45 @@ cdef class Particles:
                     memcpy(self.row_before, x, n_bytes)
                 e.density = self.leaf_model.row_density(leaf, self.pool, s)
                 e.weighed = True
+                least = min(least, self.leaf_model.deviance)
                 if self.leaf_model.rounds_rows and memcmp(self.row_before, x, n_bytes):
                     self.stamp += 1
                     self.n_entries = 0
             self.weights[i] = e.density
+        self.is_outside = self.judges and least > FAR
         return 0
+
+    cdef void judge(self, slot_t s) noexcept nogil:
+        """Let row s, which was weighed and lies outside in every leaf, count for less.
+
+        Its weight becomes the largest with which a leaf has a deviance of FAR, and by it
+        the particles are weighed. After RUN rows outside, of all or of those that came
+        to the leaf in half of the particles, it is a change: it is learned in full.
+        """
+        cdef double weight = self.pool.w(s), share = 0.0
+        cdef int32_t i, n_changed = 0
+        cdef Entry *e
+        for i in range(self.n_entries):
+            e = &self.entries[i]
+            if e.owner == i:
+                share = max(share, self.leaf_model.share_within(
+                    self.arena.leaf(e.leaf), self.pool.x(s), self.pool.y(s), weight, FAR
+                ))
+            if self.arena.leaf(e.leaf).n_outside >= RUN:
+                n_changed += e.count
+        self.pool.w_[s] = max(share * weight, LEAST_WEIGHT)
+        for i in range(self.n_entries):
+            e = &self.entries[i]
+            if e.owner == i:
+                e.density = self.leaf_model.row_density(
+                    self.arena.leaf(e.leaf), self.pool, s
+                )
+        for i in range(self.n_particles):
+            e = &self.entries[self.entry_of[i]]
+            self.weights[i] = self.entries[e.owner].density
+        if self.n_outside >= RUN or 2 * n_changed > self.n_particles:
+            self.pool.w_[s] = weight
+        self.last_share = self.pool.w(s) / weight
 
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil:
         """Resample and adopt the survivors; returns how many distinct ones."""
@@ -316,6 +367,8 @@ cdef class Particles:
         self.arena.drop_credit(leaf)
         leaf.rows[leaf.n_rows] = s
         leaf.n_rows += 1
+        if self.judges:
+            leaf.n_outside = leaf.n_outside + 1 if self.is_outside else 0
         self.leaf_model.insert(leaf, self.pool, s)
 
     cdef void regroup(self) noexcept nogil:
@@ -379,6 +432,7 @@ cdef class Particles:
             e.pruned = self.moves.pruned(e.parent)
             if e.pruned == NONE:
                 return NONE
+            self.arena.leaf(e.pruned).n_outside = self.arena.leaf(leaf).n_outside
         self.arena.share(e.pruned)
         return replaced(
             self.arena, root, &self.path, length - 1, e.parent, e.pruned
@@ -420,6 +474,8 @@ cdef class Particles:
         with nogil:
             if weighed:
                 failed = self.weigh(s) < 0
+                if self.is_outside and not failed:
+                    self.judge(s)
                 if not failed:
                     kept = self.resample(log_mean, &variance)
         if failed:

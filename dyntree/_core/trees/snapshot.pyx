@@ -118,6 +118,11 @@ def to_arrays(Particles cloud, bint growing):
         arrays["exposures"] = cloud.pool.exposures()
     if not cloud.numerics.asks_held:
         arrays["spans"] = cloud.pool.seen.table.copy()
+    if cloud.is_robust:
+        header["n_outside"] = cloud.n_outside
+        arrays["leaf_outside"] = np.array(
+            [a.leaf(h).n_outside for h in leaves], dtype=np.int32
+        )
     if n_fresh:
         arrays["fresh_roots"] = np.array(
             [number[cloud.fresh.roots[i]] for i in range(n_fresh)], dtype=np.int32
@@ -134,6 +139,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
     counters = (
         "n_retired", "n_seen", "n_degenerate", "time", "log_evidence", "next_look",
         "last_look", "fades", "leaf_model", "open_columns", "extra_told",
+        "n_outside",
     )
     options = {name: header[name] for name in header if name not in counters}
     cdef Particles cloud = kind(source, **options)
@@ -149,6 +155,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cdef const double[::1] value = arrays["split_value"]
     cdef const double[::1] credit = arrays["leaf_credit"]
     cdef const double[:, ::1] sums = arrays["leaf_sums"]
+    cdef const int32_t[::1] outside = arrays.get("leaf_outside")
     cdef Py_ssize_t k, i, n_rows = 0, n_credit = 0
     cdef int32_t n_nodes = <int32_t> value.shape[0]
     cdef int32_t n_leaves = <int32_t> shape.shape[0]
@@ -169,6 +176,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
         leaf = a.leaf(leaf_at[k + 1])
         leaf.refs = 0
         leaf.depth = shape[k, 0]
+        leaf.n_outside = outside[k] if cloud.is_robust else 0
         cloud.max_depth = max(cloud.max_depth, leaf.depth)
         if a.reserve_rows(leaf, shape[k, 1]) < 0:
             raise MemoryError()
@@ -208,6 +216,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
     cloud.next_look = INFINITY if look is None else look
     cloud.last_look = header["last_look"]
     cloud.extra_told = header.get("extra_told", 0.0)
+    cloud.n_outside = header.get("n_outside", 0)
     return cloud
 
 

@@ -97,6 +97,7 @@ cdef int copy_leaf(Arena a, const Leaf *leaf, Leaf *into) noexcept nogil:
         return -1
     into.n_rows = leaf.n_rows
     into.depth = leaf.depth
+    into.n_outside = leaf.n_outside
     if leaf.n_rows:
         memcpy(into.rows, leaf.rows, leaf.n_rows * sizeof(slot_t))
     memcpy(into.active, leaf.active, a.doubles_per_leaf() * sizeof(double))

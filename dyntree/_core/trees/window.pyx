@@ -124,6 +124,7 @@ def roll(
     Cloud c, const double[:, ::1] X, const double[::1] y, int64_t window, rule,
     double forget, int64_t every=0, double[:, ::1] proba=None,
     const double[::1] weights=None, const double[::1] exposures=None,
+    double[::1] shares=None,
 ):
     """Learn rows in order; after each retire rows until at most `window` are active.
 
@@ -147,6 +148,9 @@ def roll(
         Written: probabilities of the classes at each row, given the rows before it.
     weights, exposures : ndarray of shape (n_rows,), optional
         As in `Cloud.update`.
+    shares : ndarray of shape (n_rows,), optional
+        Written: the part of its weight that each row counted with, 1 but for a row that
+        lay outside in a robust cloud.
 
     Returns
     -------
@@ -167,6 +171,8 @@ def roll(
             f"proba must be of shape ({y.shape[0]}, {c.leaf_model.n_classes}); got "
             f"({proba.shape[0]}, {proba.shape[1]})."
         )
+    if shares is not None and shares.shape[0] != y.shape[0]:
+        raise ValueError(f"shares must be {y.shape[0]}; got {shares.shape[0]}.")
     log_densities = np.zeros(y.shape[0])
     cdef double[::1] out = log_densities
     for k in range(y.shape[0]):
@@ -176,4 +182,6 @@ def roll(
             1.0 if exposures is None else exposures[k], window, rule, forget, every,
             NULL if proba is None else &proba[k, 0], &out[k],
         )
+        if shares is not None:
+            shares[k] = c.last_share
     return log_densities

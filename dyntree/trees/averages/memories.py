@@ -52,7 +52,7 @@ FORESTS_SHARE = (
 )  # fmt: skip
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
-    "new_levels", "weighting", "dispersion",
+    "new_levels", "weighting", "dispersion", "robust",
 }  # fmt: skip
 
 

@@ -191,7 +191,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
         As in `DynamicTree`.
-    dispersion
+    dispersion, robust
         As in `DynamicTree`.
     seed : int, optional
         Drawn from the system where absent; clouds have seeds of their own from it.
@@ -256,6 +256,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         new_levels: str = "grow",
         weighting: str | None = None,
         dispersion: float | None = None,
+        robust: bool = False,
         seed: int | None = None,
     ) -> None:
         options = averaged_options(locals())

@@ -11,6 +11,7 @@ from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import DistantInputsWarning, warn
 
 LEAST_UNIT = 1e-300  # what is smaller has no inverse to count in
+USUAL = 50.0  # of normal ones 34 standard deviations
 REACH = 1e6  # spreads; rows of unit size keep four digits in sums of squares of this
 
 
@@ -38,6 +39,16 @@ def frozen_scale(X: Matrix, y: Vector, centred: bool = True) -> Scale:
     scales = [_scale(column[~np.isnan(column)], centred) for column in X.T]
     centre, spread = zip(*scales, strict=True) if scales else ((), ())
     return [*centre], [*spread], *_scale(y, centred)
+
+
+def usual(y: Vector) -> Vector:
+    """The first responses without those that lie far outside of the others.
+
+    Those are more than `USUAL` times the median distance from the median away from it;
+    all are usual where that is 0, as more than half of them are equal.
+    """
+    off = np.abs(y - np.median(y))
+    return y[off <= USUAL * median] if (median := np.median(off)) > 0.0 else y
 
 
 def _scale(values: Vector, centred: bool) -> tuple[float, float]:

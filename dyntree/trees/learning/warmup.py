@@ -22,7 +22,7 @@ from dyntree.trees.learning.exposures import apart
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_rows
-from dyntree.trees.learning.scaling import frozen_scale, on_scale
+from dyntree.trees.learning.scaling import frozen_scale, on_scale, usual
 from dyntree.trees.learning.weights import (
     Responses,
     admit_weights,
@@ -251,7 +251,9 @@ def plant(
     elif native and options.model != "class":
         basis = (options.n_basis or 0) if options.model == "linear" else 0
         centred = options.intercept != "none" or options.model != "linear"
-        scale = frozen_scale(X[:n_scale, :basis], responses[:n_scale], centred)
+        first = responses[:n_scale]
+        first = usual(first) if options.robust else first
+        scale = frozen_scale(X[:n_scale, :basis], first, centred)
         cloud.set_scale(*scale)
     held = options.n_start or 0
     cloud.start(with_ones(X[:held], ones), responses[:held])
@@ -278,7 +280,11 @@ def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
         "rules": options.rules,
         "prior": _prior(options) if native else None,
         "max_retired": options.max_retired_mass,
-    }
+    } | (
+        {"weighting": options.meaning_of_weights, "robust": True}
+        if options.robust
+        else {}
+    )
 
 
 def first_rate(y: list[Any]) -> tuple[float, float]:

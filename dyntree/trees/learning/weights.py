@@ -161,10 +161,12 @@ def in_units(
 
 def admit_weights(state: TreeState, weights: Vector | None, unit: float = 1.0) -> None:
     """Let the cloud know weights and their unit, if it has to and does not yet."""
-    if (weights is None and unit == 1.0) or state.cloud.weighting is not None:
+    if weights is None and unit == 1.0:
         return
-    refuse_anchored(state)
-    cloud = state.cloud.with_weights(state.options.meaning_of_weights)
+    cloud = state.cloud
+    if cloud.weighting is None:
+        refuse_anchored(state)
+        cloud = cloud.with_weights(state.options.meaning_of_weights)
     if unit != 1.0:
         cloud.set_weight_unit(unit)
     state.cloud = cloud
