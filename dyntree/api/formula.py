@@ -68,7 +68,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         As in `from_formula`.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`.
-    classes, prior, class_mass, max_retired_mass, dispersion, seed
+    classes, prior, class_mass, max_retired_mass, dispersion, robust, seed
         As in `DynamicTree`.
 
     Attributes
@@ -140,6 +140,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         dispersion: float | None = None,
+        robust: bool = False,
         seed: int | None = None,
     ) -> None:
         options = params.given_options(locals(), OPTIONS)
@@ -193,6 +194,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         class_mass: float = 1.0,
         max_retired_mass: float | None = None,
         dispersion: float | None = None,
+        robust: bool = False,
         seed: int | None = None,
     ) -> Self:
         """Make a model from a formula.
@@ -264,7 +266,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             As in `DynamicTree`.
         classes : sequence, optional
             As in `DynamicTree`; by default the labels of `data`.
-        prior, class_mass, max_retired_mass, dispersion, seed
+        prior, class_mass, max_retired_mass, dispersion, robust, seed
             As in `DynamicTree`.
 
         Returns

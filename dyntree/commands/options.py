@@ -26,6 +26,7 @@ SHELL_NAMES = {
     for name in (
         "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
         "intercept", "min_leaf", "new_levels", "weighting", "dispersion",
+        "robust",
     )
 }  # fmt: skip
 
@@ -101,6 +102,11 @@ def add_model(
         "--weighting", choices=params.WEIGHTINGS,
         help="what weights mean: they divide the variance of real responses, or count "
         "rows; default variance, or for labels frequency",
+    )  # fmt: skip
+    group.add_argument(
+        "--robust", action="store_true", default=None,
+        help="let rows far outside of what was foreseen count with less weight, until "
+        "four in a row have shown that the stream has changed",
     )  # fmt: skip
     group.add_argument("--seed", type=int, metavar="N", help="drawn where absent")
 

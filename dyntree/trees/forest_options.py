@@ -35,6 +35,7 @@ class ForestOptions:
     weighting: str | None = None
 
     rules: ClassVar[str] = "native"
+    robust: ClassVar[bool] = False
     is_count: ClassVar[bool] = False
     intercept: ClassVar[str] = "implicit"
     n_start: ClassVar[int | None] = None

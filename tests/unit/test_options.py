@@ -29,12 +29,12 @@ DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
 OF_R = {"rules", "n_start", "variance_prior"}
 LEVELS = {"categories", "new_levels"}
 REAL = {"prior", "intercept", "first_split", "n_basis"}
-REGRESSION = REAL | {"model", "weighting", "dispersion"}
+REGRESSION = REAL | {"model", "weighting", "dispersion", "robust"}
 WINDOW = set(STREAM_OPTIONS)
 COMMAND = {
     "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
     "rules", "intercept", "min_leaf", "categories", "new_levels", "weighting", "seed",
-    "dispersion",
+    "dispersion", "robust",
 }  # fmt: skip
 
 # What a face has of its own, and the defaults it changes: whole tables are held by
@@ -93,7 +93,9 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
     ),
     "sklearn regressor of counts": (
         lambda: arguments(sklearn("DynamicTreeCountRegressor")),
-        OF_R | REAL | {"classes", "class_mass", "categories", "seed", "weighting"},
+        OF_R
+        | REAL
+        | {"classes", "class_mass", "categories", "seed", "weighting", "robust"},
         WHOLE | CLOUDS | {"model": "negbin"},
     ),
     "sklearn classifier": (
@@ -130,7 +132,8 @@ FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]
         command,
         set(DECLARED) - COMMAND,
         # what is not named
-        {"categories": [], "model": None, "new_levels": None, "n_particles": None},
+        {"categories": [], "model": None, "new_levels": None, "n_particles": None}
+        | {"robust": None},
     ),
 }  # fmt: skip
 

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from dyntree._core.trees import snapshot
 from dyntree._core.trees.leaf cimport RESPONSE_UNIT
-from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus
+from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus, run_after
 from dyntree._core.trees.prior_look cimport look
 from dyntree._core.trees.rejuvenation cimport grow_at_once
 from dyntree._core.trees.tree cimport (
@@ -161,7 +161,7 @@ cdef class Cloud(CloudFacts):
             if before is not None:
                 self.take_units(before[0], before[1])
         else:
-            self.n_outside = self.n_outside + 1 if self.is_outside else 0
+            self.n_outside = run_after(self.n_outside, self.is_outside)
             if self.fresh.n:
                 self.fresh.wait(s)
             if not self.numerics.asks_held:

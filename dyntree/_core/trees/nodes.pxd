@@ -41,7 +41,7 @@ cdef struct Leaf:
     int32_t refs
     int32_t entry
     int32_t ways            # as a split's
-    int32_t n_outside       # of the last rows that came, those that all lay outside
+    int32_t n_outside       # as `Particles`, of the rows that came to the leaf
 
 cdef enum:
     EVIDENCE = 0            # place of the log evidence in any model's `derived`

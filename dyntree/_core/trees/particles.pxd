@@ -21,6 +21,10 @@ cdef enum StepStatus:
     NOT_LEARNED = 1         # there was no memory, and no leaf has the row
     MOVES_LEFT_OUT = 2      # the row was learned; moves that found no memory were not made
 
+# how many of the last rows lay outside, one after the other, once another has come; a
+# change is remembered over some rows inside
+cdef int32_t run_after(int32_t n_outside, bint is_outside) noexcept nogil
+
 cdef class Particles:
     cdef Arena arena
     cdef ActivePool pool

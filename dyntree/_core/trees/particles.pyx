@@ -24,14 +24,10 @@ from dyntree._core.types cimport NONE
 
 FIRST_LOOK = 16.0                   # rows seen at the first look at the prior
 
-cdef double FAR = 16.0              # deviance beyond which a row lies outside: 4 squared
+cdef double FAR = 25.0              # deviance beyond which a row lies outside: 5 squared
 cdef int32_t RUN = 4                # rows outside, one after the other, that are a change
+cdef int32_t HOLD = 50              # rows inside, until which a change goes on
 cdef double LEAST_WEIGHT = 1e-200   # of a row outside
-
-def set_limits(double far, int32_t run):
-    global FAR, RUN
-    FAR = far
-    RUN = run
 
 COUNTS = ("poisson", "negbin")       # models of events, whose rows have exposures
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}
@@ -57,6 +53,12 @@ def _r_leaves(model, n_basis, intercept, n_classes, variance_prior):
     if model == "linear":
         return (RImplicit if intercept else RExplicit)(nu0, s20, n_basis)
     return RGaussian(nu0, s20, model != "prior")
+
+
+cdef int32_t run_after(int32_t n_outside, bint is_outside) noexcept nogil:
+    if is_outside:
+        return n_outside + 1 if n_outside < RUN - 1 else RUN + HOLD
+    return n_outside - 1 if n_outside > RUN else 0
 
 
 cdef int32_t height(Arena a, handle_t h) noexcept nogil:
@@ -299,9 +301,11 @@ cdef class Particles:
     cdef void judge(self, slot_t s) noexcept nogil:
         """Let row s, which was weighed and lies outside in every leaf, count for less.
 
-        Its weight becomes the largest with which a leaf has a deviance of FAR, and by it
-        the particles are weighed. After RUN rows outside, of all or of those that came
-        to the leaf in half of the particles, it is a change: it is learned in full.
+        The share of its weight with which its deviance is FAR in the leaf that foresaw it
+        best, squared, is what it counts with (of the weights of Geman and McClure 1985
+        the tail); by that weight the particles are weighed. After RUN rows outside, of
+        all or of those that came to the leaf in half of the particles, it is a change:
+        it is learned in full.
         """
         cdef double weight = self.pool.w(s), share = 0.0
         cdef int32_t i, n_changed = 0
@@ -314,7 +318,7 @@ cdef class Particles:
                 ))
             if self.arena.leaf(e.leaf).n_outside >= RUN:
                 n_changed += e.count
-        self.pool.w_[s] = max(share * weight, LEAST_WEIGHT)
+        self.pool.w_[s] = max(share * share * weight, LEAST_WEIGHT)
         for i in range(self.n_entries):
             e = &self.entries[i]
             if e.owner == i:
@@ -368,7 +372,7 @@ cdef class Particles:
         leaf.rows[leaf.n_rows] = s
         leaf.n_rows += 1
         if self.judges:
-            leaf.n_outside = leaf.n_outside + 1 if self.is_outside else 0
+            leaf.n_outside = run_after(leaf.n_outside, self.is_outside)
         self.leaf_model.insert(leaf, self.pool, s)
 
     cdef void regroup(self) noexcept nogil:

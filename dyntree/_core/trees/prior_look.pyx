@@ -11,6 +11,7 @@ from dyntree._core.trees.tree cimport all_came, gather
 from dyntree._core.types cimport handle_t
 
 cdef double LOOK_GROWTH = 1.25
+cdef double SLIGHT = 0.05           # of the mean weight: a robust cloud's row outside
 
 
 cdef int look(Particles c) except -1:
@@ -67,17 +68,23 @@ cdef bint choose(
     """
     cdef double[N_PRIORS] scores
     cdef Place place
-    cdef int32_t k
+    cdef int32_t k, n = 0
+    cdef double least = 0.0
     c.leaf_model.begin_survey()
     for k in range(n_distinct):
         c.leaf_model.survey_leaf(
             c.arena.leaf(handles[k]), count[k] / <double> c.n_particles
         )
+    if c.is_robust:
+        for k in range(c.pool.n_rows):
+            least += SLIGHT * c.pool.w(c.pool.order[k]) / c.pool.n_rows
     for k in range(c.pool.n_rows):
-        responses[k] = c.pool.y(c.pool.order[k])
-        weights[k] = c.pool.w(c.pool.order[k])
+        weights[n] = c.pool.w(c.pool.order[k])
+        if weights[n] >= least:
+            responses[n] = c.pool.y(c.pool.order[k])
+            n += 1
     place = c.leaf_model.take_place(
-        responses, weights if c.pool.is_weighted else NULL, c.pool.n_rows, c.pool.n_seen
+        responses, weights if c.pool.is_weighted else NULL, n, c.pool.n_seen
     )
     if place == UNKNOWN:
         return False

@@ -19,4 +19,5 @@ def roll(
     proba: Vector | None = None,
     weights: Vector | None = None,
     exposures: Vector | None = None,
+    shares: Vector | None = None,
 ) -> Vector: ...

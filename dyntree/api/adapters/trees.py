@@ -63,6 +63,9 @@ class RiverDynamicTreeRegressor(StreamRegressor):
         is learned, and no feature; rows that are asked about without it have 1.
     dispersion : float, optional
         "negbin": as in `DynamicTree`.
+    robust : bool, default False
+        Whether rows far outside of what was foreseen count with less weight, until
+        four in a row have shown a change; see `DynamicTree`.
     new_columns : {"grow", "ignore"}, default "grow"
         What features and levels do that come after the first row: make the model wider,
         which copies it, or nothing. Ignore them where there is no end of them, as with
@@ -106,6 +109,7 @@ class RiverDynamicTreeRegressor(StreamRegressor):
         weighting: str | None = None,
         exposure: str | None = None,
         dispersion: float | None = None,
+        robust: bool = False,
         new_columns: str = "grow",
         seed: int | None = None,
     ) -> None:

@@ -60,6 +60,9 @@ class DynamicTreeRegressor(OnlineRegressor):
     weighting : {"variance", "frequency"}, optional
         What weights of rows mean: each divides the variance of its response (the
         default), or says how often the row counts; see `DynamicTree`.
+    robust : bool, default False
+        Whether rows far outside of what was foreseen count with less weight, until
+        four in a row have shown a change; see `DynamicTree`.
     n_jobs : int, optional
         Clouds that learn side by side, and threads of a prediction; -1 for all cores.
         By default one, or what an enclosing ``joblib.parallel_config`` says. Results
@@ -110,6 +113,7 @@ class DynamicTreeRegressor(OnlineRegressor):
         max_retired_mass: float | None = None,
         new_levels: str = "grow",
         weighting: str | None = None,
+        robust: bool = False,
         n_jobs: int | None = None,
         random_state: RandomState = None,
     ) -> None:

@@ -47,8 +47,21 @@ def usual(y: Vector) -> Vector:
     Those are more than `USUAL` times the median distance from the median away from it;
     all are usual where that is 0, as more than half of them are equal.
     """
+    return y[shares_of_first(y) == 1.0]
+
+
+def shares_of_first(y: Vector) -> Vector:
+    """The part of its weight that each of the first responses counts with.
+
+    1 if it is usual; else (c / z)^4, c / z being five standard deviations, of normal
+    responses with this median distance, over the distance from the median.
+    """
     off = np.abs(y - np.median(y))
-    return y[off <= USUAL * median] if (median := np.median(off)) > 0.0 else y
+    unit = np.median(off)
+    far = off > USUAL * unit if unit > 0.0 else np.zeros(len(y), dtype=bool)
+    shares = np.ones(len(y))
+    shares[far] = (7.413 * unit / off[far]) ** 4
+    return shares
 
 
 def _scale(values: Vector, centred: bool) -> tuple[float, float]:

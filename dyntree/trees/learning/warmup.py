@@ -22,7 +22,12 @@ from dyntree.trees.learning.exposures import apart
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_rows
-from dyntree.trees.learning.scaling import frozen_scale, on_scale, usual
+from dyntree.trees.learning.scaling import (
+    frozen_scale,
+    on_scale,
+    shares_of_first,
+    usual,
+)
 from dyntree.trees.learning.weights import (
     Responses,
     admit_weights,
@@ -120,6 +125,8 @@ def keep_or_plant(
         return none, Responses(np.empty(0)), growth, 0
     unit = unit_of(options, None if weights is None else weights[: state.n_scale])
     weights = in_units(weights, unit, len(rows), n_before)
+    if options.robust:
+        weights = _usual_weights(labels, state.n_scale, weights)
     cloud, options, known = plant(
         options, rows[:, :width], labels, state.seed, state.n_scale
     )
@@ -132,6 +139,17 @@ def keep_or_plant(
     held, rows = options.n_start or 0, with_ones(rows, ones)
     n_old = max(0, n_before - held)
     return rows[held:], responses[held:], growth.since(held), n_old
+
+
+def _usual_weights(
+    y: list[Any], n_first: int, weights: Vector | None
+) -> Vector | None:
+    """Weights of rows of which the first that are not usual weigh less; None: all 1."""
+    shares = np.ones(len(y))
+    shares[:n_first] = shares_of_first(np.array(y[:n_first], dtype=np.float64))
+    if np.all(shares == 1.0):
+        return weights
+    return shares if weights is None else shares * weights
 
 
 def _settled(
