@@ -250,3 +250,30 @@ def from_json(held: Any) -> Any:
         return held
     ((name, parts),) = held.items()
     return CODECS[name].read(parts)
+
+
+def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return `categories`, a dict from columns to levels, as pairs of text."""
+    try:
+        columns = dict(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"categories must be a dict from columns to their levels; got {value!r}."
+        ) from error
+    table = []
+    for name, levels in columns.items():
+        if isinstance(levels, str) or not np.iterable(levels):
+            raise ValueError(
+                f"categories must give each column a sequence of levels; got "
+                f"{levels!r} for {name!r}."
+            )
+        given = list(levels)
+        good = all(map(is_label, given)) and len({*given}) == len(given) > 0
+        texts = tuple(level_text(level) for level in given if good)
+        if not good or len({*texts}) != len(texts):
+            raise ValueError(
+                "categories must name at least one level a column, each once and none "
+                f"missing; got {given!r} for {name!r}."
+            )
+        table.append((str(name), texts))
+    return tuple(table)

@@ -41,7 +41,9 @@ from dyntree.arguments import (
     short as short,
 )
 from dyntree.errors import warn
-from dyntree.labels import checked_label, is_label, level_text
+from dyntree.labels import checked_label
+from dyntree.labels import is_label as is_label
+from dyntree.labels import level_table as level_table
 from dyntree.labels import plain_label as plain_label  # by its older name
 
 MODELS = ("constant", "linear", "class", "prior", "poisson", "negbin")
@@ -68,33 +70,6 @@ MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
 MAX_PARTICLES = 2**30 - 1  # twice as many, after a rejuvenation, still fit an int32
 MAX_THREADS = 2**16  # more than any machine has cores
 MAX_ROWS = 2**30 - 1  # in a leaf or a window; twice as many fit an int32
-
-
-def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Return `categories`, a dict from columns to levels, as pairs of text."""
-    try:
-        columns = dict(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"categories must be a dict from columns to their levels; got {value!r}."
-        ) from error
-    table = []
-    for name, levels in columns.items():
-        if isinstance(levels, str) or not np.iterable(levels):
-            raise ValueError(
-                f"categories must give each column a sequence of levels; got "
-                f"{levels!r} for {name!r}."
-            )
-        given = list(levels)
-        good = all(map(is_label, given)) and len({*given}) == len(given) > 0
-        texts = tuple(level_text(level) for level in given if good)
-        if not good or len({*texts}) != len(texts):
-            raise ValueError(
-                "categories must name at least one level a column, each once and none "
-                f"missing; got {given!r} for {name!r}."
-            )
-        table.append((str(name), texts))
-    return tuple(table)
 
 
 def discount_factor(name: str, value: Any) -> float:

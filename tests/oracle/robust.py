@@ -70,7 +70,9 @@ class OneLeaf:
         _, scale, df = leaf.predictive(z, counted)
         is_change = within == weight or self.n_outside >= RUN
         if within < weight:
-            self.n_outside = self.n_outside + 1 if self.n_outside < RUN - 1 else RUN + HOLD
+            self.n_outside = (
+                self.n_outside + 1 if self.n_outside < RUN - 1 else RUN + HOLD
+            )
         else:
             self.n_outside = self.n_outside - 1 if self.n_outside > RUN else 0
         self.z.append(z)

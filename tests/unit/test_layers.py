@@ -91,7 +91,7 @@ FOLDER_ORDER = {
     "trees/answers": [
         {"draws"}, {"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}, {"sobol"},
     ],
-    "trees/averages": [{"view", "memories"}, {"base"}, {"stream", "tables"}],
+    "trees/averages": [{"view", "memories", "robust"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
     "mixtures": [
         {"shared"}, {"neighbours"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"},

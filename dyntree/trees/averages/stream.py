@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
@@ -32,6 +32,7 @@ from dyntree.trees.averages.memories import (
     own_memories,
     widened,
 )
+from dyntree.trees.averages.robust import lead_forests, learn_robustly
 from dyntree.trees.files import check_average
 from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.growth import Growth
@@ -81,11 +82,6 @@ def member_of(
         return StreamingTree(**{**shared, **memory}, seed=seed)
     own = {name: shared[name] for name in FORESTS_SHARE}
     return RandomTreesStream(**{**own, **memory}, seed=seed)
-
-
-def is_led(member: StreamingTree | RandomTreesStream) -> bool:
-    """Whether clouds tell a member with how much weight rows outside are learned."""
-    return isinstance(member, RandomTreesStream)
 
 
 @checkpoint.savable
@@ -363,16 +359,8 @@ class AveragedStream(TreeAverage):
                 keep_or_plant(member.state, X, y, weights, member.options.check_model)
         self.members = fresh
         if self.is_ready and self.state.options.robust:
-            self._lead_forests()
+            lead_forests(self.members)
         return found
-
-    def _lead_forests(self) -> None:
-        """Give forests without rows the scale that clouds have by their usual rows."""
-        scale = self.state.cloud.prior_point
-        spread = scale["y_spread"] if self.state.cloud.has_unit else 0.0
-        for state in (m.state for m in self.members if is_led(m)):
-            admit_weights(state, np.ones(1))
-            state.cloud.set_scale(scale["y_centre"], spread)
 
     def _members_for(self, X: Any, y: Any) -> list[StreamingTree]:
         """Copies of members without trees, with windows for the leaves of such rows."""
@@ -414,7 +402,7 @@ class AveragedStream(TreeAverage):
                     1.0 if responses.exposures is None else responses.exposures[0],
                 )[None]  # fmt: skip
             elif self.state.options.robust:
-                found = self._learn_robustly(rows, responses, run)
+                found = learn_robustly(self.members, rows, responses, run)
             else:
                 learned = run(
                     lambda member, own: member.learn_encoded(rows, responses, own),
@@ -429,32 +417,6 @@ class AveragedStream(TreeAverage):
                 found, responses, np.ascontiguousarray(proba.swapaxes(0, 1)), fixed
             )
         return len(rows)
-
-    def _learn_robustly(
-        self, rows: Matrix, responses: Responses, run: Callable[..., Any]
-    ) -> Matrix:
-        """Let clouds learn rows, and forests with what rows counted for in most clouds.
-
-        Returns the log densities, shape (n_rows, n_members).
-        """
-        led = np.array([is_led(member) for member in self.members])
-        shares = np.ones((len(led), len(rows)))
-        found = np.empty((len(rows), len(led)))
-        clouds, forests = (np.flatnonzero(kind).tolist() for kind in (~led, led))
-        learned = run(
-            lambda k: self.members[k].learn_encoded(rows, responses, None, shares[k]),
-            clouds,
-        )
-        found[:, clouds] = np.column_stack([*learned])
-        share = np.median(shares[clouds], axis=0)
-        weights = share if responses.weights is None else share * responses.weights
-        counted = replace(responses, weights=weights)
-        learned = run(
-            lambda k: self.members[k].learn_encoded(rows, counted, None), forests
-        )
-        for k, densities in zip(forests, learned, strict=True):
-            found[:, k] = densities
-        return found
 
     def _first_varying_response(
         self, responses: Responses, n_before: float

@@ -47,7 +47,8 @@ def usual(y: Vector) -> Vector:
     Those are more than `USUAL` times the median distance from the median away from it;
     all are usual where that is 0, as more than half of them are equal.
     """
-    return y[shares_of_first(y) == 1.0]
+    held: Vector = y[shares_of_first(y) == 1.0]
+    return held
 
 
 def shares_of_first(y: Vector) -> Vector:

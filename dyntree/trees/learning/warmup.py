@@ -141,9 +141,7 @@ def keep_or_plant(
     return rows[held:], responses[held:], growth.since(held), n_old
 
 
-def _usual_weights(
-    y: list[Any], n_first: int, weights: Vector | None
-) -> Vector | None:
+def _usual_weights(y: list[Any], n_first: int, weights: Vector | None) -> Vector | None:
     """Weights of rows of which the first that are not usual weigh less; None: all 1."""
     shares = np.ones(len(y))
     shares[:n_first] = shares_of_first(np.array(y[:n_first], dtype=np.float64))

@@ -67,7 +67,8 @@ def test_one_leaf_weighs_rows_as_the_oracle_does(model: str) -> None:
     told = [leaf.learn(z, v, u) for z, v, u in zip(inputs, y, w, strict=True)]
     found = tree.state.cloud.weights()
     assert np.sum(found < w - 1e-9) >= 5
-    assert np.any(found[40:50] < w[40:50] / 2) and np.all(found[44:50] == w[44:50])
+    assert np.any(found[40:50] < w[40:50] / 2)
+    assert np.all(found[44:50] == w[44:50])
     np.testing.assert_allclose(found, leaf.v, rtol=1e-9)
     np.testing.assert_allclose(tree.log_evidence, sum(told), rtol=1e-9)
 
