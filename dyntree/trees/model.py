@@ -147,6 +147,16 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     until more than ``n_start`` have come, and regression needs two distinct responses
     among the first ``min_leaf``.
 
+    With `robust`, a row lies outside if in no leaf where a particle has it
+    D = (df + 1) log(1 + z^2 / df) is at most 25, z being its distance from what was
+    foreseen over the scale of the Student t: five standard deviations, or more where df
+    are few. It then counts with the part (c / z)^4 of its weight, where D is 25 at
+    z = c: the tail of the weights of Geman and McClure (1985), by the predictive scale
+    as in West (1984) and Agamennoni, Nieto and Nebot (2012). Particles are weighed with
+    that weight, too, and `log_evidence` sums such densities. After four rows outside in
+    a row, of all or of those that came to the leaf, they count in full, until fifty
+    rows inside have come. First rows far from the median of the first ten fix no scale.
+
     Examples
     --------
     >>> import numpy as np

@@ -15,7 +15,9 @@ from dyntree import (
     StreamingTree,
     checkpoint,
 )
+from dyntree.api.formula import DynamicTreeModel
 from dyntree.params import NIG
+from dyntree.trees.factory import make_tree
 from dyntree.trees.learning.scaling import frozen_scale
 from tests.helpers import model_bytes
 from tests.oracle.robust import OneLeaf
@@ -171,6 +173,18 @@ def test_late_levels_and_removed_rows_keep_what_was_learned() -> None:
     np.testing.assert_allclose(
         bare.predict(rows[:5]).mean, model.predict(rows[:5]).mean, rtol=1e-9
     )
+
+
+def test_faces_pass_the_option_on() -> None:
+    X, y = table(60)
+    y = with_spikes(y, [30, 40])
+    assert make_tree({"window": "auto", "robust": True}).state.options.robust
+    fitted = DynamicTreeModel(
+        y, X, model="linear", n_clouds=1, n_particles=30, robust=True, seed=1
+    ).fit()
+    assert np.all(np.abs(np.asarray(fitted.predict(X[:5]))) < 10.0)
+    with pytest.raises(ValueError, match="frequencies"):
+        DynamicTreeModel(y, X, freq_weights=np.full(60, 2), robust=True).fit()
 
 
 @pytest.mark.parametrize(
