@@ -58,7 +58,7 @@ class OneLeaf:
     n_outside: int = 0
 
     def learn(self, z: Vector, y: float, weight: float = 1.0) -> float:
-        """Learn a row; returns its log density, given the weight of its tail."""
+        """Learn a row; returns its log density with what it counts for."""
         t = (y - self.centre) / self.spread
         Z = np.array(self.z).reshape(len(self.t), len(z))
         leaf = Leaf(
@@ -67,16 +67,17 @@ class OneLeaf:
         location, _, _ = leaf.predictive(z)
         within = weight_within(t - location, leaf, z, weight)
         counted = max(within * (within / weight), 1e-200)
-        _, scale, df = leaf.predictive(z, counted)
-        is_change = within == weight or self.n_outside >= RUN
-        if within < weight:
-            self.n_outside = (
-                self.n_outside + 1 if self.n_outside < RUN - 1 else RUN + HOLD
-            )
-        else:
+        if self.n_outside >= RUN:  # a change
+            counted = weight
+        if within == weight:
             self.n_outside = self.n_outside - 1 if self.n_outside > RUN else 0
+        else:
+            self.n_outside += 1
+            if self.n_outside >= RUN:
+                self.n_outside = RUN + HOLD
+        _, scale, df = leaf.predictive(z, counted)
         self.z.append(z)
         self.t.append(t)
-        self.v.append(weight if is_change else counted)
+        self.v.append(counted)
         found = student.logpdf(t - location, df, scale=scale) - np.log(self.spread)
         return float(found)

@@ -4,9 +4,10 @@ Run ``python -m tests.statistical.spikes [--elec2 FILE] [--part NAME]``, with th
 clean, spikes, jumps and speed; the last result is stored beside this file in
 spikes.txt. Pairs of models differ by the option alone and share their seed and rows, so
 differences are paired; standard errors are those over seeds. Clean streams are
-Friedman's function, still and drifting, a noise with three degrees of freedom, a level that jumps by 17 standard deviations in half of
-the space, the motorcycle data in random order, and demand in ELEC2 by the half hour
-before (which is not part of the project). Each row is foreseen, scored, then learned.
+Friedman's function, still and drifting, a noise with three degrees of freedom, a level
+that jumps by 17 standard deviations in half of the space, the motorcycle data in random
+order, and demand in ELEC2 by the half hour before (which is not part of the project).
+Each row is foreseen, scored, then learned.
 Spikes come into a stream of even noise about 0, or about 0 and 3: what is told is the
 root mean square distance to the truth a hundred rows later. Jumps are told by the rows
 until the error is half of the jump.

@@ -304,8 +304,8 @@ cdef class Particles:
         The share of its weight with which its deviance is FAR in the leaf that foresaw it
         best, squared, is what it counts with (of the weights of Geman and McClure 1985
         the tail); by that weight the particles are weighed. After RUN rows outside, of
-        all or of those that came to the leaf in half of the particles, it is a change:
-        it is learned in full.
+        all or of those that came to the leaf in half of the particles, there is a
+        change, and nothing is done.
         """
         cdef double weight = self.pool.w(s), share = 0.0
         cdef int32_t i, n_changed = 0
@@ -318,6 +318,8 @@ cdef class Particles:
                 ))
             if self.arena.leaf(e.leaf).n_outside >= RUN:
                 n_changed += e.count
+        if self.n_outside >= RUN or 2 * n_changed > self.n_particles:
+            return
         self.pool.w_[s] = max(share * share * weight, LEAST_WEIGHT)
         for i in range(self.n_entries):
             e = &self.entries[i]
@@ -328,8 +330,6 @@ cdef class Particles:
         for i in range(self.n_particles):
             e = &self.entries[self.entry_of[i]]
             self.weights[i] = self.entries[e.owner].density
-        if self.n_outside >= RUN or 2 * n_changed > self.n_particles:
-            self.pool.w_[s] = weight
         self.last_share = self.pool.w(s) / weight
 
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil:

