@@ -32,7 +32,7 @@ def weight_within(off: float, leaf: Leaf, z: Vector, weight: float) -> float:
 
     if value(weight) <= FAR:
         return weight
-    low, high = np.log(1e-200), np.log(weight)
+    low, high = np.log(1e-300), np.log(weight)
     for _ in range(200):
         middle = (low + high) / 2.0
         low, high = (low, middle) if value(np.exp(middle)) > FAR else (middle, high)
@@ -66,7 +66,7 @@ class OneLeaf:
         )
         location, _, _ = leaf.predictive(z)
         within = weight_within(t - location, leaf, z, weight)
-        counted = max(within * (within / weight), 1e-200)
+        counted = max(within * (within / weight), 1e-300)
         if self.n_outside >= RUN:  # a change
             counted = weight
         if within == weight:

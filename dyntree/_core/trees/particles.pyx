@@ -27,7 +27,7 @@ FIRST_LOOK = 16.0                   # rows seen at the first look at the prior
 cdef double FAR = 25.0              # deviance beyond which a row lies outside: 5 squared
 cdef int32_t RUN = 4                # rows outside, one after the other, that are a change
 cdef int32_t HOLD = 50              # rows inside, until which a change goes on
-cdef double LEAST_WEIGHT = 1e-200   # of a row outside
+cdef double LEAST_WEIGHT = 1e-300   # of a row outside; times the largest square it is 1
 
 COUNTS = ("poisson", "negbin")       # models of events, whose rows have exposures
 PROPOSALS = {"luall": LUALL, "luvar": LUVAR, "reject": REJECT}

@@ -76,7 +76,7 @@ def test_one_leaf_weighs_rows_as_the_oracle_does(model: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("value", [1e3, 1e6, -1e6, 1e12])
+@pytest.mark.parametrize("value", [1e3, 1e6, -1e6, 1e12, 1e140])
 def test_a_spike_leaves_predictions_within_the_noise(name: str, value: float) -> None:
     X, y = table()
     X_new = np.array([[0.2, 0.5], [0.8, 0.5]])
