@@ -1,19 +1,44 @@
 # Will the price of electricity rise? A stream whose rules change: a tree frozen early, a
-# window without forgetting and one that forgets and is rejuvenated. The table is
-# options(elec2 = "elec2.csv.gz"); options(dynamic.trees = "dynaTree") runs the script
-# with the original.
+# window without forgetting and one that forgets and is rejuvenated. The table is that of
+# options(elec2 = "elec2.csv.gz") where it is set, else that of R's package dynaTree where
+# it is installed, else a stream that is made here; options(dynamic.trees = "dynaTree")
+# runs the script with the original.
 library(getOption("dynamic.trees", "dyntree"), character.only = TRUE)
 scale <- getOption("demo.scale", 1)
-table <- getOption("elec2", "elec2.csv.gz")
-if (!file.exists(table))
-  stop("options(elec2 = ) must be the path of elec2.csv.gz; there is no ", table)
 N <- round(500 * scale)
 window <- max(30, round(125 * scale))
 n <- max(120, round(4000 * scale))
+
+# Prices that follow a day of 48 half hours, and a rule that turns now and then.
+made <- function(n) {
+  set.seed(1)
+  day <- sin(2 * pi * seq_len(n) / 48)
+  walk <- as.numeric(stats::filter(rnorm(n), 0.9, "recursive"))
+  x <- cbind(x1 = 6500 + 1500 * day + 150 * walk, x2 = 2000 + 500 * day + 300 * rnorm(n),
+             x3 = 4800 + 600 * day + 120 * walk, x4 = 400 * rnorm(n))
+  rule <- ifelse(seq_len(n) %/% 1000 %% 2 == 0, 1, -1) * (x[, "x2"] - 2000) + x[, "x4"]
+  data.frame(round(x), y = 1L + (rule > 0))
+}
+elec2 <- function(n) {
+  table <- getOption("elec2")
+  if (!is.null(table)) {
+    if (!file.exists(table))
+      stop("options(elec2 = ) must be the path of elec2.csv.gz; there is no ", table)
+    return(read.csv(gzfile(table))[seq_len(n), ])
+  }
+  if (nzchar(system.file(package = "dynaTree"))) {
+    found <- new.env()
+    utils::data("elec2", package = "dynaTree", envir = found)
+    cat("prices of R's package dynaTree\n")
+    return(found$elec2[seq_len(n), ])
+  }
+  cat("a made stream, as R's package dynaTree, which has the prices, is not installed\n")
+  made(n)
+}
+data <- elec2(window + n)
 set.seed(106)
 began <- proc.time()[[3]]
 
-data <- read.csv(gzfile(table))[seq_len(window + n), ]
 X <- as.matrix(data[, 1:4]) / 1000
 y <- data$y
 start <- seq_len(window)
