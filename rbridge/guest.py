@@ -276,7 +276,12 @@ class SavedTree:
         if header["seen"]:
             fields["classes"] = np.array(header["seen"])
         spec = InputSpec(
-            header["n_inputs"], header["augmented"], None, header["n_classes"], None
+            header["n_inputs"],
+            header["augmented"],
+            None,
+            header["n_classes"],
+            None,
+            gaps=fields.get("rules") == "native",
         )
         return cls(
             DynaTree(

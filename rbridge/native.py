@@ -62,7 +62,8 @@ def dynaTree(
         density of every row, the first ones included; nstart is 0. Linear leaves have
         a level of their own and can retire rows whether icept is "implicit" or
         "augmented"; the field says "augmented", and X has no column of ones. Counts
-        have the field exposure, one value a row held.
+        have the field exposure, one value a row held. X may have missing values (NaN)
+        in all calls, and rows may retire with lambda 0.
 
     Raises
     ------
@@ -149,7 +150,7 @@ def _plan_fit(
     """Check the arguments of a fit; `ab` and `minp` become those of native rules."""
     plan = mirror.plan_fit(
         X, y, N, "constant" if model in COUNTS else model, nu0s20, ab, 1, sb, "minp",
-        "implicit" if icept == "augmented" else icept, rprop, sub=sub,
+        "implicit" if icept == "augmented" else icept, rprop, sub=sub, gaps=True,
     )  # fmt: skip
     if model in COUNTS:
         plan = replace(plan, model=model, y=counts.counts_in(plan.y))

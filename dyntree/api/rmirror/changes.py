@@ -156,8 +156,10 @@ def retire(
         )
     places = as_indices(indices, "indices", cloud.n_active)
     forget = as_number(lambda_, "lambda_")
-    if not 0 < forget <= 1:
-        raise ValueError(f"lambda_ must be in (0, 1]; got {forget:g}.")
+    is_native = object.get("rules") == "native"
+    if not (0 < forget <= 1 or (is_native and forget == 0)):
+        least = "[0" if is_native else "(0"
+        raise ValueError(f"lambda_ must be in {least}, 1]; got {forget:g}.")
     places = np.array(list(dict.fromkeys(places.tolist())), dtype=np.int64)
     if places.size == cloud.n_active:
         raise ValueError(

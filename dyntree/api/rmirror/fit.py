@@ -166,13 +166,14 @@ def plan_fit(
     icept: str,
     rprop: str,
     sub: int | None = None,
+    gaps: bool = False,
 ) -> FitPlan:
     """Check the arguments of a fit to the first `sub` rows, R's checks in R's order.
 
     That the first responses differ is left to `FitPlan.check_start`, as it depends on
-    the order of the rows.
+    the order of the rows. With `gaps` X may have missing values.
     """
-    matrix, columns = as_matrix(X, "X")
+    matrix, columns = as_matrix(X, "X", gaps)
     n_inputs = matrix.shape[1]
     model = match_arg(model, "model", MODELS)
     response, levels = _fit_responses(y, model, matrix.shape[0])
@@ -199,6 +200,7 @@ def plan_fit(
             columns=columns,
             n_classes=int(response.max()) + 1 if model == "class" else 0,
             levels=levels,
+            gaps=gaps,
         ),
         minp=least,
         variance_prior=_checked_variance_prior(nu0s20),

@@ -31,6 +31,8 @@ class InputSpec:
         Largest label; 0 for regression.
     levels : tuple or None
         Categories, where the first labels came as a categorical.
+    gaps : bool, default False
+        Whether rows may have missing values, as they may under native rules.
     """
 
     n_inputs: int
@@ -38,6 +40,7 @@ class InputSpec:
     columns: Names
     n_classes: int
     levels: tuple[Any, ...] | None
+    gaps: bool = False
 
     @property
     def ones(self) -> int:
@@ -46,7 +49,7 @@ class InputSpec:
 
     def encode(self, value: Any, name: str) -> Matrix:
         """Return the stored form of rows, shape (n_rows, m)."""
-        matrix, columns = as_matrix(value, name)
+        matrix, columns = as_matrix(value, name, self.gaps)
         if matrix.shape[1] != self.n_inputs:
             raise ValueError(
                 f"{name} must have {self.n_inputs} column(s), as X had at the fit; got "
@@ -78,8 +81,11 @@ class InputSpec:
         return labels - 1
 
 
-def as_matrix(value: Any, name: str) -> tuple[Matrix, Names]:
-    """Return a finite float64 copy of shape (n_rows, n_columns), and column names."""
+def as_matrix(value: Any, name: str, gaps: bool = False) -> tuple[Matrix, Names]:
+    """Return a finite float64 copy of shape (n_rows, n_columns), and column names.
+
+    With `gaps` there may be NaN in it.
+    """
     if is_frame(value) and hasattr(value, "iloc"):
         matrix, names = _from_frame(value, name)
     elif is_frame(value):
@@ -93,14 +99,16 @@ def as_matrix(value: Any, name: str) -> tuple[Matrix, Names]:
             f"{name} must have at least one row and one column; got shape "
             f"{matrix.shape}."
         )
-    finite = np.isfinite(matrix)
+    finite = ~np.isinf(matrix) if gaps else np.isfinite(matrix)
     if not finite.all():
         i, j = np.argwhere(~finite)[0]
         label = f" ({names[j]!r})" if names is not None else ""
+        remedy = "R's dynaTree cannot use missing values either: drop or fill such rows"
+        if gaps:
+            remedy = "Give missing values as NaN (in R as NA), or drop such rows"
         raise ValueError(
             f"{name} must be finite; got {matrix[i, j]} in row {i + 1}, column "
-            f"{j + 1}{label}. R's dynaTree cannot use missing values either: drop or "
-            f"fill those rows."
+            f"{j + 1}{label}. {remedy}."
         )
     return matrix, names
 

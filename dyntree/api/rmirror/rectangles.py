@@ -99,12 +99,16 @@ def resolve_categories(
     if categ is not None:
         return as_flags(categ, "categ", inputs.shape[1])
     pair = np.array([0.0, 1.0])
-    return np.array([np.array_equal(np.unique(column), pair) for column in inputs.T])
+    found = [np.unique(column[~np.isnan(column)]) for column in inputs.T]
+    return np.array([np.array_equal(values, pair) for values in found])
 
 
 def column_ranges(inputs: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return least and largest value of each column, shape (n_columns, 2)."""
-    return np.column_stack([inputs.min(axis=0), inputs.max(axis=0)])
+    gaps = np.isnan(inputs)
+    low = np.where(gaps, np.inf, inputs).min(axis=0)
+    high = np.where(gaps, -np.inf, inputs).max(axis=0)
+    return np.column_stack([low, high])
 
 
 def check_bounds(rect: Any, name: str, n_inputs: int) -> NDArray[np.float64]:

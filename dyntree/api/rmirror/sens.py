@@ -167,7 +167,7 @@ def plan_sens(
     if given.get("shape") is not None:
         shape = as_numbers(given["shape"], "lhs['shape']", n_inputs)
         _check_shape(shape, flags)
-    mode = inputs.mean(axis=0)
+    mode = np.nanmean(inputs, axis=0)
     if given.get("mode") is not None:
         mode = as_numbers(given["mode"], "lhs['mode']", n_inputs)
     grid = np.linspace(bounds[:, 0], bounds[:, 1], n_grid)

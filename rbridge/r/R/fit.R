@@ -28,8 +28,10 @@ dynaTree.default <- function(X, y, N = 1000,
             cloud = new_cloud(tree, told$saved, fields$lpred, fields$time))
 }
 
-dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit,
-                             exposure = NULL, ...) {
+dynaTree.formula <- function(X, data = NULL, subset, na.action = NULL, exposure = NULL,
+                             ...) {
+  if (is.null(na.action))
+    na.action <- if (rules() == "native") omit_responses else stats::na.omit
   frame <- match.call(expand.dots = FALSE)
   named <- frame$exposure
   frame <- frame[c(1L, match(c("X", "data", "subset", "na.action", "exposure"),
@@ -63,6 +65,12 @@ dynaTree.formula <- function(X, data = NULL, subset, na.action = stats::na.omit,
   attr(object, "contrasts") <- contrasts
   attr(object, "exposure") <- named
   object
+}
+
+# Rows without a response are left out; under native rules inputs may have gaps.
+omit_responses <- function(object, ...) {
+  there <- stats::complete.cases(object[[1L]])
+  if (all(there)) object else object[there, , drop = FALSE]
 }
 
 # Labels of native rules make a classification where no model is named.
