@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import shutil
 import signal
@@ -20,6 +21,7 @@ from .versions import check_fit, find_r, r_version, rpy2_versions
 from .wire import dumps, named_list
 
 _HERE = Path(__file__).parent
+LIBRARIES = "LD_LIBRARY_PATH"  # R sets it: other Pythons would find another libpython
 PATIENCE = 5.0  # seconds that R has to stop
 _NOTHING = bytes(dumps(named_list({})))  # a request, whose answer nobody reads
 
@@ -38,6 +40,18 @@ class Backend(Protocol):
     def close(self) -> None:
         """Let R go where that is possible."""
         ...
+
+
+@contextlib.contextmanager
+def _kept(name: str) -> Iterator[None]:
+    """Context after which a variable of the environment is as it was."""
+    before = os.environ.get(name)
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before
 
 
 class SubprocessBackend:
@@ -152,7 +166,8 @@ class Rpy2Backend:
             from rpy2 import rinterface
             from rpy2.rinterface_lib import callbacks, openrlib
 
-            rinterface.initr()
+            with _kept(LIBRARIES):
+                rinterface.initr()
             self._rinterface, self._library = rinterface, openrlib.rlib
             self._callbacks: Any = callbacks
             code = (_HERE / "server.R").read_text(encoding="utf-8")

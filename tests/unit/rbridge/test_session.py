@@ -195,6 +195,21 @@ def test_an_r_that_does_not_stop_is_ended_with_words(
     assert running("subprocess").evaluate("2") == 2
 
 
+def test_an_embedded_r_leaves_the_libraries_of_other_programs() -> None:
+    code = (
+        "import os, subprocess, sys, rbridge\n"
+        "before = os.environ.get('LD_LIBRARY_PATH')\n"
+        "rbridge.session('rpy2')\n"
+        "assert os.environ.get('LD_LIBRARY_PATH') == before\n"
+        "ask = [sys.executable, '-c', 'import sys; print(sys.version)']\n"
+        "told = subprocess.run(ask, capture_output=True, text=True).stdout\n"
+        "assert told.strip() == sys.version, told\n"
+    )
+    running("rpy2")
+    process = python("-c", code)
+    assert process.returncode == 0, process.stderr
+
+
 def test_a_crash_tells_its_beginning() -> None:
     first = running("subprocess")
     fault = "tools::pskill(Sys.getpid(), 11); Sys.sleep(9)"
