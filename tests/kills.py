@@ -59,7 +59,14 @@ def start(call: list[str]) -> subprocess.Popen[str]:
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heeds,
     )
+
+
+def heeds() -> None:
+    """Heed the signals of a stop in a new process, also where nohup began the tests."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def finish(call: list[str]) -> None:

@@ -28,7 +28,7 @@ from typing import Any
 import dyntree
 from dyntree.checkpoint import dumps, load_with
 from tests.heavy.full_disk import PAGE, small_disk
-from tests.kills import ROOT
+from tests.kills import ROOT, heeds
 
 POLITE = [signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 N_ROWS = 400
@@ -101,6 +101,7 @@ class Stream:
             stdin=stdin,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=heeds,
         )
 
     def finish(self, source: str, *more: str, stdin: Any = None) -> None:

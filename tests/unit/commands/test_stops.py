@@ -19,6 +19,7 @@ import pytest
 from dyntree.checkpoint import load_with
 from dyntree.commands.lines import CHUNK, Chunks, Lines
 from dyntree.commands.stops import Stopped, Stops
+from tests.kills import heeds
 from tests.unit.commands.test_commands import ROOT
 
 POLITE = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -43,6 +44,7 @@ def stream(
         stdin=source,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heeds,
     )
 
 
