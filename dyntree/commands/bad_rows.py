@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from dyntree.commands.lines import ENDS
-from dyntree.commands.outputs import output, settled_length
+from dyntree.commands.outputs import output, settled_length, written
 from dyntree.commands.readers import Record, format_of
 from dyntree.commands.rows import WRITERS
 
@@ -104,12 +104,14 @@ class BadRows:
             text = record.text.rstrip("".join(ENDS))
             values = source, record.line, reason, text
             line = self._write(dict(zip(TITLES, values, strict=True)))
-            self._file.write(line)
+            with written(self._how):
+                self._file.write(line)
 
     def save(self) -> None:
         """Have their file on disk, before a checkpoint tells its length."""
         if self._file is not None:
-            self._facts["bytes"] = settled_length(self._file)
+            with written(self._how):
+                self._facts["bytes"] = settled_length(self._file)
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -150,6 +150,11 @@ class Feed:
                 self._reopen()
             except ValueError as error:
                 raise ValueError(f"{self.path} cannot be read: {error}") from error
+            except OSError as error:
+                if error.errno is None or error.filename is not None:
+                    raise
+                reason = f"cannot be read: {error.strerror}"
+                raise OSError(error.errno, reason, self.path) from error
             else:
                 self.is_empty = False
                 if self._is_met:

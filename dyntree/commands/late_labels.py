@@ -11,7 +11,7 @@ in a file that is followed, a row came before its label or never does.
 from __future__ import annotations
 
 import warnings
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -49,7 +49,8 @@ class LateLabels:
         self.feed: Feed | None = None
         self._column, self._most = column, max_pending
         self._queue: deque[Waiting] = deque()
-        self._ready: set[str] = set()  # keys in the queue whose rows wait
+        self._queued: Counter[str | None] = Counter()  # keys in the queue
+        self._ready: set[str] = set()  # those of them whose rows wait
         self._told = False
 
     def begin(self, model: OnlineModel) -> None:
@@ -67,7 +68,7 @@ class LateLabels:
         """Foresee a row, and keep it until its label comes."""
         assert self.store is not None
         told = self.store.predict_later(key, row, exposure=exposure)
-        if any(one.key == key for one in self._queue):
+        if self._queued[key]:
             self._ready.add(key)
         return told
 
@@ -89,6 +90,9 @@ class LateLabels:
             if not self._queue or not self._can_go(self._queue[0], drained and is_old):
                 return took
             head = self._queue.popleft()
+            self._queued[head.key] -= 1
+            if not self._queued[head.key]:
+                del self._queued[head.key]
             n_read -= 1
             if head.key is not None:
                 self._ready.discard(head.key)
@@ -133,6 +137,7 @@ class LateLabels:
                 return
             key = None if record.row is None else key_of(record.row, self._column)
             self._queue.append(Waiting(record, key))
+            self._queued[key] += 1
             if key is not None and self.waits(key):
                 self._ready.add(key)
 

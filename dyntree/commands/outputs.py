@@ -29,17 +29,8 @@ def output(
     n_bytes : int or None
         Its length then, to which it is cut back; None for a pipe.
     """
-    name = "standard output" if path in (None, "-") else path
-    try:
-        with _output(path, resumed, n_bytes) as opened:
-            yield opened
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if error.errno is None or error.filename is not None:
-            raise
-        reason = f"cannot be written: {error.strerror}"
-        raise OSError(error.errno, reason, name) from error
+    with written(path), _output(path, resumed, n_bytes) as opened:
+        yield opened
 
 
 @contextmanager
@@ -61,6 +52,21 @@ def _output(
         if resumed:
             _cut(file, n_bytes, path)
         yield file, _nothing
+
+
+@contextmanager
+def written(path: str | None) -> Iterator[None]:
+    """Context in which a file is written: errors that name no other file name it."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        name = "standard output" if path in (None, "-") else path
+        reason = f"cannot be written: {error.strerror}"
+        raise OSError(error.errno, reason, name) from error
 
 
 def settled_length(file: BinaryIO) -> int | None:

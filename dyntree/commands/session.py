@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +29,7 @@ from dyntree.commands.options import (
     stream_options,
     told_differences,
 )
-from dyntree.commands.outputs import settled_length
+from dyntree.commands.outputs import settled_length, written
 from dyntree.commands.readers import Record, Row, format_of
 from dyntree.commands.rows import WRITERS, Kinds
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
@@ -76,7 +77,8 @@ class Session:
     """
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        self.path, self.every = arguments.checkpoint, arguments.every
+        self.path, self.out = arguments.checkpoint, arguments.out
+        self.every = arguments.every
         self.seconds, self.quiet = arguments.seconds, arguments.quiet
         wanted = stream_options(arguments) | {
             "format": arguments.format or format_of(arguments.table),
@@ -195,7 +197,9 @@ class Session:
         if is_first:
             self.place()
             if csv:
-                out.write(WRITERS["csv"]({name: name for name in self._titles()}))
+                titles = {name: name for name in self._titles()}
+                with written(self.out):
+                    out.write(WRITERS["csv"](titles))
             self.save(out)
         self.begun = True
 
@@ -244,8 +248,9 @@ class Session:
         if line is None:
             return
         if line:
-            out.write(line)
-            out.flush()
+            with written(self.out):
+                out.write(line)
+                out.flush()
         if self.watch is not None:
             self.watch.took(time.perf_counter() - started)
         feed.took(record)
@@ -367,7 +372,7 @@ class Session:
     def _take_label(self, label: Waiting, feed: Feed) -> bool:
         """Take a label, good or bad; False where it is not whole and left."""
         assert self.late is not None
-        way = lambda row: self._learn_late(row, label.key)  # noqa: E731
+        way = partial(self._learn_late, key=label.key)
         number = feed.n_taken
         return self._tried("label", number, label.record, feed, way) is not None
 
@@ -488,7 +493,8 @@ class Session:
         """Write a checkpoint, once the outputs so far are on disk."""
         if self.path is None:
             return
-        self.notes["bytes"] = settled_length(out)
+        with written(self.out):
+            self.notes["bytes"] = settled_length(out)
         if self.watch is not None and self.watch.alarm is not None:
             self.notes["alarm_held"] = self.watch.alarm_text
         self.bad.save()

@@ -52,7 +52,7 @@ def _stream(arguments: argparse.Namespace) -> int | None:
             rows = stack.enter_context(_rows(arguments, session, stops))
             session.feed = rows
             if session.late is not None:
-                labels = _labels(arguments, session, stops, rows)
+                labels = _labels(arguments, session, stops)
                 session.late.feed = stack.enter_context(labels)
             if session.resumed and session.bad.has_moved:
                 session.keep()
@@ -98,9 +98,7 @@ def _rows(arguments: argparse.Namespace, session: Session, stops: Stops) -> Feed
     )
 
 
-def _labels(
-    arguments: argparse.Namespace, session: Session, stops: Stops, rows: Feed
-) -> Feed:
+def _labels(arguments: argparse.Namespace, session: Session, stops: Stops) -> Feed:
     """The labels, those taken left out."""
     path, same = arguments.labels, session.notes["format"]
     before = session.notes.pop("unfinished_label", "")

@@ -467,3 +467,19 @@ def test_a_full_disk_is_named(option: str, runs: Runs) -> None:
     runs.write(HEADER, *lines(20), "u,1\n")
     assert runs(option, "/dev/full") == 1
     assert "/dev/full: cannot be written: No space left on device" in runs.told()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_output_is_named_and_not_the_bad_rows(runs: Runs) -> None:
+    runs.write(HEADER, *lines(20), "u,1\n")
+    assert runs("--out", "/dev/full", "--bad-rows", runs.folder / "bad.csv") == 1
+    told = runs.told()
+    assert "/dev/full: cannot be written: No space left on device" in told
+    assert "bad.csv" not in told
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="no /proc")
+def test_an_input_that_cannot_be_read_is_named(runs: Runs) -> None:
+    runs.path = Path("/proc/self/mem")  # opens, and has nothing at its beginning
+    assert runs() == 1
+    assert "/proc/self/mem: cannot be read: Input/output error" in runs.told()
