@@ -22,9 +22,10 @@ cdef struct RandomStream:
 cdef enum:
     N_WORDS = 624           # of the state of MT19937
 
-cdef struct Mersenne:       # R's generator: MT19937 and a count of its outputs
-    uint32_t words[N_WORDS]
-    int32_t position        # next word to give; N_WORDS = the block is used up
+cdef struct RState:         # one of R's generators and a count of its outputs
+    uint32_t words[N_WORDS] # MRG32k3a has six
+    int32_t position        # next word of MT19937 to give; N_WORDS: the block is used up
+    int32_t kind            # a code of RNGkind()
     int64_t n_draws
 
 cdef class RandomSource:
@@ -47,7 +48,7 @@ cdef enum Purpose:          # what a stream is for
     DELAYING = 11
 
 cdef class RSource(RandomSource):
-    cdef Mersenne state_
+    cdef RState state_
 
 cdef class CounterSource(RandomSource):
     cdef uint64_t seed

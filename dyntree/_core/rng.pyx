@@ -1,11 +1,17 @@
-"""Random sources: R's Mersenne Twister, and the samplers built on a stream's atoms."""
+"""Random sources: two of R's generators, and the samplers built on a stream's atoms."""
 import numpy as np
 
 from libc.math cimport NAN, exp, expm1, fabs, floor, isinf, isnan, log, sqrt
 from libc.string cimport memcpy
 from scipy.special.cython_special cimport ndtri
 
-KIND = 10403    # first entry of .Random.seed: Mersenne Twister, inversion, rejection
+# First entry of .Random.seed: the generator, 400 for inversion, 10000 for rejection
+cdef enum:
+    MERSENNE_TWISTER = 10403
+    LECUYER_CMRG = 10407
+
+N_SEEDS = {MERSENNE_TWISTER: 625, LECUYER_CMRG: 6}    # entries after it
+KINDS = {"Mersenne-Twister": MERSENNE_TWISTER, "L'Ecuyer-CMRG": LECUYER_CMRG}
 
 
 cdef class RandomSource:
@@ -30,8 +36,8 @@ cdef class RandomSource:
             out[i] = s.uniform(&s)
 
 
-# ---------------------------------------------------------------- R's generator
-cdef void refill(Mersenne *m) noexcept nogil:
+# ---------------------------------------------------------------- R's generators
+cdef void refill(RState *m) noexcept nogil:
     """One block of MT19937 (Matsumoto and Nishimura 1998)."""
     cdef int k
     cdef uint32_t y
@@ -43,15 +49,37 @@ cdef void refill(Mersenne *m) noexcept nogil:
     m.position = 0
 
 
+cdef int64_t M1 = 4294967087, M2 = 4294944443    # moduli of MRG32k3a
+
+
+cdef double combined(uint32_t *x) noexcept nogil:
+    """MRG32k3a (L'Ecuyer 1999, table I): two recurrences of order three, subtracted."""
+    cdef int64_t p = (1403580 * <int64_t> x[1] - 810728 * <int64_t> x[0]) % M1
+    cdef int64_t q = (527612 * <int64_t> x[5] - 1370589 * <int64_t> x[3]) % M2
+    if p < 0:
+        p += M1
+    if q < 0:
+        q += M2
+    x[0] = x[1]
+    x[1] = x[2]
+    x[2] = <uint32_t> p
+    x[3] = x[4]
+    x[4] = x[5]
+    x[5] = <uint32_t> q
+    return (p - q if p > q else p - q + M1) * 2.328306549295727688e-10
+
+
 cdef double r_uniform(RandomStream *s) noexcept nogil:
-    cdef Mersenne *m = <Mersenne *> s.shared
+    cdef RState *m = <RState *> s.shared
     cdef uint32_t y
     cdef double u
+    m.n_draws += 1
+    if m.kind == LECUYER_CMRG:
+        return combined(m.words)
     if m.position >= N_WORDS:
         refill(m)
     y = m.words[m.position]
     m.position += 1
-    m.n_draws += 1
     y ^= y >> 11
     y ^= (y << 7) & 0x9D2C5680u
     y ^= (y << 15) & 0xEFC60000u
@@ -110,17 +138,19 @@ cdef double r_exponential(RandomStream *s) noexcept nogil:
 
 
 cdef class RSource(RandomSource):
-    """R's default generator: one stream, shared by all who open it.
+    """One of R's generators: one stream, shared by all who open it.
 
     Parameters
     ----------
     seed : int
-        As in ``set.seed(seed)``; taken modulo 2**32.
+        As in ``set.seed(seed, kind)``; taken modulo 2**32.
+    kind : {"Mersenne-Twister", "L'Ecuyer-CMRG"}, default "Mersenne-Twister"
 
     Notes
     -----
-    Mersenne Twister with R's scrambling of the seed, normals by inversion
-    (R Core Team, ``?RNGkind``). Coordinates are ignored: draws come in call order.
+    Mersenne Twister (Matsumoto and Nishimura 1998) or MRG32k3a (L'Ecuyer 1999) with R's
+    scrambling of the seed, normals by inversion (R Core Team, ``?RNGkind``).
+    Coordinates are ignored: draws come in call order.
 
     Examples
     --------
@@ -128,16 +158,26 @@ cdef class RSource(RandomSource):
     [0.2655087, 0.3721239, 0.5728534]
     """
 
-    def __init__(self, seed):
+    def __init__(self, seed, kind="Mersenne-Twister"):
         cdef uint32_t word = <uint32_t> (int(seed) % (1 << 32))
         cdef int k
-        for k in range(51):                 # the 51st value is R's position slot
-            word = 69069u * word + 1u
-        for k in range(N_WORDS):
-            word = 69069u * word + 1u
-            self.state_.words[k] = word
-        self.state_.position = N_WORDS
+        self.state_.kind = KINDS[kind]
         self.state_.n_draws = 0
+        for k in range(50):
+            word = 69069u * word + 1u
+        if self.state_.kind == LECUYER_CMRG:
+            for k in range(6):
+                word = 69069u * word + 1u
+                while word >= M2:
+                    word = 69069u * word + 1u
+                self.state_.words[k] = word
+            self.state_.position = 0
+        else:
+            word = 69069u * word + 1u       # R's position slot
+            for k in range(N_WORDS):
+                word = 69069u * word + 1u
+                self.state_.words[k] = word
+            self.state_.position = N_WORDS
 
     cdef RandomStream open(
         self, int64_t time, int32_t particle, int purpose
@@ -176,39 +216,53 @@ cdef class RSource(RandomSource):
 
     @property
     def position(self):
-        """R's ``mti``: how many words of the current block are used, 1 to 624."""
+        """How many words of the Mersenne Twister's block are used, 1 to 624; else 0."""
         return self.state_.position
 
     @property
+    def kind(self):
+        """R's name of the generator."""
+        return next(name for name, code in KINDS.items() if code == self.state_.kind)
+
+    @property
     def state(self):
-        """R's ``.Random.seed``, ndarray of int32 of shape (626,)."""
-        out = np.empty(626, dtype=np.int32)
-        cdef int32_t[::1] view = out
-        view[0] = KIND
-        view[1] = self.state_.position
-        memcpy(&view[2], self.state_.words, N_WORDS * sizeof(uint32_t))
-        return out
+        """R's ``.Random.seed``, ndarray of int32 of shape (626,) or (7,)."""
+        words = np.array(<uint32_t[:N_WORDS]> self.state_.words).view(np.int32)
+        if self.state_.kind == LECUYER_CMRG:
+            return np.concatenate([np.int32([LECUYER_CMRG]), words[:6]])
+        head = np.int32([MERSENNE_TWISTER, self.state_.position])
+        return np.concatenate([head, words])
 
     @classmethod
     def from_state(cls, state):
-        """Continue from an R ``.Random.seed`` vector of 626 integers."""
-        words = np.asarray(state)
-        if words.shape != (626,) or words.dtype.kind not in "iu":
-            raise ValueError(
-                "state must be 626 integers, as R's .Random.seed under Mersenne "
-                f"Twister; got shape {words.shape} of {words.dtype}."
-            )
-        if int(words[0]) % 100 != 3 or not 0 <= int(words[1]) <= N_WORDS:
-            raise ValueError(
-                "state must start with a Mersenne Twister code (10403) and a position "
-                f"in 0..{N_WORDS}; got {int(words[0])}, {int(words[1])}."
-            )
+        """Continue from R's ``.Random.seed``, 626 or 7 integers."""
+        given = np.asarray(state)
         cdef RSource source = cls(0)
-        cdef uint32_t[::1] view = np.ascontiguousarray(
-            words[2:].astype(np.int64) % (1 << 32), dtype=np.uint32
-        )
-        memcpy(source.state_.words, &view[0], N_WORDS * sizeof(uint32_t))
-        source.state_.position = int(words[1])
+        kind = int(given[0]) if given.ndim == 1 and given.size else 0
+        if given.dtype.kind not in "iu" or len(given) - 1 != N_SEEDS.get(kind):
+            raise ValueError(
+                f"state must be R's .Random.seed: {MERSENNE_TWISTER} and 625 integers, "
+                f"or {LECUYER_CMRG} and 6; got {kind}, shape {given.shape} of "
+                f"{given.dtype}. Call RNGkind('default', 'default', 'default') in R "
+                "first."
+            )
+        given = given.astype(np.int64)
+        source.state_.kind = kind
+        source.state_.position = given[1] if kind == MERSENNE_TWISTER else 0
+        if not 0 <= source.state_.position <= N_WORDS:
+            raise ValueError(
+                f"the position in state must be in 0..{N_WORDS}; got {given[1]}."
+            )
+        words = given[2:] if kind == MERSENNE_TWISTER else given[1:]
+        cdef uint32_t[::1] view = (words % (1 << 32)).astype(np.uint32)
+        if kind == LECUYER_CMRG:
+            for part, end in ((view[:3], M1), (view[3:], M2)):
+                if not 0 < max(part) < end:
+                    raise ValueError(
+                        f"three integers of state must be below {end}, as those of "
+                        f"L'Ecuyer-CMRG, and not all 0; got {list(part)}."
+                    )
+        memcpy(source.state_.words, &view[0], len(view) * sizeof(uint32_t))
         return source
 
     def save(self):

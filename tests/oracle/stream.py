@@ -1,4 +1,4 @@
-"""R's random stream: the Mersenne Twister behind ``set.seed``, and the variates.
+"""R's random streams: Mersenne Twister, L'Ecuyer's MRG32k3a, and the variates.
 
 One object is one position in the stream.  Uniforms lie strictly inside (0, 1).  The
 normal takes two uniforms (inversion), the exponential, gamma and t variates take a
@@ -17,34 +17,46 @@ _N_WORDS = 624
 _OFFSET = 397
 _TWIST = 0x9908B0DF
 _UPPER, _LOWER = 0x80000000, 0x7FFFFFFF
-_KIND = 10403
+_KINDS = {"Mersenne-Twister": (10403, 626), "L'Ecuyer-CMRG": (10407, 7)}
 _UNIT = 2.3283064365386963e-10
 _HALF_STEP = 0.5 * 2.328306437080797e-10
+_M1, _M2 = 2**32 - 209, 2**32 - 22853
 
 
 class RSource:
-    """R's default uniform generator.
+    """One of R's uniform generators.
 
     Parameters
     ----------
     seed : int
         What ``set.seed`` takes; counted modulo 2**32.
+    kind : str
+        "Mersenne-Twister" or "L'Ecuyer-CMRG", of which the latter is MRG32k3a
+        (L'Ecuyer 1999, Operations Research 47, table I).
 
     Attributes
     ----------
     n_draws : int
         32-bit outputs used since this object was opened.
     position : int
-        Place in the block of 624 words, 1 to 624; 624 after seeding.
+        Place in the block of 624 words, 1 to 624, 624 after seeding; 0 without one.
     """
 
-    __slots__ = ("_uniforms", "_words", "n_draws", "position")
+    __slots__ = ("_uniforms", "_words", "kind", "n_draws", "position")
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, kind: str = "Mersenne-Twister") -> None:
+        self.kind = kind
         word = int(seed) & _WORD
         for _ in range(50):
             word = (69069 * word + 1) & _WORD
-        words = []
+        words: list[int] = []
+        if kind == "L'Ecuyer-CMRG":
+            while len(words) < 6:
+                word = (69069 * word + 1) & _WORD
+                if word < _M2:
+                    words.append(word)
+            self._open(words, 0)
+            return
         for _ in range(_N_WORDS + 1):
             word = (69069 * word + 1) & _WORD
             words.append(word)
@@ -62,39 +74,47 @@ class RSource:
 
         Parameters
         ----------
-        state : array_like of shape (626,)
-            10403, the position, and 624 words as signed 32-bit integers.
+        state : array_like of shape (626,) or (7,)
+            10403, the position, and 624 words as signed 32-bit integers; or 10407 and
+            six words.
         """
         values = [int(value) for value in state]
-        if len(values) != _N_WORDS + 2 or values[0] != _KIND:
+        kinds = {known: name for name, known in _KINDS.items()}
+        if (values[0], len(values)) not in kinds:
             raise ValueError(
-                "state must be R's .Random.seed: 10403, a position and 624 words; "
-                f"got {len(values)} values."
+                "state must be R's .Random.seed: 10403, a position and 624 words, or "
+                f"10407 and 6 words; got {len(values)} values."
             )
-        if not 1 <= values[1] <= _N_WORDS:
-            raise ValueError(f"position must be in 1..624; got {values[1]}.")
         source = cls.__new__(cls)
-        source._open([value & _WORD for value in values[2:]], values[1])
+        source.kind = kinds[values[0], len(values)]
+        words = [value & _WORD for value in values[1:]]
+        if source.kind == "L'Ecuyer-CMRG":
+            source._open(words, 0)
+            return source
+        if not 1 <= words[0] <= _N_WORDS:
+            raise ValueError(f"position must be in 1..624; got {words[0]}.")
+        source._open(words[1:], words[0])
         return source
 
     @property
     def state(self) -> np.ndarray:
-        """R's ``.Random.seed``: ndarray of shape (626,), int32."""
+        """R's ``.Random.seed``: ndarray of shape (626,) or (7,), int32."""
         words = np.array(self._words, dtype=np.uint32).view(np.int32)
-        head = np.array([_KIND, self.position], dtype=np.int32)
+        place = [self.position] if self.kind == "Mersenne-Twister" else []
+        head = np.array([_KINDS[self.kind][0], *place], dtype=np.int32)
         return np.concatenate([head, words])
 
     def copy(self) -> RSource:
         """Return a source at the same position with the same count of draws."""
         source = RSource.__new__(RSource)
-        source._words = self._words
-        source._uniforms = self._uniforms
-        source.position = self.position
-        source.n_draws = self.n_draws
+        for name in self.__slots__:
+            setattr(source, name, getattr(self, name))
         return source
 
     def uniform(self) -> float:
         """Draw one uniform."""
+        if self.kind == "L'Ecuyer-CMRG":
+            return self._combined()
         if self.position == _N_WORDS:
             self._words = _next_block(self._words)
             self._uniforms = [_to_unit(word) for word in self._words]
@@ -103,6 +123,14 @@ class RSource:
         self.position += 1
         self.n_draws += 1
         return value
+
+    def _combined(self) -> float:
+        a, b = self._words[:3], self._words[3:]
+        p = (1403580 * a[1] - 810728 * a[0]) % _M1
+        q = (527612 * b[2] - 1370589 * b[0]) % _M2
+        self._words = [*a[1:], p, *b[1:], q]
+        self.n_draws += 1
+        return ((p - q) % _M1 or _M1) * 2.328306549295727688e-10
 
     def uniforms(self, n: int) -> np.ndarray:
         """Draw n uniforms in order: ndarray of shape (n,)."""

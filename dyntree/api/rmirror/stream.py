@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import operator
 import secrets
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import engine
 
-_STATE_LENGTH = 626
-_KIND = 10403
-_BLOCK = 624
+GeneratorKind = Literal["Mersenne-Twister", "L'Ecuyer-CMRG"]
 
 
 class RStream:
-    """R's default random number stream, as ``set.seed(seed)`` opens it.
+    """R's random number stream, as ``set.seed(seed, kind)`` opens it.
 
     One stream may feed several models, just as R's single stream feeds every fit made
     after one ``set.seed``.
@@ -26,6 +24,8 @@ class RStream:
     ----------
     seed : int
         What R's ``set.seed`` would be given, in (-2**31, 2**32).
+    kind : {"Mersenne-Twister", "L'Ecuyer-CMRG"}, default "Mersenne-Twister"
+        R's name of the generator: its default, or the one of parallel workers.
 
     Attributes
     ----------
@@ -35,12 +35,12 @@ class RStream:
     Raises
     ------
     TypeError, ValueError
-        If `seed` is not an int in range.
+        If `seed` is not an int in range, or `kind` is none of the two.
 
     Notes
     -----
-    Mersenne Twister with R's scrambling of the seed and R's rounding of the output
-    (Matsumoto and Nishimura 1998; ``?RNGkind`` in R).
+    Mersenne Twister (Matsumoto and Nishimura 1998) and MRG32k3a (L'Ecuyer 1999), with
+    R's scrambling of the seed and R's rounding of the output (``?RNGkind`` in R).
 
     Examples
     --------
@@ -52,9 +52,14 @@ class RStream:
     ([0.2655087, 0.3721239, 0.5728534], 3)
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, kind: GeneratorKind = "Mersenne-Twister") -> None:
         self.seed: int | None = _check_seed(seed)
-        self.source: Any = engine.RSource(self.seed)
+        if kind not in get_args(GeneratorKind):
+            raise ValueError(
+                f"kind must be 'Mersenne-Twister' or \"L'Ecuyer-CMRG\", R's generators "
+                f"that are known here; got {kind!r}."
+            )
+        self.source: Any = engine.RSource(self.seed, kind)
 
     @classmethod
     def from_state(cls, state: ArrayLike) -> RStream:
@@ -62,8 +67,9 @@ class RStream:
 
         Parameters
         ----------
-        state : array_like of shape (626,)
-            Integers: 10403 (the kind), the position, 624 state words.
+        state : array_like of shape (626,) or (7,)
+            Integers: 10403 (Mersenne-Twister), the position and 624 state words; or
+            10407 (L'Ecuyer-CMRG) and six state words.
 
         Returns
         -------
@@ -73,7 +79,7 @@ class RStream:
         Raises
         ------
         ValueError
-            If the shape, the kind or the position is not what R would store.
+            If it is not what R would store.
 
         Examples
         --------
@@ -82,27 +88,9 @@ class RStream:
         >>> RStream.from_state(first.state).peek() == first.peek()
         True
         """
-        words = np.asarray(state)
-        if words.shape != (_STATE_LENGTH,) or words.dtype.kind not in "iu":
-            raise ValueError(
-                f"state must be R's .Random.seed, {_STATE_LENGTH} integers; got shape "
-                f"{words.shape} of {words.dtype}."
-            )
-        if int(words[0]) != _KIND:
-            raise ValueError(
-                f"state must start with {_KIND} (Mersenne-Twister, Inversion, "
-                f"Rejection); got {int(words[0])}. Call RNGkind('default', 'default', "
-                f"'default') in R first."
-            )
-        if not 0 <= int(words[1]) <= _BLOCK:
-            raise ValueError(
-                f"the position in state must be in 0..{_BLOCK}; got {int(words[1])}."
-            )
-        if words.dtype != np.int32:
-            words = (words.astype(np.int64) & 0xFFFFFFFF).astype(np.uint32)
         stream = cls.__new__(cls)
         stream.seed = None
-        stream.source = engine.RSource.from_state(words.view(np.int32))
+        stream.source = engine.RSource.from_state(state)
         return stream
 
     @property
@@ -112,12 +100,12 @@ class RStream:
 
     @property
     def position(self) -> int:
-        """Position in the block of 624 words; 624 right after seeding."""
+        """Position in the block of 624 words, 624 after seeding; 0 of L'Ecuyer-CMRG."""
         return int(self.source.position)
 
     @property
     def state(self) -> NDArray[np.int32]:
-        """R's ``.Random.seed``: ndarray of shape (626,)."""
+        """R's ``.Random.seed``: ndarray of shape (626,) or (7,)."""
         return np.asarray(self.source.state)
 
     def peek(self) -> float:

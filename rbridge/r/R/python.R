@@ -67,7 +67,7 @@ exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE,
 heed <- function(told, call) {
   if (!is.null(told$error)) stop(simpleError(told$error, call))
   for (text in told$warnings) warning(simpleWarning(text, call))
-  if (!is.null(told$state) && is_default_generator()) set_stream_state(told$state)
+  if (!is.null(told$state) && is_known_generator()) set_stream_state(told$state)
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
@@ -85,25 +85,25 @@ stop_interrupted <- function(call, why = NULL) {
 }
 
 # .Random.seed as R's stream stands; it is opened if nothing was drawn yet. Under native
-# rules another generator than R's default gives a seed, and goes on after that.
+# rules a generator that Python does not know gives a seed, and goes on after that.
 stream_state <- function(native = FALSE) {
   if (is.null(state <- .GlobalEnv$.Random.seed)) {
     set.seed(NULL)
     state <- .GlobalEnv$.Random.seed
   }
-  if (state[1L] == 10403L) return(state)
-  if (!is_default_generator()) {
+  if (!is_known_generator()) {
     if (native) return(drawn_state())
-    stop("dynamic trees under R's rules draw from R's default generator; RNGkind() is ",
-         paste(RNGkind(), collapse = ", "), ". Call RNGkind(\"default\", \"default\"), or ",
-         "options(dyntree.rules = \"native\"), which takes any generator.",
-         call. = FALSE)
+    stop("dynamic trees under R's rules draw from Mersenne-Twister or L'Ecuyer-CMRG, ",
+         "with normals by inversion; RNGkind() is ", paste(RNGkind(), collapse = ", "),
+         ". Call RNGkind(\"default\", \"default\"), or options(dyntree.rules = ",
+         "\"native\"), which takes any generator.", call. = FALSE)
   }
-  state[1L] <- 10403L
+  state[1L] <- 10000L + state[1L] %% 10000L
   state
 }
 
-is_default_generator <- function() .GlobalEnv$.Random.seed[1L] %% 10000L == 403L
+# Mersenne-Twister or L'Ecuyer-CMRG, with normals by inversion
+is_known_generator <- function() .GlobalEnv$.Random.seed[1L] %% 10000L %in% c(403L, 407L)
 
 # The state of the default generator after a seed that R's own generator has drawn.
 drawn_state <- function() {

@@ -28,6 +28,23 @@ EXPONENTIALS = {
     123: (0.84345726, 0.57661027, 1.32905487, 0.03157736, 0.05621098),
 }
 
+# R 4.2: RNGkind("L'Ecuyer-CMRG"); set.seed(s); .Random.seed, runif(3), .Random.seed
+LECUYER = {
+    1: (
+        (1280795612, -169270483, -442010614, -603558397, -222347416, 1489374793),
+        (0.6775328286287442, 0.42734572288764422, 0.9103805304875483),
+    ),
+    42: (
+        (-2133391687, 507561766, 1260545903, 1362917092, -1772566379, -1344458670),
+        (0.17384558454153168, 0.55474009676509084, 0.48337712221370116),
+    ),
+    -5: (
+        (1466166878, -58808505, 1194430172, 365728301, 1785353994, -191023869),
+        (0.13080776534229871, 0.7714701458964941, 0.12538818644377003),
+    ),
+}
+KINDS = ("Mersenne-Twister", "L'Ecuyer-CMRG")
+
 # A sampler passes unless Kolmogorov and Smirnov's p-value is below the rate: of a
 # million seeds one fails a right sampler. 20000 draws fail distributions further apart
 # than 0.03.
@@ -64,6 +81,14 @@ def test_normals_are_those_of_r(seed: int) -> None:
 def test_exponentials_are_those_of_r(seed: int) -> None:
     got = draws(RSource(seed), 5, "exponential")
     assert got == pytest.approx(EXPONENTIALS[seed], abs=5e-8)
+
+
+@pytest.mark.parametrize("seed", LECUYER)
+def test_the_generator_of_parallel_workers_is_that_of_r(seed: int) -> None:
+    source, (words, uniforms) = RSource(seed, "L'Ecuyer-CMRG"), LECUYER[seed]
+    assert source.state.tolist() == [10407, *words]
+    assert source.state.dtype == np.int32
+    assert source.uniforms(3).tolist() == list(uniforms)
 
 
 def test_state_is_that_of_r() -> None:
@@ -105,10 +130,12 @@ def test_uniforms_lie_inside_the_unit_interval(output: int) -> None:
     assert 0.0 < expected < 1.0
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [0, 1, 623, 624, 625, 1300])
-def test_position_and_count_follow_the_draws(n: int) -> None:
-    source, oracle = RSource(3), stream.RSource(3)
-    assert (source.position, source.n_draws) == (624, 0)
+def test_position_and_count_follow_the_draws(n: int, kind: str) -> None:
+    source, oracle = RSource(3, kind), stream.RSource(3, kind)
+    assert (source.position, source.n_draws) == (oracle.position, 0)
+    assert source.kind == oracle.kind == kind
     assert source.uniforms(n).tolist() == oracle.uniforms(n).tolist()
     assert (source.position, source.n_draws) == (oracle.position, n)
     assert source.state.tolist() == oracle.state.tolist()
@@ -121,8 +148,9 @@ def test_peek_shows_the_next_draw_and_leaves_it() -> None:
     assert source.uniform() == seen
 
 
-def test_state_goes_round() -> None:
-    source = RSource(2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_state_goes_round(kind: str) -> None:
+    source = RSource(2, kind)
     source.uniforms(700)
     again = RSource.from_state(source.state.tolist())
     assert (again.n_draws, again.position) == (0, source.position)
@@ -130,8 +158,9 @@ def test_state_goes_round() -> None:
 
 
 @pytest.mark.parametrize("way", [RSource.copy, lambda s: pickle.loads(pickle.dumps(s))])
-def test_copies_go_on_alike_and_apart(way) -> None:
-    source = RSource(2)
+@pytest.mark.parametrize("kind", KINDS)
+def test_copies_go_on_alike_and_apart(way, kind: str) -> None:
+    source = RSource(2, kind)
     source.uniforms(10)
     other = way(source)
     assert (other.n_draws, other.position) == (10, source.position)
@@ -170,10 +199,15 @@ def changed(**entries: int) -> np.ndarray:
         changed(_0=10402),
         changed(_1=-1),
         changed(_1=625),
+        RSource(1, KINDS[1]).state[:-1],
+        np.int32([10407, 1, 2, 3, 0, 0, 0]),
+        np.int32([10407, 0, 0, 0, 1, 2, 3]),
+        np.int32([10407, 1, 2, -1, 1, 2, 3]),  # 2**32 - 1, not below the modulus
+        np.int32([10407, 1, 2, 3, 1, 2, -20000]),
     ],
 )
 def test_what_is_no_state_is_refused(state) -> None:
-    with pytest.raises(ValueError, match="state must"):
+    with pytest.raises(ValueError, match=r"state must|of state must"):
         RSource.from_state(state)
 
 

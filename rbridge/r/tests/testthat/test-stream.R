@@ -52,7 +52,7 @@ test_that("under native rules any generator gives a seed, and goes on after it",
     suppressWarnings(do.call(RNGkind, as.list(old)))
   })
   x <- seq(0, 1, length.out = 40)
-  for (kind in c("L'Ecuyer-CMRG", "Wichmann-Hill", "Knuth-TAOCP-2002")) {
+  for (kind in c("Wichmann-Hill", "Knuth-TAOCP-2002")) {
     RNGkind(kind)
     kinds <- RNGkind()
     fits <- lapply(1:2, function(k) {
@@ -80,6 +80,27 @@ test_that("under native rules any generator gives a seed, and goes on after it",
     expect_error(dynaTree(x, x, N = 20, verb = 0), "options\\(dyntree.rules = \"native\"")
     options(dyntree.rules = "native")
   }
+})
+
+test_that("the generator of parallel workers is one of R's rules", {
+  old <- RNGkind()
+  on.exit(suppressWarnings(do.call(RNGkind, as.list(old))))
+  x <- seq(0, 1, length.out = 30)
+  RNGkind("L'Ecuyer-CMRG")
+  set.seed(42)
+  worker <- parallel::nextRNGStream(.Random.seed)
+  for (rules in c("r", "native")) {
+    before <- options(dyntree.rules = rules)
+    fits <- lapply(1:2, function(k) {
+      assign(".Random.seed", worker, envir = globalenv())
+      fit <- dynaTree(x, sin(6 * x), N = 20, verb = 0)
+      list(plain(rejuvenate(fit, verb = 0)), .Random.seed, runif(2))
+    })
+    options(before)
+    expect_identical(fits[[1]], fits[[2]])
+    expect_false(identical(fits[[1]][[2]], worker))
+  }
+  expect_identical(RNGkind()[1:2], c("L'Ecuyer-CMRG", "Inversion"))
 })
 
 test_that("R is left as it was", {

@@ -363,6 +363,48 @@ def test_stream_is_rs() -> None:
             r.RStream.from_state(bad)
 
 
+def test_streams_are_of_two_kinds_of_r() -> None:
+    stream = r.RStream(42, "L'Ecuyer-CMRG")
+    assert stream.state.shape == (7,)
+    again = r.RStream.from_state(stream.state)
+    assert again.uniforms(5).tolist() == stream.uniforms(5).tolist()
+    with pytest.raises(ValueError, match="kind must be 'Mersenne-Twister' or"):
+        r.RStream(42, "Wichmann-Hill")  # type: ignore[arg-type]
+
+
+# R 4.2.2 with dynaTree 1.2-17: RNGkind("L'Ecuyer-CMRG"), then the steps below
+LECUYER = {
+    "constant": (-15.870704819893042, 40, 0.46698495770190157, 0.87968966387572012),
+    "linear": (-18.39166067552641, 37, 0.43048851674710403, 0.55626333218598112),
+    "class": (-9.0925611326341809, 72, 0.38755056175718872, 0.65896092868965894),
+}
+
+
+@pytest.mark.filterwarnings("ignore:collapsing")
+@pytest.mark.parametrize("model", LECUYER)
+def test_the_generator_of_parallel_workers_draws_rs_trees(model: str) -> None:
+    k = np.arange(30)
+    rows = np.c_[k / 32, 7 * (k + 1) % 11]
+    is_class = model == "class"
+    y = 1 + (rows[:, 0] > 0.5) if is_class else np.sin(6 * rows[:, 0])
+    icept: Any = "augmented" if model == "linear" else "implicit"
+    stream = r.RStream(42, "L'Ecuyer-CMRG")
+    obj = r.dynaTree(rows, y, 20, model, icept=icept, verb=0, rng=stream)
+    obj = r.rejuvenate(obj, verb=0)
+    obj = r.retire(obj, np.arange(1, 6), lambda_=0.9)
+    late = [1, 2] if is_class else [0.3, 0.1]
+    obj = r.update(obj, [[0.11, 3], [0.52, 4]], late, verb=0)
+    obj = r.sens(obj, nns=50, nME=10, verb=0)
+    parts = obj["S"].values() if is_class else [obj["S"]]
+    first = np.concatenate([np.ravel(part) for part in parts])
+    first = first[~np.isnan(first)]
+    evidence, n_indices, index, uniform = LECUYER[model]
+    assert np.sum(obj.lpred) == pytest.approx(evidence, rel=1e-12)
+    assert first.size == n_indices
+    assert np.mean(first) == pytest.approx(index, rel=1e-12)
+    assert stream.peek() == uniform
+
+
 def test_classprobs_does_not_commit_its_draws() -> None:
     obj = fit("class")
     used = obj.rng.n_draws
