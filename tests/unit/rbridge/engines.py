@@ -39,7 +39,8 @@ def environment(library: Path) -> dict[str, str]:
         "PYTHONPATH": here,
         "OPENBLAS_NUM_THREADS": "1",
         "NOT_CRAN": "true",
-        "_R_CHECK_SYSTEM_CLOCK_": "0",  # no question to the network
+        "_R_CHECK_SYSTEM_CLOCK_": "0",  # no question to the network, nor by the next
+        "_R_CHECK_CRAN_INCOMING_": "false",
     }
 
 

@@ -17,12 +17,12 @@ NEEDS = ("reticulate", "testthat")
 
 
 def test_r_cmd_check_finds_nothing(tmp_path: Path) -> None:
-    """Errors, warnings and notes alike; the package's own tests are part of it."""
+    """Errors, warnings and notes of CRAN's own check; the package's tests are in it."""
     need(tmp_path, *NEEDS)
     built = run(tmp_path, "R", "CMD", "build", str(SOURCE), library=tmp_path)
     assert built.returncode == 0, built.stdout + built.stderr
     (archive,) = tmp_path.glob("dyntree_*.tar.gz")
-    command = ("R", "CMD", "check", "--no-manual", archive.name)
+    command = ("R", "CMD", "check", "--as-cran", "--no-manual", archive.name)
     checked = run(tmp_path, *command, library=tmp_path)
     assert checked.stdout.rstrip().endswith("Status: OK"), checked.stdout
     (shown,) = (tmp_path / "dyntree.Rcheck" / "tests").glob("testthat.Rout")
