@@ -33,10 +33,19 @@ rows of its own, in user CPU seconds of fresh processes on one thread. There are
 particles and 2000 rows unless the line says otherwise; rows are those of Friedman's
 function of five inputs. Peers are CRAN dynaTree through Rscript, on R's reference BLAS,
 and river; lines `... r` run under R's rules and count only where the numbers are R's.
-Lines `exponent` are of time as rows double from 1000 to 16,000, `instructions` those of
-a step at row 1,000,000 by those at row 10,000. Lines `threads` are of wall seconds, one
-thread's by two's, of more pairs: single ones scatter where cores are shared with other
-machines.
+Ratios of fits are of this one size, and grow with the number of rows.
+
+Each line has a target, *asked*, and *met* tells whether the ratio reaches it. *Ours* and *theirs* are the times, or bytes or
+instructions, that the ratio is made of; *load* is what else kept the machine busy.
+Some lines compare this package with itself: `exponent` is the slope of log time against
+log rows from 1000 to 16,000 rows (*ours* is the time at 16,000, *theirs* at 1000),
+`instructions` divides those of a step at row 1,000,000 (*ours*) by those at row 10,000
+(*theirs*), and `threads` divides the wall seconds of one thread (*theirs*) by those of two
+(*ours*), over more pairs, which scatter where cores are shared with other machines.
+
+The lines `stream` time one window of 200 rows with constant leaves, and tell nothing of
+errors. The next section has error, density, speed and memory of the default stream and of
+the same peers in one table.
 """
 TOGETHER = """\
 ## Error, density, speed and memory together
