@@ -35,17 +35,18 @@ function of five inputs. Peers are CRAN dynaTree through Rscript, on R's referen
 and river; lines `... r` run under R's rules and count only where the numbers are R's.
 Ratios of fits are of this one size, and grow with the number of rows.
 
-Each line has a target, *asked*, and *met* tells whether the ratio reaches it. *Ours* and *theirs* are the times, or bytes or
-instructions, that the ratio is made of; *load* is what else kept the machine busy.
-Some lines compare this package with itself: `exponent` is the slope of log time against
-log rows from 1000 to 16,000 rows (*ours* is the time at 16,000, *theirs* at 1000),
-`instructions` divides those of a step at row 1,000,000 (*ours*) by those at row 10,000
-(*theirs*), and `threads` divides the wall seconds of one thread (*theirs*) by those of two
-(*ours*), over more pairs, which scatter where cores are shared with other machines.
+Each line has a target, *asked*, and *met* tells whether the ratio reaches it. *Ours*
+and *theirs* are the times, or bytes or instructions, that the ratio is made of;
+*load* is what else kept the machine busy. Some lines compare this package with
+itself: `exponent` is the slope of log time against log rows from 1000 to 16,000 rows
+(*ours* is the time at 16,000, *theirs* at 1000), `instructions` divides those of a
+step at row 1,000,000 (*ours*) by those at row 10,000 (*theirs*), and `threads`
+divides the wall seconds of one thread (*theirs*) by those of two (*ours*), over more
+pairs, which scatter where cores are shared with other machines.
 
 The lines `stream` time one window of 200 rows with constant leaves, and tell nothing of
-errors. The next section has error, density, speed and memory of the default stream and of
-the same peers in one table.
+errors. The next section has error, density, speed and memory of the default stream and
+of the same peers in one table.
 """
 TOGETHER = """\
 ## Error, density, speed and memory together

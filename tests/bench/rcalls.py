@@ -1,7 +1,7 @@
 """What single calls from R cost, beside those of CRAN dynaTree in the same process.
 
-Run ``python -m tests.bench.rcalls`` where R has both packages, dynaTree and dyntree; the
-last result is stored beside this file in rcalls.txt.
+Run ``python -m tests.bench.rcalls`` where R has both packages, dynaTree and dyntree;
+the last result is stored beside this file in rcalls.txt.
 """
 
 from __future__ import annotations
