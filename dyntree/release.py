@@ -1,3 +1,3 @@
 """The release of this dyntree, which files and reports name."""
 
-RELEASE = "0.1.0.dev0"  # as in pyproject.toml
+RELEASE = "1.0.0"  # as in pyproject.toml

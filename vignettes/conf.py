@@ -22,6 +22,7 @@ os.environ.setdefault("PYTHONHASHSEED", "0")
 
 project = "dyntree"
 author = "the dyntree developers"
+copyright = f"2026, {author}, BSD-3-Clause. Version {dyntree.__version__}"
 version = release = dyntree.__version__
 language = "en"
 
@@ -30,6 +31,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx_design",
     "sphinx-mathjax-offline",  # its files, so that the site needs no other host
     "numpydoc",
 ]

@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.unit.conftest import ROOT
 
 PAGES = ROOT / "vignettes"
-CELL = re.compile(r"^```\{code-cell\}\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# a cell's options, such as tags, stand before its code
+CELL = re.compile(r"^```\{code-cell\}\n(?::[^\n]*\n)*(.*?)^```", re.M | re.S)
 WITH_R = "r.md"  # its cells read what its blocks of R write: test_rbridge_vignette.py
 
 

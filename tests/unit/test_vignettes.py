@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 LIBRARIES = {"sklearn", "river", "formulaic", "statsmodels", "fastapi"}
 NEEDS = {
     "pandas": {"formulaic", "narwhals"}, "effects": {"formulaic"},
+    "calibration": {"formulaic"},
     "production": {"httpx2"},
 }  # fmt: skip
 
@@ -51,6 +53,23 @@ def test_a_page_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip(library, reason=f"{library} is not installed")
     monkeypatch.chdir(path.parent)  # where a notebook runs
     run(path)
+
+
+@pytest.mark.skipif(not PAGES.is_dir(), reason="no source tree")
+def test_the_examples_of_the_readme_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for library in ("formulaic", "sklearn", "river"):
+        pytest.importorskip(library, reason=f"{library} is not installed")
+    text = (PAGES.parent / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) == 4
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in blocks:
+        exec(block, names)
+    assert 0.5 < names["seen"].scores.coverage <= 1.0
+    assert names["stream"].n_seen == 301
 
 
 @pytest.mark.parametrize("path", executed(), ids=lambda path: path.stem)
