@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyntree._core.trees import query
-from dyntree.api import rmirror
-from dyntree.api.rmirror import DynaTree, RStream
+from dyntree.api.rmirror import DynaTree
 from dyntree.api.rmirror.arguments import as_verb
-from dyntree.api.rmirror.changes import learned
 from dyntree.api.rmirror.predict import plan_predict
 from dyntree.api.rmirror.progress import print_particles
 from dyntree.api.rmirror.record import cloud_of
@@ -32,7 +30,7 @@ def of_counts(tree: DynaTree | None) -> bool:
 
 
 @contextmanager
-def _rows_from_one() -> Iterator[None]:
+def rows_from_one() -> Iterator[None]:
     """Let errors count rows from 1, as R does."""
     try:
         yield
@@ -43,62 +41,20 @@ def _rows_from_one() -> Iterator[None]:
 
 def counts_in(y: Vector) -> Vector:
     """Counts among responses, shape (n_rows,), or an error for others."""
-    with _rows_from_one():
+    with rows_from_one():
         return count_response(y, len(y))
 
 
 def exposures_in(exposure: ArrayLike | None, n_rows: int) -> Vector:
     """Exposures as R gives them, shape (n_rows,), 1 by default."""
-    with _rows_from_one():
+    with rows_from_one():
         return check_exposure(1.0 if exposure is None else exposure, n_rows)
 
 
 def in_units(exposure: Vector, unit: float) -> Vector:
     """Exposures as a cloud takes them."""
-    with _rows_from_one():
+    with rows_from_one():
         return in_exposure_units(exposure, unit)
-
-
-def update(
-    object: DynaTree,
-    X: ArrayLike,
-    y: ArrayLike,
-    verb: int | None = None,
-    exposure: ArrayLike | None = None,
-    *,
-    rng: RStream,
-) -> DynaTree:
-    """Learn more counts, one after the other; see `rmirror.update`.
-
-    Parameters
-    ----------
-    object : DynaTree
-    X, y, verb, rng
-        As there.
-    exposure : array_like of shape (n_rows,) or float, optional
-        What each was counted over, > 0; 1 by default.
-
-    Returns
-    -------
-    DynaTree
-        With the rows and their exposures appended.
-    """
-    cloud = cloud_of(object)
-    rows = object.spec.encode(X, "X")
-    counts = counts_in(object.spec.responses(y, "y", len(rows)))
-    given = exposures_in(exposure, len(rows))
-    own = in_units(given, cloud.prior_point["exposure_unit"])
-    every = as_verb(verb, counts.size)
-    after = learned(object, rows, counts, every, rng, None, own)
-    return after.extended({"exposure": np.concatenate((object.exposure, given))})
-
-
-def retire(object: DynaTree, *given: Any, **named: Any) -> DynaTree:
-    """Forget rows one by one, and their exposures; see `rmirror.retire`."""
-    after = rmirror.retire(object, *given, **named)
-    order = np.argsort(object.row_ids)
-    held = order[np.searchsorted(object.row_ids[order], after.row_ids)]
-    return after.extended({"exposure": object.exposure[held]})
 
 
 def predict(
@@ -158,8 +114,6 @@ def _refusal(name: str) -> Callable[..., Any]:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "update": update,
-    "retire": retire,
     "predict": predict,
     **{
         name: _refusal(name)

@@ -25,14 +25,14 @@ from dyntree.api.rmirror.handles import Handle
 from dyntree.api.rmirror.inputs import InputSpec
 from dyntree.api.rmirror.variables import tree_means
 
-from . import counts, native
+from . import counts, native, weights
 from .convert import from_r, to_r
 from .interrupts import Interruptible
 from .wire import RValue, dumps, loads
 
 _OWN = (
     "m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred", "num", "time",
-    "classes", "icept", "removed", "rules", "exposure",
+    "classes", "icept", "removed", "rules", *weights.BESIDE,
 )  # fmt: skip
 _CHANGES = ("update", "retire", "rejuvenate", "alcX", "entropyX")
 _NATIVE: dict[str, Callable[..., Any]] = {
@@ -151,6 +151,8 @@ class Held:
         tree = self.tree
         if counts.of_counts(tree):
             function = counts.FUNCTIONS.get(name, function)
+        if tree is not None and any(field in tree for field in weights.BESIDE):
+            function = weights.FUNCTIONS.get(name, function)
         result = function(**given) if tree is None else function(tree, **given)
         if state is not None:
             # words, one of which may look like NA
@@ -254,15 +256,17 @@ class SavedTree:
             "n_classes": spec.n_classes,
         }
         arrays = arrays | {"object_rows": self.tree.row_ids}
-        if counts.of_counts(self.tree):
-            arrays["object_exposure"] = self.tree.exposure
+        for name in weights.BESIDE:
+            if name in self.tree:
+                arrays[f"object_{name}"] = self.tree[name]
         return header, arrays
 
     @classmethod
     def from_arrays(cls, header: dict[str, Any], arrays: dict[str, Any]) -> SavedTree:
         """Return the tree that `to_arrays` described; it draws from R's stream."""
         arrays = dict(arrays)
-        rows, exposure = arrays.pop("object_rows"), arrays.pop("object_exposure", None)
+        rows = arrays.pop("object_rows")
+        beside = {name: arrays.pop(f"object_{name}", None) for name in weights.BESIDE}
         cloud = Cloud.from_arrays(header["cloud"], arrays, _stream.source)
         stored = cloud.row_ids()
         places = np.argsort(stored)[np.searchsorted(np.sort(stored), rows)]
@@ -271,8 +275,7 @@ class SavedTree:
         fields |= {"params": np.array(header["params"]), "X": X, "num": handle.num}
         fields |= {"y": y + 1 if fields["model"] == "class" else y, "time": 0.0}
         fields |= {"lpred": np.zeros(0)}
-        if exposure is not None:
-            fields["exposure"] = exposure
+        fields |= {name: one for name, one in beside.items() if one is not None}
         if header["seen"]:
             fields["classes"] = np.array(header["seen"])
         spec = InputSpec(

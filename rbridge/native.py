@@ -23,6 +23,7 @@ from dyntree.trees.learning.scaling import frozen_scale
 from dyntree.trees.learning.warmup import cloud_options, first_rate
 
 from . import counts
+from .weights import weighted, weights_in
 
 _OF_THE_FIT = ("model", "nu0s20", "ab", "minp", "sb", "nstart", "icept", "rprop")
 
@@ -41,6 +42,7 @@ def dynaTree(
     rprop: str = "luvar",
     verb: int | None = None,
     exposure: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     *,
     rng: RStream,
 ) -> DynaTree:
@@ -54,6 +56,9 @@ def dynaTree(
         `nstart` is not used.
     exposure : array_like of shape (n_rows,) or float, optional
         What counts were counted over, > 0; 1 by default.
+    weights : array_like of shape (n_rows,) or float, optional
+        > 0. A real response of weight w has the variance sigma^2 / w; a label or a
+        count is learned as often as its weight says. 1 by default.
 
     Returns
     -------
@@ -62,7 +67,8 @@ def dynaTree(
         density of every row, the first ones included; nstart is 0. Linear leaves have
         a level of their own and can retire rows whether icept is "implicit" or
         "augmented"; the field says "augmented", and X has no column of ones. Counts
-        have the field exposure, one value a row held. X may have missing values (NaN)
+        have the field exposure, one value a row held; so have fits with weights the field
+        weights. X may have missing values (NaN)
         in all calls, and rows may retire with lambda 0.
 
     Raises
@@ -75,16 +81,17 @@ def dynaTree(
     All draws come from R's stream, in their order, and not by coordinate.
     """
     plan = _plan_fit(X, y, N, model, nu0s20, ab, minp, sb, nstart, icept, rprop)
-    if model not in COUNTS:
-        if exposure is not None:
-            raise ValueError(
-                "exposure is for counts, model='poisson' or 'negbin'; got it with "
-                f"model={model!r}. Leave it out."
-            )
-        return _run_fit(plan, as_verb(verb, plan.y.size), rng)
-    given = counts.exposures_in(exposure, plan.y.size)
-    fit = _run_fit(plan, as_verb(verb, plan.y.size), rng, given)
-    return fit.extended({"exposure": given})
+    found: dict[str, Vector] = {}
+    if model in COUNTS:
+        found["exposure"] = counts.exposures_in(exposure, plan.y.size)
+    elif exposure is not None:
+        raise ValueError(
+            "exposure is for counts, model='poisson' or 'negbin'; got it with "
+            f"model={model!r}. Leave it out."
+        )
+    if weights is not None:
+        found["weights"] = weights_in(weights, plan.y.size)
+    return _run_fit(plan, as_verb(verb, plan.y.size), rng, **found).extended(found)
 
 
 def dynaTrees(
@@ -193,18 +200,23 @@ def _options(
 
 
 def _run_fit(
-    plan: mirror.FitPlan, every: int, stream: RStream, exposure: Vector | None = None
+    plan: mirror.FitPlan,
+    every: int,
+    stream: RStream,
+    exposure: Vector | None = None,
+    weights: Vector | None = None,
 ) -> DynaTree:
     """Start a cloud, learn the rows and make R's object of it."""
     began = time.perf_counter()
     options = _options(plan, plan.minp, plan.tree_prior)
     cloud = Cloud(stream.source, **cloud_options(options, plan.spec.n_inputs))
-    more: tuple[Any, ...] = ()
+    own_weights: Vector | None = None
+    own_exposure: Vector | None = None
     if exposure is not None:
         pairs = zip(plan.y[:N_SCALE].tolist(), exposure[:N_SCALE].tolist(), strict=True)
         unit, rate = first_rate([Exposed(*pair) for pair in pairs])
         cloud.set_exposure_unit(unit, rate)
-        more = None, counts.in_units(exposure, unit)
+        own_exposure = counts.in_units(exposure, unit)
     elif plan.model != "class":
         n_basis = plan.sb[1] if plan.model == "linear" else 0
         first = plan.X[:N_SCALE, :n_basis], plan.y[:N_SCALE]
@@ -213,7 +225,12 @@ def _run_fit(
             scale = [0.0] * n_basis, scale[1], 0.0, scale[3]
         cloud.set_scale(*scale)
     cloud.start(plan.X[:0], plan.y[:0])
-    lpred = np.asarray(cloud.update(plan.X, plan.y, max(every, 0), print_step, *more))
+    if weights is not None:
+        cloud, own_weights = weighted(cloud, options, weights)
+    learned = cloud.update(
+        plan.X, plan.y, max(every, 0), print_step, own_weights, own_exposure
+    )
+    lpred = np.asarray(learned)
     elapsed = time.perf_counter() - began
     fit = mirror.wrapped(plan, cloud, every, lpred, elapsed, stream)
     return fit.extended({"rules": "native"})

@@ -12,7 +12,7 @@ import pytest
 from dyntree import DynamicTree
 from dyntree.api import rmirror
 from dyntree.api.rmirror import RStream
-from rbridge import counts, guest, native
+from rbridge import counts, guest, native, weights
 from rbridge.convert import from_r, to_r
 from rbridge.interrupts import Interruptible
 from rbridge.wire import RValue, dumps, loads, named_list
@@ -135,9 +135,9 @@ def test_counts_are_those_of_the_model_and_its_predictions() -> None:
         np.testing.assert_allclose(told.var, ours.var, rtol=1e-10)
         np.testing.assert_array_equal(told.q2, ours.quantile(0.95))
         np.testing.assert_allclose(np.log(told.yypred), ours.log_density(y), rtol=1e-9)
-        later = counts.update(fit, X[:3], y[:3], 0, over[:3], rng=RStream(2))
+        later = weights.update(fit, X[:3], y[:3], 0, over[:3], rng=RStream(2))
         assert later.exposure.tolist() == [*over, *over[:3]]
-        fewer = counts.retire(later, [1, 2])
+        fewer = weights.retire(later, [1, 2])
         held = {*zip(fewer.X[:, 0], fewer.y, fewer.exposure, strict=True)}
         assert held <= {*zip(X[:, 0], y, over, strict=True)}
     with pytest.raises(ValueError, match="exposure is for counts"):
