@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -28,7 +27,9 @@ from dyntree.api.rmirror.variables import tree_means
 from . import counts, native, weights
 from .convert import from_r, to_r
 from .interrupts import Interruptible
+from .quantiles import quantiles
 from .wire import RValue, dumps, loads
+from .words import PYTHON_NAMES, in_words_of_r
 
 _OWN = (
     "m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred", "num", "time",
@@ -39,13 +40,15 @@ _NATIVE: dict[str, Callable[..., Any]] = {
     "dynaTree": native.dynaTree,
     "dynaTrees": native.dynaTrees,
 }
-_OTHERS: dict[str, Callable[..., Any]] = {"treestats": tree_means}  # no pandas for R
+_OTHERS: dict[str, Callable[..., Any]] = {
+    "treestats": tree_means,  # no pandas for R
+    "quantiles": quantiles,
+}
 _TO_KEEP = ("dynaTree", "copy", *_CHANGES)
 _ROWS = {"predict": "XX", "retire": "indices", "update": "X"}  # their work goes with it
 _QUICK = 20_000  # particles times numbers in those rows: some hundredths of a second
 _BESIDES = 10  # particles that take as long as the rest of a row's work
 _NO_GUARD: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
-_PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
 _WITH_NA = ("S", "T", "varpropuse", "varproptotal")  # R has NA there, and not NaN
 _SENT = {"lpred": np.empty(0), "time": 0.0}  # R has them; it adds what comes
 _NONE = object()  # no field is this
@@ -74,8 +77,9 @@ class Held:
         ----------
         request : bytes
             An R list: the arguments by R's names; beside them .name, .rules (there if
-            they are native), .save (there if a checkpoint is wanted) and .state
-            (``.Random.seed``, for what draws).
+            they are native), .save (there if a checkpoint is wanted), .rows (there if
+            the numbers of the rows held are) and .state (``.Random.seed``, for what
+            draws).
 
         Returns
         -------
@@ -93,9 +97,9 @@ class Held:
         except KeyboardInterrupt:
             return _sent({"interrupted": True})
         except Exception as error:
-            return _sent({"error": _in_words_of_r(error)})
+            return _sent({"error": in_words_of_r(str(error) or type(error).__name__)})
         if notes:
-            answer["warnings"] = [str(note.message) for note in notes]
+            answer["warnings"] = [in_words_of_r(str(note.message)) for note in notes]
         return _sent(answer)
 
     def restore(self, saved: bytes, since: Sequence[bytes]) -> bytearray:
@@ -124,7 +128,7 @@ class Held:
         except KeyboardInterrupt:
             return _sent({"interrupted": True})
         except Exception as error:
-            return _sent({"error": _in_words_of_r(error)})
+            return _sent({"error": in_words_of_r(str(error) or type(error).__name__)})
         return _sent({})
 
     def _soon_answers(self, asked: dict[str, RValue]) -> bool:
@@ -138,8 +142,9 @@ class Held:
         (name,) = asked.pop(".name").data
         is_native = asked.pop(".rules", None) is not None
         save, state = asked.pop(".save", None), asked.pop(".state", None)
+        tells_rows = asked.pop(".rows", None) is not None
         given = {
-            _PYTHON_NAMES.get(key, key): from_r(item) for key, item in asked.items()
+            PYTHON_NAMES.get(key, key): from_r(item) for key, item in asked.items()
         }
         answer: dict[str, Any] = {"changed": True} if name in _CHANGES else {}
         if state is not None:
@@ -160,6 +165,8 @@ class Held:
         if not isinstance(result, DynaTree):
             return answer | {"value": _in_r(name, result)}
         answer["value"] = _new_fields(tree, result)
+        if tells_rows:
+            answer["value"][".rows"] = result.row_ids + 1
         if name in _TO_KEEP:
             asides = [key for key in result if key not in _OWN]
             self.tree = result.extended(_SENT, without=asides)
@@ -199,13 +206,6 @@ def _in_r(name: str, value: Any) -> Any:
     if name in _WITH_NA and value is not None:
         return np.where(np.isnan(value), _NA_REAL, value)
     return float(value) if name == "R" else value
-
-
-def _in_words_of_r(error: Exception) -> str:
-    text = str(error) or type(error).__name__
-    for theirs, ours in _PYTHON_NAMES.items():
-        text = re.sub(rf"\b{ours}\b", theirs, text)
-    return text
 
 
 def _sent(answer: Mapping[str, Any]) -> bytearray:

@@ -1,20 +1,88 @@
 # Called row by row: what is as by default stays here.
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
-                            exposure = NULL, type = NULL, ...) {
+                            exposure = NULL, type = NULL, probs = c(0.05, 0.95),
+                            offset = NULL, na.action = NULL, ...) {
   no_more(...)
-  exposure <- new_exposure(object, XX, exposure)
-  XX <- new_rows(object, XX)
+  call <- sys.call()
+  check_flag(quants, "quants")
+  check_flag(ei, "ei")
+  if (!is.null(type)) type <- of_model(object, type)
+  if (missing(XX)) { # at the rows that are held
+    names <- held_names(object)
+    more <- list(exposure = object$exposure, offset = held_offset(object))
+    XX <- held_rows(object)
+    gaps <- attr(object, "na.action")
+  } else {
+    names <- if (!is.null(type)) row_names(object, XX)
+    more <- new_beside(object, XX, list(exposure = exposure, offset = offset), NROW(XX))
+    XX <- new_rows(object, XX)
+    gaps <- left_out(object, XX, names, type, na.action)
+    if (!is.null(gaps)) {
+      if (!is.null(yy) && length(yy) == nrow(XX)) yy <- yy[-gaps]
+      XX <- XX[-gaps, , drop = FALSE]
+      names <- names[-gaps]
+      more <- lapply(more, function(values) values[-gaps])
+    }
+  }
   given <- list(XX = XX)
-  if (!is.null(exposure)) given$exposure <- exposure
-  if (!is.null(yy)) given$yy <- new_response(object, yy)
-  if (!isTRUE(quants)) given["quants"] <- list(quants)
-  if (!isFALSE(ei)) given["ei"] <- list(ei)
+  if (!is.null(more$exposure)) given$exposure <- more$exposure
+  if (!is.null(yy)) given$yy <- beyond(new_response(object, yy, "yy"), more$offset)
+  if (!quants) given$quants <- FALSE
+  if (ei) given$ei <- improvement(object)
   if (!identical(verb, 0)) given["verb"] <- list(verb)
-  object <- extended(object, "predict", given, sys.call()) # which checks them
+  object <- extended(object, "predict", given, call) # which checks them
   if (!quants) object[c("q1", "q2")] <- NULL
   if (!ei) object$ei <- NULL
-  if (!is.null(type)) return(of_type(object, type))
-  at(object, XX)
+  object$XXoffset <- more$offset
+  if (!is.null(more$offset)) for (field in c("mean", "q1", "q2"))
+    if (!is.null(object[[field]])) object[[field]] <- object[[field]] + more$offset
+  if (is.null(type)) return(at(object, XX))
+  if (type == "quantile" && !identical(as.numeric(probs), c(0.05, 0.95)))
+    object$quantiles <- quantiles(object, XX, probs, more, call)
+  stats::napredict(gaps, named(of_type(object, type), names))
+}
+
+# The inputs of the rows that an object holds.
+held_rows <- function(object) {
+  X <- object[["X"]]
+  if (ones(object)) X[, -1L, drop = FALSE] else X
+}
+
+beyond <- function(y, offset) if (is.null(offset) || length(y) != length(offset)) y else
+  y - offset
+
+improvement <- function(object) {
+  if (!is.null(attr(object, "cloud")$offset))
+    stop("ei is for responses without an offset; this fit has one. Leave it out.",
+         call. = FALSE)
+  TRUE
+}
+
+# Places of rows with missing values that get no answer, by what na.action does with them;
+# by default that of the fit, if it is na.exclude() and one part alone is asked for.
+left_out <- function(object, XX, names, type, na.action) {
+  if (is.null(na.action)) {
+    if (is.null(type) || !inherits(attr(object, "na.action"), "exclude")) return(NULL)
+    na.action <- stats::na.exclude
+  }
+  if (is.character(na.action)) na.action <- get(na.action, mode = "function")
+  if (!is.function(na.action)) refuse(na.action, "na.action", "be a function or its name")
+  frame <- as.data.frame(unname(XX))
+  if (!is.null(names)) row.names(frame) <- make.unique(as.character(names))
+  attr(na.action(frame), "na.action")
+}
+
+# Averages of the particles' quantiles, a column each; of counts those of their mixture.
+quantiles <- function(object, XX, probs, more, call) {
+  check_numbers(probs, "probs")
+  if (!length(probs) || anyNA(probs) || any(probs <= 0 | probs >= 1))
+    stop("probs must be between 0 and 1; got ", shown(probs), ".", call. = FALSE)
+  given <- list(XX = XX, probs = as.numeric(probs))
+  if (!is.null(more$exposure)) given$exposure <- more$exposure
+  told <- ask_cloud(object, "quantiles", given, call)
+  if (!is.null(more$offset)) told <- told + more$offset
+  colnames(told) <- paste0(format(100 * probs, trim = TRUE, digits = 7L), "%")
+  told
 }
 
 coef.dyntree <- function(object, XX, verb = 0, ...) {

@@ -1,15 +1,30 @@
+# A formula instead of new rows refits, as R's own update() does.
 update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
-                           exposure = NULL, ...) {
+                           exposure = NULL, weights = NULL, offset = NULL, ...) {
+  if (if (missing(X)) missing(y) && ...length() else inherits(X, "formula"))
+    return(refitted(object, match.call(), parent.frame()))
   no_more(...)
-  exposure <- new_exposure(object, X, exposure)
-  X <- new_rows(object, X)
-  given <- list(X = X, y = new_response(object, y), verb = verb)
-  if (!is.null(exposure)) given$exposure <- exposure
-  after <- extended(object, "update", given, sys.call())
+  there <- TRUE
+  if (missing(y) && is.data.frame(X) && !is.null(attr(object, "formula")))
+    there <- !is.na(y <- response_in(object, X))
+  more <- new_beside(object, X, list(exposure = exposure, weights = weights,
+                                     offset = offset), NROW(X))
+  rows <- new_rows(object, X, "X")
+  rownames(rows) <- row_names(object, X)
+  learned <- with_weight(rows, new_response(object, y), more, there)
+  given <- c(list(X = learned$X, y = learned$y, verb = verb), learned$beside)
+  after <- extended(object, "update", given, sys.call(), rownames(learned$X),
+                    learned$offset)
   columns <- colnames(object[["X"]])
-  if (is.null(columns)) columns <- colnames(X_like(object, X))
+  if (is.null(columns)) columns <- colnames(X_like(object, learned$X))
   if (!is.null(columns)) dimnames(after[["X"]]) <- list(NULL, columns)
   after
+}
+
+# The response of a formula among the variables of a frame.
+response_in <- function(object, X) {
+  formula <- formula.dyntree(object)
+  eval(formula[[2L]], X, environment(formula))
 }
 
 retire <- function(object, indices, lambda = 1, verb = 0) UseMethod("retire")
@@ -37,7 +52,8 @@ copy.dyntree <- function(obj) {
   tree <- held(sys.call())
   crossing(tree$tree <- cloud$tree$tree, sys.call())
   ask("copy", list(), sys.call(), tree)
-  attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$lpred, cloud$time, cloud$since)
+  attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$lpred, cloud$time, cloud$names,
+                                  cloud$offset, cloud$since)
   obj
 }
 

@@ -5,17 +5,21 @@
 #   saved   the last checkpoint, a raw vector
 #   since   the requests that have changed the cloud since, each a raw vector
 #   lpred, time   of all its rows: an older object has those up to its own
+#   names, offset   of all its rows, NULL where they have none
 # so that saveRDS() keeps all that is needed to go on, at no cost for each call.
 
 max_since <- 128L
 least_size <- 2^18 # bytes of requests that are kept before size counts
 
-new_cloud <- function(tree, saved, lpred, time, since = list()) {
+new_cloud <- function(tree, saved, lpred, time, names = NULL, offset = NULL,
+                      since = list()) {
   cloud <- new.env(parent = emptyenv())
   cloud$saved <- saved
   cloud$since <- since
   cloud$lpred <- lpred
   cloud$time <- time
+  cloud$names <- names
+  cloud$offset <- offset
   hold(cloud, tree)
   cloud
 }
@@ -51,6 +55,7 @@ revive <- function(cloud, call) {
 # Asks about an object's cloud and notes what changes it.
 ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
   cloud <- cloud_of(object, call)
+  check_arguments(arguments, call)
   full <- length(cloud$since) >= max_since ||
     sum(lengths(cloud$since)) > max(length(cloud$saved), least_size)
   whole <- FALSE # an interrupt may come in the middle of a change
@@ -85,10 +90,38 @@ add_up <- function(cloud, fields) {
   fields
 }
 
-# An object with the fields that a call has made.
-extended <- function(object, name, arguments, call = sys.call(-1L)) {
+# Whether the rows of a cloud have names or an offset.
+tells_rows <- function(cloud) !is.null(cloud$names) || !is.null(cloud$offset)
+
+# An object with the fields that a call has made; of rows that it learns there may be
+# names and offsets.
+extended <- function(object, name, arguments, call = sys.call(-1L), names = NULL,
+                     offset = NULL) {
+  if (!is.null(attr(object, "rows")) && name %in% c("update", "retire"))
+    arguments$.rows <- TRUE
   fields <- ask_cloud(object, name, arguments, call)
+  if (!is.null(fields[["y"]])) attr(object, "na.action") <- NULL # the rows have changed
+  if (!is.null(rows <- fields[[".rows"]])) {
+    fields[[".rows"]] <- NULL
+    cloud <- attr(object, "cloud")
+    if (name == "update") more_rows(cloud, length(arguments$y), names, offset)
+    attr(object, "rows") <- rows
+    if (!is.null(cloud$offset)) fields$y <- fields$y + cloud$offset[rows]
+  }
   fields <- label_answers(fields, input_names(object), stored_names(object))
-  object[names(fields)] <- fields
+  object[base::names(fields)] <- fields
   object
 }
+
+# Names and offsets of rows that a cloud has learned after its others.
+more_rows <- function(cloud, n, names, offset) {
+  if (!is.null(cloud$names))
+    cloud$names <- c(cloud$names, if (is.null(names)) length(cloud$names) + seq_len(n)
+                                  else names)
+  if (!is.null(cloud$offset))
+    cloud$offset <- c(cloud$offset, if (is.null(offset)) numeric(n) else offset)
+}
+
+# Of the rows that an object holds.
+held_names <- function(object) attr(object, "cloud")$names[attr(object, "rows")]
+held_offset <- function(object) attr(object, "cloud")$offset[attr(object, "rows")]

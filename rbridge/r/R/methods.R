@@ -23,31 +23,34 @@ formula.dyntree <- function(x, ...) {
 terms.dyntree <- function(x, ...) stats::terms(formula.dyntree(x))
 
 # In-sample answers at the rows that are held, as predict() gives them.
-fitted.dyntree <- function(object, ...) {
-  X <- object[["X"]]
-  if (ones(object)) X <- X[, -1L, drop = FALSE]
-  of_type(predict(object, X, exposure = object$exposure), NULL)
-}
+fitted.dyntree <- function(object, ...)
+  predict.dyntree(object, type = of_model(object, "response"))
 
 residuals.dyntree <- function(object, ...) {
   if (object$model == "class")
     stop("labels have no residuals; compare fitted(object) with the labels.", call. = FALSE)
-  object$y - fitted.dyntree(object)
+  rest <- object$y - predict.dyntree(object)$mean
+  stats::naresid(attr(object, "na.action"), named(rest, held_names(object)))
 }
 
-# One part of a prediction: "response", "class", "prob" or "quantile"; by default of the
-# model what predict() of other packages gives.
-of_type <- function(object, type) {
+# "response", "class", "prob" or "quantile": the parts of a prediction.
+of_model <- function(object, type) {
   is_class <- object$model == "class"
   choices <- if (is_class) c("class", "prob") else c("response", "quantile")
-  if (identical(type, "response") && is_class) type <- "class"
-  type <- if (is.null(type)) choices[1L] else
-    tryCatch(match.arg(type, choices), error = function(e)
-      stop("type must be one of ", paste0("\"", choices, "\"", collapse = ", "),
-           " of this model; got ", deparse(type)[1L], ".", call. = FALSE))
+  if (identical(type, "response") && is_class) return("class")
+  found <- if (is.character(type) && length(type) == 1L) pmatch(type, choices) else NA
+  if (is.na(found))
+    stop("type must be one of ", quoted(choices), " of this model; got ", shown(type), ".",
+         call. = FALSE)
+  choices[found]
+}
+
+# One part of a prediction.
+of_type <- function(object, type) {
   switch(type,
     response = object$mean,
     quantile = {
+      if (!is.null(object$quantiles)) return(object$quantiles)
       if (is.null(object$q1))
         stop("type = \"quantile\" needs quants = TRUE.", call. = FALSE)
       cbind("5%" = object$q1, "95%" = object$q2)
@@ -55,6 +58,13 @@ of_type <- function(object, type) {
     prob = probabilities(object),
     class = factor(colnames(probabilities(object))[max.col(object$p, "first")],
                    levels = colnames(probabilities(object))))
+}
+
+# An answer a row, with the names of the rows.
+named <- function(answer, names) {
+  if (is.null(names)) return(answer)
+  if (is.matrix(answer)) rownames(answer) <- names else base::names(answer) <- names
+  answer
 }
 
 # Probabilities with the names of the levels, where the labels were a factor.

@@ -42,6 +42,7 @@ draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs"
 # Asks for one function of the mirror; what draws, draws from R's own stream.
 # tree: Python's holder of a tree, empty for what needs none. Returns what was told.
 ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FALSE) {
+  check_arguments(arguments, call)
   told <- exchange(name, arguments, call, tree$answer, rules, save)
   heed(told, call)
   told

@@ -27,16 +27,16 @@ soils <- function(n = 60) {
 test_that("what a formula or a call asks for is done or refused", {
   d <- soils()
   tree <- function(formula, ...) dynaTree(formula, d, N = 10, verb = 0, ...)
-  expect_error(tree(y ~ a + offset(b)), "no offset; the formula has offset\\(b\\)")
-  expect_error(tree(y ~ offset(log(b)) + a, model = "linear"), "offset\\(log\\(b\\)\\)")
-  expect_error(tree(y ~ a, offset = b), "unused argument \\(offset\\)")
-  expect_error(tree(y ~ a, weights = b), "unused argument \\(weights\\)")
+  expect_error(tree(y ~ a + offset(b)), "no offset; options\\(dyntree.rules = \"native\"\\) has")
+  expect_error(tree(y ~ offset(log(b)) + a, model = "linear"), "R's rules have no offset")
+  expect_error(tree(y ~ a, offset = b), "R's rules have no offset")
+  expect_error(tree(y ~ a, weights = b), "R's rules have no weights")
   expect_error(dynaTrees(y ~ a, d$y), "got a formula, which only dynaTree\\(\\) takes")
   fit <- tree(y ~ a + soil)
   expect_error(predict(fit, d[1:2, ], interval = "none"), "unused argument \\(interval\\)")
   expect_error(predict(fit, newdata = d[1:2, ]), "unused argument \\(newdata\\)")
   expect_error(coef(fit, d[1:2, ], type = "all"), "unused argument \\(type\\)")
-  expect_error(update(fit, d[1:2, ], 1:2, weights = 1:2), "unused argument \\(weights\\)")
+  expect_error(update(fit, d[1:2, ], 1:2, weights = 1:2), "R's rules have no weights")
   expect_identical(nrow(update(fit, d[1, ], 1)$X), 61L) # which it has not learned before
 })
 

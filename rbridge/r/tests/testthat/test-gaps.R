@@ -31,11 +31,11 @@ test_that("gaps are left out or refused where they can be no inputs", {
   d <- airquality
   fit <- dynaTree(Ozone ~ Solar.R + Wind, data = d, N = 10, verb = 0)
   expect_identical(nobs(fit), sum(stats::complete.cases(d[, c("Ozone", "Solar.R", "Wind")])))
-  expect_error(predict(fit, d), "XX must be finite; got nan")
+  expect_error(predict(fit, d), "XX must be finite; got NA in row 5")
   native()
   d$Wind[3] <- Inf
   expect_error(dynaTree(Ozone ~ Wind, data = d, N = 10, verb = 0),
-               "X must be finite; got inf in row 3.*in R as NA")
+               "X must be finite; got Inf in row 3.*missing values as NA")
   expect_error(dynaTree(as.matrix(d[, 2:4]), d$Ozone, N = 10, verb = 0), "must be finite")
   whole <- dynaTree(Ozone ~ Wind, data = airquality, N = 10, verb = 0,
                     na.action = stats::na.omit)

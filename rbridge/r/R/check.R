@@ -1,0 +1,91 @@
+# What arguments may be, told in R's words before they go to Python; whether a number is
+# within its range is checked there.
+
+# By name. What is not here passes, or is checked where it comes in.
+kinds <- c(
+  N = "number", R = "number", sub = "number", minp = "number", lambda = "number",
+  q = "number", alpha = "number", prec = "number", nns = "number", nME = "number",
+  span = "number", index = "number", var = "number", verb = "step", pverb = "step",
+  quants = "flag", ei = "flag", approx = "flag", varstats = "flag",
+  y = "numbers", yy = "numbers", nu0s20 = "numbers", ab = "numbers", sb = "numbers",
+  indices = "numbers", odr = "numbers", probs = "numbers", class = "numbers",
+  exposure = "numbers", weights = "numbers", X = "rows", XX = "rows", Xref = "rows",
+  rect = "rows", categ = "flags", nstart = "start", rorder = "numbers"
+)
+optional <- c("minp", "sb", "XX", "yy", "rect", "categ", "Xref", "probs", "class", "verb",
+              "pverb", "exposure", "weights", "odr")
+
+check_arguments <- function(given, call = NULL) {
+  for (name in intersect(names(given), names(kinds))) {
+    value <- given[[name]]
+    if (is.null(value) && name %in% optional) next
+    rule <- broken_rule(value, kinds[[name]])
+    if (!is.null(rule))
+      stop(simpleError(paste0(name, " must ", rule, "; got ", shown(value), "."), call))
+  }
+}
+
+# What is wrong with a value of some kind; NULL if nothing is.
+broken_rule <- function(value, kind) {
+  right <- switch(kind,
+    number = is_one(value, is.numeric),
+    step = is_one(value, is.numeric) || is_one(value, is.logical),
+    start = is.null(value) || identical(value, "minp") || is_one(value, is.numeric),
+    flag = is_one(value, is.logical),
+    flags = is.logical(value) && !anyNA(value),
+    numbers = is_plain(value),
+    rows = is_plain(value) || identical(value, "sens"))
+  if (!right) rules_of_kinds[[kind]]
+}
+
+rules_of_kinds <- c(number = "be one number", step = "be one number",
+                    start = "be one number, or NULL", flag = "be TRUE or FALSE",
+                    flags = "hold TRUE and FALSE only", numbers = "hold numbers",
+                    rows = "hold numbers")
+
+refuse <- function(value, name, rule)
+  stop(name, " must ", rule, "; got ", shown(value), ".", call. = FALSE)
+
+check_flag <- function(value, name) {
+  if (!is_one(value, is.logical)) refuse(value, name, "be TRUE or FALSE")
+}
+
+check_numbers <- function(value, name) {
+  if (!is_plain(value)) refuse(value, name, "hold numbers")
+}
+
+is_one <- function(x, is_kind) length(x) == 1L && is_kind(x) && !is.na(x)
+
+# Numbers or logicals: factors, dates and times are neither to R.
+is_plain <- function(x) (is.numeric(x) || is.logical(x)) && !is.data.frame(x)
+
+# A value as messages name it.
+shown <- function(x) {
+  if (is.null(x)) return("NULL")
+  if (is.data.frame(x)) return("a data frame")
+  if (is.factor(x)) return("a factor")
+  if (inherits(x, "formula")) return("a formula")
+  if (inherits(x, "Date") || inherits(x, "POSIXt")) return("dates")
+  if (is.function(x)) return("a function")
+  if (is.list(x)) return("a list")
+  if (is.matrix(x))
+    return(paste("a matrix of", nrow(x), "rows and", ncol(x), "columns of", content(x)))
+  if (length(x) <= 1L) return(paste(deparse(x), collapse = " "))
+  paste(length(x), content(x))
+}
+
+content <- function(x) switch(mode(x), character = "texts", numeric = "numbers",
+                              logical = "logicals", complex = "complex numbers",
+                              paste("values of mode", mode(x)))
+
+# One of some texts, or the only one that begins so; the first where all are there.
+chosen <- function(value, name, choices) {
+  found <- if (identical(value, choices)) 1L else
+    if (is.character(value) && length(value) == 1L) pmatch(value, choices)
+  if (is.null(found) || is.na(found))
+    stop(name, " must be one of ", quoted(choices), "; got ", shown(value), ".",
+         call. = FALSE)
+  choices[found]
+}
+
+quoted <- function(x) paste0("\"", x, "\"", collapse = ", ")

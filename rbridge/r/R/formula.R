@@ -1,0 +1,176 @@
+dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
+                             weights = NULL, offset = NULL, exposure = NULL, ...) {
+  call <- match.call()
+  check_rules(as.list(call))
+  frame <- eval(frame_call(call, na.action), parent.frame())
+  terms <- attr(frame, "terms")
+  y <- stats::model.response(frame)
+  if (is.null(y))
+    stop("formula must have a response; got ", deparse(stats::formula(terms))[1L], ".",
+         call. = FALSE)
+  inputs <- as_coded(design(stats::delete.response(terms), frame), frame)
+  if (is.character(y)) y <- as.factor(y)
+  weights <- frame[["(weights)"]]
+  offset <- stats::model.offset(frame)
+  exposure <- frame[["(exposure)"]]
+  if (is_labels(y) && rules() == "native" && is.na(match("model", ...names()))) {
+    object <- dynaTree.default(inputs, y, ..., model = "class", exposure = exposure,
+                               weights = weights, offset = offset)
+  } else {
+    object <- dynaTree.default(inputs, y, ..., exposure = exposure, weights = weights,
+                               offset = offset)
+  }
+  if (!attr(terms, "intercept") && object$model == "linear" && object$icept != "none")
+    warning("the formula leaves out the intercept, but linear leaves have one; ",
+            "icept = \"none\" fits them without", call. = FALSE)
+  attr(object, "call") <- called(call)
+  attr(object, "formula") <- stats::formula(terms)
+  attr(object, "beside") <- as.list(call)[intersect(names(call), beside)]
+  if (length(object$y) == nrow(frame))
+    attr(object, "na.action") <- attr(frame, "na.action")
+  object
+}
+
+beside <- c("exposure", "weights", "offset") # what rows have beside inputs and a response
+
+# A call of dynaTree() as it is written.
+called <- function(call) {
+  call[[1L]] <- quote(dynaTree)
+  call
+}
+
+# The call of model.frame() that a call of dynaTree() asks for.
+frame_call <- function(call, na.action = NULL) {
+  call <- call[c(1L, match(c("formula", "data", "subset", "na.action", beside),
+                           names(call), 0L))]
+  call[[1L]] <- quote(stats::model.frame)
+  call$drop.unused.levels <- TRUE
+  if (is.null(na.action))
+    na.action <- if (rules() == "native") omit_responses else stats::na.omit
+  call$na.action <- na.action
+  call
+}
+
+# Rows without a response are left out; under native rules inputs may have gaps.
+omit_responses <- function(object, ...) {
+  there <- stats::complete.cases(object[[1L]])
+  if (all(there)) return(object)
+  out <- stats::setNames(which(!there), row.names(object)[!there])
+  kept <- object[there, , drop = FALSE]
+  attr(kept, "na.action") <- structure(out, class = "omit")
+  kept
+}
+
+# Labels of native rules make a classification where no model is named.
+is_labels <- function(y) is.factor(y) || is.logical(y)
+
+counts <- c("poisson", "negbin") # whose rows have exposures
+
+# Values that rows have beside, one a row, or an error for those that the model or its
+# rules do not have.
+check_beside <- function(model, native, given, n) {
+  check_exposed(model, given$exposure)
+  check_rules(given, native)
+  if (!is.null(given$offset) && !model %in% c("constant", "linear", counts))
+    stop("offset is for regressions and counts; got it with model = \"", model,
+         "\". Leave it out.", call. = FALSE)
+  for (name in names(given)) given[name] <- list(per_row(given[[name]], name, n))
+  weights <- given$weights
+  if (!is.null(weights) && any(weights < 0))
+    stop("weights must be >= 0; got ", weights[weights < 0][1L], " in row ",
+         which(weights < 0)[1L], ".", call. = FALSE)
+  if (!is.null(weights) && !any(weights > 0))
+    stop("weights must not be 0 in all rows.", call. = FALSE)
+  if (model %in% counts) {
+    given$exposure <- exposed(given$offset, given$exposure)
+    given["offset"] <- list(NULL)
+  }
+  given
+}
+
+check_rules <- function(given, native = rules() == "native") {
+  for (name in c("weights", "offset")) if (!is.null(given[[name]]) && !native)
+    stop("R's rules have no ", name, "; options(dyntree.rules = \"native\") has. ",
+         if (name == "offset") "Or subtract it from the response, and add it to predictions."
+         else "Leave it out.", call. = FALSE)
+}
+
+check_exposed <- function(model, exposure) {
+  if (!is.null(exposure) && !model %in% counts)
+    stop("exposure is for counts, model = \"poisson\" or \"negbin\"; got it with model = \"",
+         model, "\". Leave it out.", call. = FALSE)
+}
+
+# An offset is the logarithm of an exposure, which multiplies one that was given beside it.
+exposed <- function(offset, exposure) {
+  if (is.null(offset)) return(exposure)
+  if (is.null(exposure)) exp(offset) else exp(offset) * exposure
+}
+
+# Finite numbers, one a row; one number is that of all rows.
+per_row <- function(value, name, n) {
+  if (is.null(value)) return(NULL)
+  check_numbers(value, name)
+  if (length(value) == 1L) value <- rep(value, n)
+  if (length(value) != n)
+    stop(name, " must have one value a row, ", n, "; got ", length(value), ".",
+         call. = FALSE)
+  bad <- which(!is.finite(value))
+  if (length(bad))
+    stop(name, " must be finite; got ", value[bad[1L]], " in row ", bad[1L], ".",
+         call. = FALSE)
+  as.numeric(value)
+}
+
+# The same of new rows: what is given, or of a fit by formula what that names.
+new_beside <- function(object, X, given, n) {
+  by_formula <- !is.null(attr(object, "formula")) && is.data.frame(X)
+  if (!by_formula && all(vapply(given, is.null, NA))) return(given)
+  terms <- attr(object, "terms")
+  for (name in names(given)) {
+    named <- attr(object, "beside")[[name]]
+    if (by_formula && is.null(given[[name]]) && !is.null(named))
+      given[name] <- list(eval(named, X, environment(terms)))
+  }
+  if (by_formula && !is.null(attr(terms, "offset"))) {
+    more <- stats::model.offset(new_frame(object, X))
+    given$offset <- if (is.null(given$offset)) more else given$offset + more
+  }
+  check_beside(object$model, is_native(object), given, n)
+}
+
+is_native <- function(object) identical(object[["rules"]], "native")
+
+# A formula refits, as R's own update() does; so does a call with neither rows nor formula.
+refitted <- function(object, call, env) {
+  asked <- as.list(call)[-1L]
+  asked$object <- NULL
+  names(asked)[names(asked) %in% c("X", "formula.")] <- "formula"
+  call <- stats::getCall(object)
+  if (!is.null(asked$formula))
+    asked$formula <- stats::update(formula.dyntree(object), eval(asked$formula, env))
+  now <- is.null(asked$evaluate) || isTRUE(eval(asked$evaluate, env))
+  asked$evaluate <- NULL
+  call[names(asked)] <- asked
+  if (!now) return(call)
+  old <- options(dyntree.rules = if (is_native(object)) "native" else "r")
+  on.exit(options(old))
+  call[[1L]] <- quote(dyntree::dynaTree)
+  eval(call, env)
+}
+
+getCall.dyntree <- function(x, ...) attr(x, "call")
+
+# The rows of a fit with all its variables, from the data that its call names.
+model.frame.dyntree <- function(formula, ...) {
+  asked <- list(...)
+  call <- stats::getCall(formula)
+  call$formula <- formula.dyntree(formula)
+  names <- intersect(names(asked), c("data", "subset", "na.action", beside))
+  call[names] <- asked[names]
+  env <- environment(call$formula)
+  action <- eval(call$na.action, env)
+  if (is.null(action) && is_native(formula)) action <- omit_responses
+  if (is.null(action)) action <- stats::na.omit
+  eval(frame_call(call, action), env)
+}

@@ -1,0 +1,117 @@
+# Data frames as inputs: the columns that are made of them, at a fit and later.
+
+# A matrix of numbers, as R's dynaTree takes a vector, a matrix or a data frame.
+as_inputs <- function(X, name = "X") {
+  if (inherits(X, "formula"))
+    stop(name, " must hold numbers; got a formula, which only dynaTree() takes.",
+         call. = FALSE)
+  if (is.data.frame(X)) check_columns(X, name)
+  if (!is.matrix(X)) {
+    if (!is.data.frame(X) && !is_plain(X)) refuse(X, name, "hold numbers")
+    X <- as.matrix(X)
+  }
+  if (is.logical(X)) storage.mode(X) <- "double"
+  if (!is.numeric(X)) refuse(X, name, "hold numbers")
+  X
+}
+
+check_columns <- function(X, name) {
+  for (column in names(X)) if (!is_plain(X[[column]]))
+    stop(name, " must hold numbers; column ", column, " is ", sort_of(X[[column]]),
+         ", which options(dyntree.rules = \"native\") takes at a fit, and so do formulas. ",
+         "Else make columns of numbers of it first.", call. = FALSE)
+}
+
+sort_of <- function(x) {
+  if (is.character(x)) return("text")
+  if (is.atomic(x) && !is.object(x)) content(x) else shown(x)
+}
+
+# Inputs of a fit, with attributes from which later frames are read: under native rules a
+# frame may have columns of other kinds, which become what a formula makes of them.
+fit_inputs <- function(X, name = "X", native = rules() == "native") {
+  if (!native || !is.data.frame(X) || all(vapply(X, is_plain, NA)))
+    return(as_inputs(X, name))
+  for (column in names(X)) if (!takes(X[[column]]))
+    stop(name, " must hold numbers, factors, text, logicals, dates or times; column ",
+         column, " is ", shown(X[[column]]), ".", call. = FALSE)
+  if (!nrow(X)) stop(name, " must have at least one row; got none.", call. = FALSE)
+  terms <- stats::terms(~ ., data = X)
+  environment(terms) <- baseenv()
+  frame <- stats::model.frame(terms, X, na.action = stats::na.pass,
+                              drop.unused.levels = TRUE)
+  as_coded(design(attr(frame, "terms"), frame), frame)
+}
+
+takes <- function(x) is_plain(x) || is.factor(x) || is.character(x) ||
+  inherits(x, "Date") || inherits(x, "POSIXct") || inherits(x, "difftime")
+
+# Columns made of a frame, with what they were made by.
+as_coded <- function(inputs, frame) {
+  terms <- stats::delete.response(attr(frame, "terms"))
+  structure(inputs, terms = terms, xlevels = stats::.getXlevels(terms, frame))
+}
+
+# What was found out about the frame of a fit, from its inputs to the object.
+with_coding <- function(object, inputs) {
+  for (name in c("terms", "xlevels", "contrasts"))
+    attr(object, name) <- attr(inputs, name)
+  object
+}
+
+no_coding <- function(inputs) {
+  for (name in c("terms", "xlevels", "contrasts")) attr(inputs, name) <- NULL
+  inputs
+}
+
+# The columns that a formula makes of a frame, without an intercept; with the contrasts
+# that made them of factors.
+design <- function(terms, frame, contrasts = NULL) {
+  X <- stats::model.matrix(terms, frame, contrasts.arg = contrasts)
+  structure(X[, attr(X, "assign") != 0L, drop = FALSE], contrasts = attr(X, "contrasts"))
+}
+
+# New rows of a model: those of its formula or frame, if it has one.
+new_rows <- function(object, X, name = "XX") {
+  terms <- attr(object, "terms")
+  if (is.null(terms) || !is.data.frame(X)) return(in_place(object, as_inputs(X, name)))
+  frame <- new_frame(object, X, name)
+  X <- no_coding(design(attr(frame, "terms"), frame, attr(object, "contrasts")))
+  dimnames(X)[1L] <- list(NULL)
+  X
+}
+
+# New rows as the variables of a fit; with its offset and its response where asked for.
+new_frame <- function(object, X, name = "XX", terms = attr(object, "terms")) {
+  check_variables(object, X, name)
+  frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"),
+                              na.action = stats::na.pass) # to be refused, not dropped
+  stats::.checkMFClasses(attr(attr(object, "terms"), "dataClasses"), frame)
+  frame
+}
+
+check_variables <- function(object, X, name) {
+  if (!is.null(attr(object, "formula"))) return() # may be anywhere
+  lost <- setdiff(all.vars(attr(object, "terms")), names(X))
+  if (length(lost))
+    stop(name, " must have the columns of the fit; it has no ",
+         paste(lost, collapse = ", "), ".", call. = FALSE)
+}
+
+# Columns go by their place, as in R's dynaTree; the same names elsewhere are a mistake.
+in_place <- function(object, X) {
+  given <- dimnames(X)[[2L]]
+  if (!is.null(given) && !identical(given, names <- input_names(object)) &&
+      setequal(given, names))
+    warning("columns go by their place: ", paste(given, collapse = ", "),
+            " are taken for ", paste(names, collapse = ", "), ", those of the fit",
+            call. = FALSE)
+  X
+}
+
+# Names of rows that are worth keeping: of frames that formulas read, and given ones.
+row_names <- function(object, X) {
+  if (is.data.frame(X))
+    return(if (!is.null(attr(object, "terms")) || .row_names_info(X) > 0L) row.names(X))
+  if (is.matrix(X)) rownames(X) else names(X)
+}
