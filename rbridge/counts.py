@@ -87,14 +87,15 @@ def predict(
     if plan.ei:
         raise ValueError("ei is for real responses, and not for counts. Leave it out.")
     given = exposures_in(exposure, len(plan.X))
-    told = CountPrediction.of_laws(laws_of(cloud, plan.X, 1, given), given)
-    means = query.predictive(cloud, plan.X)[0] * given
-    found = {"mean": told.mean, "vmean": means.var(axis=0), "var": told.var}
-    if plan.quants:
-        found["q1"], found["q2"] = told.quantile([0.05, 0.95]).T.copy()
-    found["yypred"] = np.empty(0)
-    if plan.y is not None:
-        found["yypred"] = np.exp(told.log_density(counts_in(plan.y)))
+    with np.errstate(over="ignore"):  # moments over huge exposures are infinite
+        told = CountPrediction.of_laws(laws_of(cloud, plan.X, 1, given), given)
+        means = query.predictive(cloud, plan.X)[0] * given
+        found = {"mean": told.mean, "vmean": means.var(axis=0), "var": told.var}
+        if plan.quants:
+            found["q1"], found["q2"] = told.quantile([0.05, 0.95]).T.copy()
+        found["yypred"] = np.empty(0)
+        if plan.y is not None:
+            found["yypred"] = np.exp(told.log_density(counts_in(plan.y)))
     print_particles(cloud.n_particles, as_verb(verb, 0))
     old = {"q1", "q2"} - set(found)  # of another call, perhaps of other rows
     asked = {"XX": plan.X, "XXexposure": given}

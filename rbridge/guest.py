@@ -156,7 +156,7 @@ class Held:
         tree = self.tree
         if counts.of_counts(tree):
             function = counts.FUNCTIONS.get(name, function)
-        if tree is not None and any(field in tree for field in weights.BESIDE):
+        if tree is not None and tree.get("rules") == "native":
             function = weights.FUNCTIONS.get(name, function)
         result = function(**given) if tree is None else function(tree, **given)
         if state is not None:

@@ -67,9 +67,9 @@ def dynaTree(
         density of every row, the first ones included; nstart is 0. Linear leaves have
         a level of their own and can retire rows whether icept is "implicit" or
         "augmented"; the field says "augmented", and X has no column of ones. Counts
-        have the field exposure, one value a row held; so have fits with weights the field
-        weights. X may have missing values (NaN)
-        in all calls, and rows may retire with lambda 0.
+        have the field exposure, fits with weights the field weights, one value a row
+        held. X may have missing values (NaN) in all calls, and rows may retire with
+        lambda 0.
 
     Raises
     ------

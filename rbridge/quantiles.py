@@ -38,16 +38,17 @@ def quantiles(
     Returns
     -------
     ndarray of shape (n_new, n_probs)
-        Averages of the particles' quantiles, as q1 and q2 of `rmirror.predict` are those
-        at 0.05 and 0.95; of counts those of the mixture of all particles.
+        Averages of the particles' quantiles, as q1 and q2 of `rmirror.predict` are at
+        0.05 and 0.95; of counts those of the mixture of all particles.
     """
     cloud = cloud_of(object)
     rows = object.spec.encode(XX, "XX")
     levels = as_numbers(probs, "probs")
     if counts.of_counts(object):
         given = counts.exposures_in(exposure, len(rows))
-        laws = CountPrediction.of_laws(laws_of(cloud, rows, 1, given), given)
-        return laws.quantile(levels).copy()
+        with np.errstate(over="ignore"):
+            laws = CountPrediction.of_laws(laws_of(cloud, rows, 1, given), given)
+            return laws.quantile(levels).copy()
     location, scale, df = query.predictive(cloud, rows)
     each = [(location + scale * stdtrit(df, level)).mean(axis=0) for level in levels]
     return np.column_stack(each)

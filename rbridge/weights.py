@@ -1,4 +1,4 @@
-"""Weights of rows, under native rules, and the functions that keep them with the rows."""
+"""Weights of rows under native rules, and the functions that keep them with rows."""
 
 from __future__ import annotations
 

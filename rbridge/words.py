@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}  # R's names -> Python's
+_OPTIONS = {"N": "n_particles", "minp": "min_leaf", "ab": "tree_prior"}
 
 _NUMBER = r"-?(?:[\d.]+(?:e[-+]?\d+)?|NA|Inf)"
 _NATIVE = 'options(dyntree.rules = "native")'
 _RULES: tuple[tuple[str, str], ...] = (
-    *((rf"\b{theirs}\b", ours) for ours, theirs in PYTHON_NAMES.items()),
+    *((rf"\b{theirs}\b", ours) for ours, theirs in (PYTHON_NAMES | _OPTIONS).items()),
     # whole sentences
     (
         r"R's dynaTree cannot use missing values either: drop or fill such rows",
@@ -29,13 +30,14 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"(?:shape )?\((\d+),\)", r"\1 values"),
     # values
     (r"\bnp\.\w+\(([^()]*)\)", r"\1"),
+    (r"\bnp\.(True|False)_", r"\1"),
     (r"\bTrue\b", "TRUE"),
     (r"\bFalse\b", "FALSE"),
     (r"\bNone\b", "NULL"),
     (r"\b(?:nan|NaN)\b", "NA"),
     (r"\binf\b", "Inf"),
     (rf"(?<![\w.])({_NUMBER})\.0\b(?!\.?\d)", r"\1"),
-    (rf"\[({_NUMBER}(?:, {_NUMBER})*)\](?<!\[0, 1\])", r"c(\1)"),
+    (rf"(?<!in )\[({_NUMBER}(?:, {_NUMBER})*)\]", r"c(\1)"),
     (rf"got \(({_NUMBER}(?:, {_NUMBER})*)\)", r"got c(\1)"),
     (r"\ban int\b", "a whole number"),
     (r"\bints\b", "whole numbers"),

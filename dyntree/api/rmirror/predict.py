@@ -181,7 +181,9 @@ def coef(object: DynaTree, XX: ArrayLike, verb: int = 0) -> DynaTree:
     every = as_verb(verb, 0)
     answer = engine.query.coef(cloud, X)
     print_particles(cloud.n_particles, every)
-    missing = object.m + (object.icept == "implicit") - answer.shape[1]
+    is_native = object.get("rules") == "native"  # its X has no column of ones
+    level = object.icept == ("augmented" if is_native else "implicit")
+    missing = object.m + level - answer.shape[1]
     padding = np.full((X.shape[0], missing), np.nan)
     return object.extended({"XXc": X, "coef": np.hstack([answer, padding])})
 

@@ -37,7 +37,7 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   if (!is.null(more$offset)) for (field in c("mean", "q1", "q2"))
     if (!is.null(object[[field]])) object[[field]] <- object[[field]] + more$offset
   if (is.null(type)) return(at(object, XX))
-  if (type == "quantile" && !identical(as.numeric(probs), c(0.05, 0.95)))
+  if (type == "quantile" && !identical(probs, c(0.05, 0.95)))
     object$quantiles <- quantiles(object, XX, probs, more, call)
   stats::napredict(gaps, named(of_type(object, type), names))
 }
@@ -65,11 +65,14 @@ left_out <- function(object, XX, names, type, na.action) {
     if (is.null(type) || !inherits(attr(object, "na.action"), "exclude")) return(NULL)
     na.action <- stats::na.exclude
   }
-  if (is.character(na.action)) na.action <- get(na.action, mode = "function")
-  if (!is.function(na.action)) refuse(na.action, "na.action", "be a function or its name")
+  found <- if (is.character(na.action) && length(na.action) == 1L)
+    get0(na.action, mode = "function") else na.action
+  if (!is.function(found)) refuse(na.action, "na.action", "be a function or its name")
   frame <- as.data.frame(unname(XX))
   if (!is.null(names)) row.names(frame) <- make.unique(as.character(names))
-  attr(na.action(frame), "na.action")
+  kept <- found(frame)
+  if (!is.data.frame(kept)) refuse(na.action, "na.action", "give a data frame")
+  attr(kept, "na.action")
 }
 
 # Averages of the particles' quantiles, a column each; of counts those of their mixture.
@@ -143,7 +146,7 @@ sens.dyntree <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3
                          method = c("lhs", "boot"), lhs = NULL, categ = NULL,
                          verb = 0) {
   given <- list(class = class, nns = nns, nME = nME, span = span,
-                method = match.arg(method), lhs = lhs, categ = categ, verb = verb)
+                method = chosen(method, "method", c("lhs", "boot")), lhs = lhs, categ = categ, verb = verb)
   after <- extended(object, "sens", given, sys.call())
   for (name in c("MEmean", "MEq1", "MEq2", "S", "T")) {
     old <- object[[name]] # by class, where classes were asked for before
@@ -198,7 +201,7 @@ getBF <- function(obj1, obj2) {
 
 alcalc <- function(obj, method = c("alm", "alc", "ei", "ieci", "qEntropy", "qEI"),
                    prec = 1) {
-  method <- match.arg(method)
+  method <- chosen(method, "method", c("alm", "alc", "ei", "ieci", "qEntropy", "qEI"))
   fields <- unclass(obj)[intersect(c("var", "alc", "ei", "ieci", "qEntropy", "qEI"),
                                    names(obj))]
   given <- list(obj = fields, method = method, prec = prec)
@@ -210,8 +213,8 @@ classprobs <- function(object, class, XX, output = c("p", "c", "both"),
                        verb = 0) UseMethod("classprobs")
 classprobs.dyntree <- function(object, class, XX, output = c("p", "c", "both"),
                                verb = 0) {
-  given <- list(class = class, XX = new_rows(object, XX), output = match.arg(output),
-                verb = verb)
+  given <- list(class = class, XX = new_rows(object, XX),
+                output = chosen(output, "output", c("p", "c", "both")), verb = verb)
   extended(object, "classprobs", given, sys.call())
 }
 
@@ -237,7 +240,7 @@ intervals.dyntree <- function(object, index, var) {
 
 sameleaf <- function(object, X) UseMethod("sameleaf")
 sameleaf.dyntree <- function(object, X) {
-  ask_cloud(object, "sameleaf", list(X = new_rows(object, X)), sys.call())
+  ask_cloud(object, "sameleaf", list(X = new_rows(object, X, "X")), sys.call())
 }
 
 # Names of the rows and columns of XX, which Python does not keep.

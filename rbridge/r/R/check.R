@@ -3,14 +3,15 @@
 
 # By name. What is not here passes, or is checked where it comes in.
 kinds <- c(
-  N = "number", R = "number", sub = "number", minp = "number", lambda = "number",
-  q = "number", alpha = "number", prec = "number", nns = "number", nME = "number",
-  span = "number", index = "number", var = "number", verb = "step", pverb = "step",
+  N = "count", R = "count", sub = "count", minp = "count", nns = "count",
+  nME = "count", index = "count", var = "count", lambda = "number", q = "number",
+  alpha = "number", prec = "number", span = "number", verb = "step", pverb = "step",
   quants = "flag", ei = "flag", approx = "flag", varstats = "flag",
   y = "numbers", yy = "numbers", nu0s20 = "numbers", ab = "numbers", sb = "numbers",
   indices = "numbers", odr = "numbers", probs = "numbers", class = "numbers",
   exposure = "numbers", weights = "numbers", X = "rows", XX = "rows", Xref = "rows",
-  rect = "rows", categ = "flags", nstart = "start", rorder = "numbers"
+  rect = "rows", categ = "flags", nstart = "start", rorder = "numbers",
+  lhs = "laws"
 )
 optional <- c("minp", "sb", "XX", "yy", "rect", "categ", "Xref", "probs", "class", "verb",
               "pverb", "exposure", "weights", "odr")
@@ -29,22 +30,29 @@ check_arguments <- function(given, call = NULL) {
 broken_rule <- function(value, kind) {
   right <- switch(kind,
     number = is_one(value, is.numeric),
-    step = is_one(value, is.numeric) || is_one(value, is.logical),
-    start = is.null(value) || identical(value, "minp") || is_one(value, is.numeric),
+    count = is_count(value),
+    step = is_count(value) || is_one(value, is.logical),
+    start = is.null(value) || identical(value, "minp") || is_count(value),
     flag = is_one(value, is.logical),
     flags = is.logical(value) && !anyNA(value),
     numbers = is_plain(value),
-    rows = is_plain(value) || identical(value, "sens"))
+    rows = is_plain(value) || identical(value, "sens"),
+    laws = is.null(value) || (is.list(value) && !is.data.frame(value) &&
+                                all(lengths(value) > 0L) && !is.null(names(value)) &&
+                                all(names(value) %in% c("rect", "shape", "mode"))))
   if (!right) rules_of_kinds[[kind]]
 }
 
-rules_of_kinds <- c(number = "be one number", step = "be one number",
-                    start = "be one number, or NULL", flag = "be TRUE or FALSE",
+most <- paste("be one number of at most", .Machine$integer.max)
+rules_of_kinds <- c(number = "be one number", count = most, step = most,
+                    start = paste0(most, ", or NULL"), flag = "be TRUE or FALSE",
                     flags = "hold TRUE and FALSE only", numbers = "hold numbers",
-                    rows = "hold numbers")
+                    rows = "hold numbers", laws = "be a list with names among rect, shape, mode")
 
 refuse <- function(value, name, rule)
   stop(name, " must ", rule, "; got ", shown(value), ".", call. = FALSE)
+
+is_count <- function(x) is_one(x, is.numeric) && abs(x) <= .Machine$integer.max
 
 check_flag <- function(value, name) {
   if (!is_one(value, is.logical)) refuse(value, name, "be TRUE or FALSE")

@@ -36,12 +36,18 @@ fit_inputs <- function(X, name = "X", native = rules() == "native") {
     stop(name, " must hold numbers, factors, text, logicals, dates or times; column ",
          column, " is ", shown(X[[column]]), ".", call. = FALSE)
   if (!nrow(X)) stop(name, " must have at least one row; got none.", call. = FALSE)
+  for (column in names(X)) if (n_levels(X[[column]]) %in% 0:1)
+    stop(name, " must have columns with two levels or more; ", column, " has ",
+         n_levels(X[[column]]), ".", call. = FALSE)
   terms <- stats::terms(~ ., data = X)
   environment(terms) <- baseenv()
   frame <- stats::model.frame(terms, X, na.action = stats::na.pass,
                               drop.unused.levels = TRUE)
   as_coded(design(attr(frame, "terms"), frame), frame)
 }
+
+n_levels <- function(x)
+  if (is.factor(x) || is.character(x)) length(unique(x[!is.na(x)])) else NA_integer_
 
 takes <- function(x) is_plain(x) || is.factor(x) || is.character(x) ||
   inherits(x, "Date") || inherits(x, "POSIXct") || inherits(x, "difftime")

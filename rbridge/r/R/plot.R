@@ -1,12 +1,13 @@
 plot.dyntree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1,
                          ptype = c("each", "mean"), ...) {
-  ptype <- match.arg(ptype)
+  ptype <- chosen(ptype, "ptype", c("each", "mean"))
+  check_flag(add, "add")
   if (x$model == "class")
     stop("plot is for regression; draw the fields p and entropy of a class model")
   if (is.null(x$mean)) stop("nothing to plot; call predict first")
   inputs <- ncol(x[["X"]]) - ones(x)
-  if (length(proj) != 1L || !proj %in% seq_len(inputs))
-    stop("proj must be one input, 1 to ", inputs, "; got ", deparse(proj)[1L])
+  if (!is_one(proj, is.numeric) || !proj %in% seq_len(inputs))
+    refuse(proj, "proj", paste("be one input, 1 to", inputs))
   column <- proj + ones(x)
   if (!add) draw_rows(x, column, ylim, ...)
   odr <- order(x[["XX"]][, column])
