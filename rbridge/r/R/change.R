@@ -33,7 +33,10 @@ retire.dyntree <- function(object, indices, lambda = 1, verb = 0) {
   given <- list(indices = indices)
   if (!identical(lambda, 1)) given["lambda"] <- list(lambda)
   if (!identical(verb, 0)) given["verb"] <- list(verb)
-  extended(object, "retire", given, sys.call())
+  after <- extended(object, "retire", given, sys.call())
+  if (!is.null(attr(object, "formula")) || is_native(object)) # R's dynaTree drops them
+    dimnames(after[["X"]]) <- list(NULL, stored_names(object))
+  after
 }
 
 rejuvenate <- function(object, odr = order(runif(length(object$y))),

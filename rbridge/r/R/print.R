@@ -11,29 +11,62 @@ print.dyntree <- function(x, ...) {
 }
 
 summary.dyntree <- function(object, ...) {
-  lpred <- as.matrix(object$lpred)
-  told <- list(model = object$model, N = object$N, R = object$R, rows = nrow(object$X),
-               removed = object$removed, rules = object$rules,
-               evidence = colSums(lpred), time = sum(object$time))
+  told <- list(call = attr(object, "call"), model = object$model,
+               rules = if (is_native(object)) "native" else "r", N = object$N,
+               R = object$R, rows = nrow(object$X),
+               retired = if (is.null(object$removed)) 0L else as.integer(object$removed),
+               evidence = colSums(as.matrix(object$lpred)), time = sum(object$time))
   if (!is.null(attr(object, "cloud"))) {
+    told$residuals <- in_sample(object)
     told$trees <- treestats(object)
-    used <- rbind(use = varpropuse(object), total = varproptotal(object))
-    names <- input_names(object)
-    colnames(used) <- if (is.null(names)) paste0("x", seq_len(ncol(used))) else names
-    told$inputs <- used
+    told$inputs <- inputs_used(object)
   }
   structure(told, class = "summary.dyntree")
 }
 
+# Residuals at the rows held, of labels the share that is foretold wrong; "prior" has none.
+in_sample <- function(object) {
+  if (object$model == "prior") return(NULL)
+  told <- predict.dyntree(object)
+  if (object$model == "class") mean(max.col(told$p, "first") != object$y) else
+    object$y - told$mean
+}
+
+# Shares of trees that split on an input, and of all splits, a column an input.
+inputs_used <- function(object) {
+  used <- rbind(use = varpropuse(object), total = varproptotal(object))
+  names <- input_names(object)
+  colnames(used) <- if (is.null(names)) paste0("x", seq_len(ncol(used))) else names
+  used
+}
+
 print.summary.dyntree <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
-  cat("Dynamic tree, ", x$model, " leaves, ", x$N, " particles, ", x$rows,
-      " rows held\n", sep = "")
-  cat("log evidence:", format(x$evidence, digits = digits), "\n")
-  if (!is.null(x$trees)) {
-    cat("\naverage tree:\n")
-    print(x$trees, digits = digits, row.names = FALSE)
-    cat("\nshare of trees that split on an input, and share of their splits:\n")
-    print(x$inputs, digits = digits)
+  if (!is.null(x$call)) {
+    cat("Call:\n")
+    cat(deparse(x$call), sep = "\n")
+    cat("\n")
   }
+  if (length(x$residuals) > 1L) {
+    cat("Residuals at the rows held:\n")
+    five <- stats::setNames(stats::quantile(x$residuals),
+                            c("Min", "1Q", "Median", "3Q", "Max"))
+    print(zapsmall(five, digits + 1L), digits = digits)
+    cat("\n")
+  }
+  if (!is.null(x$trees)) {
+    cat("Share of trees that split on an input, and share of their splits:\n")
+    print(t(x$inputs), digits = digits)
+    cat("\nAverage tree:\n")
+    print(x$trees, digits = digits, row.names = FALSE)
+    cat("\n")
+  }
+  if (identical(x$model, "class") && !is.null(x$residuals))
+    cat("Labels foretold wrong at the rows held: ", format(x$residuals, digits = digits),
+        "\n", sep = "")
+  repeats <- if (is.null(x$R)) "" else paste0(" in ", x$R, " repeats")
+  cat("Dynamic tree, ", x$model, " leaves, ", x$N, " particles", repeats, ", ", x$rows,
+      " rows held, ", x$retired, " retired\n", sep = "")
+  cat("Log evidence: ", paste(format(x$evidence, digits = digits), collapse = " "),
+      if (x$rules == "native") ", native rules", "\n", sep = "")
   invisible(x)
 }

@@ -24,3 +24,15 @@ expect_as_was <- function(code) {
   force(code)
   expect_identical(state(), before)
 }
+
+events <- function(n = 80) {
+  set.seed(3)
+  d <- data.frame(a = runif(n), b = runif(n), hours = runif(n, 0.5, 4))
+  d$k <- rpois(n, d$hours * ifelse(d$a > 0.5, 8, 2))
+  d
+}
+
+native <- function(env = parent.frame()) {
+  old <- options(dyntree.rules = "native")
+  do.call(on.exit, list(bquote(options(.(old))), add = TRUE), envir = env)
+}

@@ -1,10 +1,3 @@
-events <- function(n = 80) {
-  set.seed(3)
-  d <- data.frame(a = runif(n), b = runif(n), hours = runif(n, 0.5, 4))
-  d$k <- rpois(n, d$hours * ifelse(d$a > 0.5, 8, 2))
-  d
-}
-
 counted <- function(d = events(), ...) {
   set.seed(7)
   dynaTree(d[c("a", "b")], d$k, N = 50, ..., exposure = d$hours, verb = 0)

@@ -1,8 +1,3 @@
-native <- function(env = parent.frame()) {
-  old <- options(dyntree.rules = "native")
-  do.call(on.exit, list(bquote(options(.(old))), add = TRUE), envir = env)
-}
-
 test_that("inputs may have gaps under native rules", {
   native()
   set.seed(1)

@@ -1,0 +1,53 @@
+# What packages around broom ask of a fit; their generics are those of the package generics,
+# with which these methods are registered where it is there.
+
+tidy.dyntree <- function(x, ...) {
+  used <- inputs_used(x)
+  data.frame(term = colnames(used), use = used["use", ], total = used["total", ],
+             row.names = NULL)
+}
+
+glance.dyntree <- function(x, ...) {
+  told <- summary.dyntree(x)
+  data.frame(model = told$model, rules = told$rules, N = told$N, nobs = nobs.dyntree(x),
+             active = told$rows, retired = told$retired, logLik = told$evidence,
+             height = told$trees$avgheight, leaves = told$trees$avgleaves)
+}
+
+augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
+  asked <- if (is.null(newdata)) data else newdata
+  rows <- if (is.null(asked)) held_frame(x) else as.data.frame(asked)
+  told <- if (is.null(asked)) predict.dyntree(x) else
+    predict.dyntree(x, if (is.null(attr(x, "terms"))) asked else rows)
+  if (x$model == "class") {
+    rows$.fitted <- of_type(told, "class")
+    rows$.prob <- apply(told$p, 1L, max)
+    return(rows)
+  }
+  rows$.fitted <- told$mean
+  rows$.lower <- told$q1
+  rows$.upper <- told$q2
+  y <- if (is.null(asked)) x$y else response_among(x, rows)
+  if (!is.null(y)) rows$.resid <- y - told$mean
+  rows
+}
+
+# The rows that an object holds, with the variables of its formula if they are those of
+# the fit.
+held_frame <- function(object) {
+  if (!is.null(attr(object, "formula"))) {
+    frame <- model.frame.dyntree(object)
+    if (identical(attr(object, "rows"), seq_len(nrow(frame)))) return(frame)
+  }
+  X <- as.data.frame(held_rows(object))
+  names <- held_names(object)
+  if (!is.null(names)) row.names(X) <- make.unique(as.character(names))
+  X
+}
+
+# The response of a fit by formula where a frame has it; NULL else.
+response_among <- function(object, frame) {
+  formula <- attr(object, "formula")
+  if (is.null(formula) || !all(all.vars(formula[[2L]]) %in% names(frame))) return(NULL)
+  response_in(object, frame)
+}

@@ -1,0 +1,64 @@
+mixed <- function(n = 40) {
+  set.seed(2)
+  data.frame(soil = factor(rep(c("clay", "loam"), length.out = n), c("clay", "loam", "silt")),
+             size = factor(rep(c("low", "mid", "high", "high"), length.out = n),
+                           c("low", "mid", "high"), ordered = TRUE),
+             text = rep(c("p", "q", NA, "r"), length.out = n),
+             wet = rep(c(TRUE, FALSE), length.out = n), day = as.Date("2026-01-01") + seq_len(n),
+             time = as.POSIXct("2026-01-01", tz = "UTC") + seq_len(n),
+             z = c(NA, runif(n - 1)))
+}
+
+test_that("a frame of any columns is coded as a formula codes it, also later", {
+  native()
+  d <- mixed()
+  y <- sin(seq_len(40)) + d$wet
+  set.seed(1)
+  fit <- dynaTree(d, y, N = 20, verb = 0)
+  set.seed(1)
+  by_formula <- dynaTree(y ~ ., data.frame(y, d), N = 20, verb = 0)
+  expect_identical(fit$X, by_formula$X)
+  expect_identical(colnames(fit$X), c("soilloam", "size.L", "size.Q", "textq", "textr",
+                                      "wetTRUE", "day", "time", "z"))
+  expect_identical(sum(is.na(fit$X[, "textq"])), 10L)
+  expect_identical(fit$X[1:2, "day"], c(day = 20455, day = 20456), ignore_attr = TRUE)
+  some <- d[5:2, rev(names(d))] # by name, of columns in another order
+  some$more <- 1
+  expect_identical(predict(fit, some)$XX[, "z"], d$z[5:2])
+  expect_identical(predict(fit, some)$mean, predict(fit, d[5:2, ])$mean)
+  expect_identical(update(copy(fit), some, 1:4)$X[41:44, ], fit$X[5:2, ])
+  expect_identical(unname(predict(fit, unname(fit$X[2:5, ]))$mean),
+                   predict(fit, d[2:5, ])$mean)
+  expect_error(formula(fit), "has no formula")
+  file <- tempfile()
+  saveRDS(fit, file)
+  expect_identical(predict(readRDS(file), d)$mean, predict(fit, d)$mean)
+  several <- dynaTrees(d, y, N = 5, R = 2, XX = some, verb = 0, pverb = 0)
+  expect_identical(colnames(several$XX), colnames(fit$X))
+})
+
+test_that("what a frame of the fit cannot be is refused", {
+  native()
+  d <- mixed()
+  fit <- dynaTree(d, seq_len(40) / 9, N = 5, verb = 0)
+  before <- predict(fit, d)$mean
+  expect_error(predict(fit, transform(d, soil = "silt")), "soil has new level silt")
+  expect_error(update(fit, transform(d, text = "s"), 1:40), "text has new level s")
+  expect_error(predict(fit, d[c("soil", "z")]), "the columns of the fit; it has no size")
+  expect_error(predict(fit, transform(d, z = "a")), "'z' was fitted with type \"numeric\"")
+  d$list <- as.list(1:40)
+  expect_error(dynaTree(d, 1:40), "X must hold numbers.*column list is a list")
+  expect_error(dynaTree(data.frame(a = 1:9, b = "u"), 1:9), "two levels or more; b has 1")
+  expect_identical(predict(fit, mixed())$mean, before)
+  options(dyntree.rules = "r")
+  expect_error(dynaTree(mixed(), 1:40), "column soil is a factor.*dyntree.rules = \"native\"")
+})
+
+test_that("a formula drops levels that do not occur", {
+  d <- mixed()
+  d$y <- seq_len(40) / 9
+  fit <- dynaTree(y ~ soil, d, N = 5, verb = 0)
+  expect_identical(colnames(fit$X), "soilloam")
+  labels <- dynaTree(soil ~ z, d, subset = !is.na(z), model = "class", N = 5, verb = 0)
+  expect_identical(colnames(predict(labels, d[2:3, ], type = "prob")), c("clay", "loam"))
+})
