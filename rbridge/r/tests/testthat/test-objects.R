@@ -110,7 +110,7 @@ test_that("native rules are an option away", {
 test_that("objects print, summarise and draw", {
   fit <- fitted_tree()
   expect_output(print(fit), "Dynamic tree, constant leaves.*60 rows held, 3 inputs")
-  expect_output(print(summary(fit)), "log evidence.*average tree.*x1")
+  expect_output(print(summary(fit)), "x1.*Average tree.*Log evidence")
   expect_error(plot(fit), "call predict first")
   grDevices::pdf(NULL)
   on.exit(grDevices::dev.off())
