@@ -2,9 +2,9 @@
 # said is in R's words and names the argument, and the object is as it was.
 
 unfit <- list(
-  missing = NA, not_a_number = NaN, nothing = NULL, negative = -1, half = 0.5, many = 1:7,
-  infinite = Inf, text = "loam", texts = c("a", NA), factor = factor(c("a", "b")),
-  list = list(1, "a"), flag = TRUE, none = numeric(0), complex = 1i, fun = sum,
+  missing = NA, nothing = NULL, negative = -1, half = 0.5, many = 1:7, infinite = Inf,
+  text = "loam", texts = c("a", NA), factor = factor(c("a", "b")), list = list(1, "a"),
+  flag = TRUE, none = numeric(0), complex = 1i, fun = sum,
   frame = data.frame(a = "u", b = 1), date = as.Date("2026-01-01"),
   matrix = matrix(NA_real_, 2, 2), huge = 1e300)
 
@@ -37,32 +37,32 @@ calls <- alist(
                         nstart = 5, icept = "implicit", rprop = "luvar", XX = NULL,
                         yy = NULL, varstats = FALSE, lhs = NULL, plotit = FALSE,
                         rorder = TRUE, verb = 0, pverb = 0),
-  predict = predict(copy(fit), XX = X[1:3, ], yy = 1:3, quants = TRUE, ei = FALSE,
+  predict = predict(fit, XX = X[1:3, ], yy = 1:3, quants = TRUE, ei = FALSE,
                     verb = 0, exposure = NULL, type = "response", probs = c(0.1, 0.9),
                     offset = NULL, na.action = NULL),
-  quantile = predict(copy(fit), XX = X[1:3, ], type = "quantile", probs = 0.5),
+  quantile = predict(fit, XX = X[1:3, ], type = "quantile", probs = 0.5),
   update = update(copy(fit), X = X[1:2, ], y = 1:2, verb = 0, exposure = NULL,
                   weights = NULL, offset = NULL),
-  coef = coef(copy(linear), XX = X[1:3, ], verb = 0),
-  alc = alc(copy(fit), XX = X[1:3, ], rect = NULL, categ = NULL, approx = FALSE,
+  coef = coef(linear, XX = X[1:3, ], verb = 0),
+  alc = alc(fit, XX = X[1:3, ], rect = NULL, categ = NULL, approx = FALSE,
             Xref = NULL, probs = NULL, verb = 0),
   alcX = alcX(copy(fit), rect = NULL, categ = NULL, approx = FALSE, verb = 0),
-  qEI = qEI(copy(fit), XX = X[1:3, ], q = 0, alpha = 2, verb = 0),
-  qEntropy = qEntropy(copy(fit), XX = X[1:3, ], q = 0, verb = 0),
-  sens = sens(copy(fit), class = NULL, nns = 10, nME = 5, span = 0.3, method = "lhs",
+  qEI = qEI(fit, XX = X[1:3, ], q = 0, alpha = 2, verb = 0),
+  qEntropy = qEntropy(fit, XX = X[1:3, ], q = 0, verb = 0),
+  sens = sens(fit, class = NULL, nns = 10, nME = 5, span = 0.3, method = "lhs",
               lhs = NULL, categ = NULL, verb = 0),
-  relevance = relevance(copy(fit), rect = NULL, categ = NULL, approx = FALSE, verb = 0),
+  relevance = relevance(fit, rect = NULL, categ = NULL, approx = FALSE, verb = 0),
   retire = retire(copy(fit), indices = 1:2, lambda = 0.9, verb = 0),
   rejuvenate = rejuvenate(copy(fit), odr = 60:1, verb = 0),
-  intervals = dyntree:::intervals(copy(fit), index = 1, var = 1),
-  ieci = dyntree:::ieci(copy(fit), XX = X[1:3, ], Xref = NULL, probs = NULL, verb = 0),
-  sameleaf = dyntree:::sameleaf(copy(fit), X = X[1:3, ]),
-  classprobs = dyntree:::classprobs(copy(labelled), class = 1, XX = X[1:3, ],
+  intervals = dyntree:::intervals(fit, index = 1, var = 1),
+  ieci = dyntree:::ieci(fit, XX = X[1:3, ], Xref = NULL, probs = NULL, verb = 0),
+  sameleaf = dyntree:::sameleaf(fit, X = X[1:3, ]),
+  classprobs = dyntree:::classprobs(labelled, class = 1, XX = X[1:3, ],
                                     output = "p", verb = 0),
   entropyX = dyntree:::entropyX(copy(labelled), verb = 0),
-  alcalc = alcalc(predict(copy(fit), X[1:3, ]), method = "alm", prec = 1),
+  alcalc = alcalc(predict(fit, X[1:3, ]), method = "alm", prec = 1),
   getBF = getBF(obj1 = fit, obj2 = fit),
-  plot = plot(predict(copy(fit), X[1:3, ]), proj = 1, add = FALSE, ptype = "each")
+  plot = plot(predict(fit, X[1:3, ]), proj = 1, add = FALSE, ptype = "each")
 )
 
 native_calls <- alist(
@@ -71,9 +71,9 @@ native_calls <- alist(
                     weights = 1, verb = 0),
   update = update(copy(counted), X = X[1:2, ], y = 1:2, exposure = 1, weights = 1,
                   offset = 1, verb = 0),
-  predict = predict(copy(counted), XX = X[1:2, ], yy = 1:2, quants = TRUE, exposure = 1,
+  predict = predict(counted, XX = X[1:2, ], yy = 1:2, quants = TRUE, exposure = 1,
                     offset = 1, type = "quantile", probs = 0.5),
-  shifted = predict(copy(shifted), XX = X[1:2, ], yy = 1:2, ei = FALSE, offset = 1),
+  shifted = predict(shifted, XX = X[1:2, ], yy = 1:2, ei = FALSE, offset = 1),
   more = update(copy(shifted), X = X[1:2, ], y = 1:2, offset = 1, weights = 1:2, verb = 0)
 )
 
