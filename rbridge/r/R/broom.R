@@ -8,6 +8,7 @@ tidy.dyntree <- function(x, ...) {
 }
 
 glance.dyntree <- function(x, ...) {
+  cloud_of(x, sys.call())
   told <- summary.dyntree(x)
   data.frame(model = told$model, rules = told$rules, N = told$N, nobs = nobs.dyntree(x),
              active = told$rows, retired = told$retired, logLik = told$evidence,

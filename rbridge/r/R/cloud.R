@@ -30,7 +30,7 @@ hold <- function(cloud, tree) {
 }
 
 cloud_of <- function(object, call = sys.call(-1L)) {
-  if (!inherits(object, "dyntree")) stop(simpleError(not_ours(object), call))
+  check_ours(object, call)
   cloud <- attr(object, "cloud")
   if (!is.environment(cloud))
     stop(simpleError(paste0(

@@ -146,7 +146,7 @@ refitted <- function(object, call, env) {
   asked <- as.list(call)[-1L]
   asked$object <- NULL
   names(asked)[names(asked) %in% c("X", "formula.")] <- "formula"
-  call <- stats::getCall(object)
+  call <- getCall.dyntree(object)
   if (!is.null(asked$formula))
     asked$formula <- stats::update(formula.dyntree(object), eval(asked$formula, env))
   now <- is.null(asked$evaluate) || isTRUE(eval(asked$evaluate, env))
@@ -159,12 +159,15 @@ refitted <- function(object, call, env) {
   eval(call, env)
 }
 
-getCall.dyntree <- function(x, ...) attr(x, "call")
+getCall.dyntree <- function(x, ...) {
+  check_ours(x)
+  attr(x, "call")
+}
 
 # The rows of a fit with all its variables, from the data that its call names.
 model.frame.dyntree <- function(formula, ...) {
   asked <- list(...)
-  call <- stats::getCall(formula)
+  call <- getCall.dyntree(formula)
   call$formula <- formula.dyntree(formula)
   names <- intersect(names(asked), c("data", "subset", "na.action", beside))
   call[names] <- asked[names]

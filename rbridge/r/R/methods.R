@@ -1,12 +1,14 @@
 # What R's own functions ask of a model.
 
 nobs.dyntree <- function(object, ...) {
+  check_ours(object)
   removed <- object$removed
   nrow(object[["X"]]) + if (is.null(removed)) 0L else as.integer(removed)
 }
 
 # The sum of the log predictive densities of the rows, each before it was learned.
 logLik.dyntree <- function(object, ...) {
+  check_ours(object)
   if (!is.null(object$R))
     stop("the object holds ", object$R, " repeats, which have no one log likelihood; ",
          "see summary(object)$evidence.", call. = FALSE)
@@ -14,6 +16,7 @@ logLik.dyntree <- function(object, ...) {
 }
 
 formula.dyntree <- function(x, ...) {
+  check_ours(x)
   found <- attr(x, "formula")
   if (is.null(found))
     stop("the object was fitted to a matrix and has no formula.", call. = FALSE)
@@ -27,6 +30,7 @@ fitted.dyntree <- function(object, ...)
   predict.dyntree(object, type = of_model(object, "response"))
 
 residuals.dyntree <- function(object, ...) {
+  check_ours(object)
   if (object$model == "class")
     stop("labels have no residuals; compare fitted(object) with the labels.", call. = FALSE)
   rest <- object$y - predict.dyntree(object)$mean

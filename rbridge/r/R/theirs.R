@@ -6,6 +6,10 @@ refuse_theirs <- function(...) {
                    sys.call()))
 }
 
+# What answers without asking a cloud asks this first.
+check_ours <- function(object, call = sys.call(-1L))
+  if (!inherits(object, "dyntree")) stop(simpleError(not_ours(object), call))
+
 # What is wrong with an object that has no cloud of this package.
 not_ours <- function(object) {
   if (!inherits(object, "dynaTree"))
