@@ -1,9 +1,13 @@
 # Called row by row: what is as by default stays here.
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
                             exposure = NULL, type = NULL, probs = c(0.05, 0.95),
-                            offset = NULL, na.action = NULL, ...) {
+                            offset = NULL, na.action = NULL, newdata, ...) {
   no_more(...)
   call <- sys.call()
+  if (!missing(newdata)) {
+    if (!missing(XX)) stop("give XX or newdata, not both.", call. = FALSE)
+    XX <- newdata
+  }
   check_flag(quants, "quants")
   check_flag(ei, "ei")
   if (!is.null(type)) type <- of_model(object, type)

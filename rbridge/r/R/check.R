@@ -2,7 +2,7 @@
 # within its range is checked there.
 
 # By name. What is not here passes, or is checked where it comes in.
-kinds <- c(
+kinds <- list(
   N = "count", R = "count", sub = "count", minp = "count", nns = "count",
   nME = "count", index = "count", var = "count", lambda = "number", q = "number",
   alpha = "number", prec = "number", span = "number", verb = "step", pverb = "step",
@@ -17,10 +17,11 @@ optional <- c("minp", "sb", "XX", "yy", "rect", "categ", "Xref", "probs", "class
               "pverb", "exposure", "weights", "odr")
 
 check_arguments <- function(given, call = NULL) {
-  for (name in intersect(names(given), names(kinds))) {
+  for (name in names(given)) {
+    if (is.null(kind <- kinds[[name]])) next
     value <- given[[name]]
     if (is.null(value) && name %in% optional) next
-    rule <- broken_rule(value, kinds[[name]])
+    rule <- broken_rule(value, kind)
     if (!is.null(rule))
       stop(simpleError(paste0(name, " must ", rule, "; got ", shown(value), "."), call))
   }
@@ -37,9 +38,7 @@ broken_rule <- function(value, kind) {
     flags = is.logical(value) && !anyNA(value),
     numbers = is_plain(value),
     rows = is_plain(value) || identical(value, "sens"),
-    laws = is.null(value) || (is.list(value) && !is.data.frame(value) &&
-                                all(lengths(value) > 0L) && !is.null(names(value)) &&
-                                all(names(value) %in% c("rect", "shape", "mode"))))
+    laws = is.null(value) || is_laws(value))
   if (!right) rules_of_kinds[[kind]]
 }
 
@@ -47,10 +46,15 @@ most <- paste("be one number of at most", .Machine$integer.max)
 rules_of_kinds <- c(number = "be one number", count = most, step = most,
                     start = paste0(most, ", or NULL"), flag = "be TRUE or FALSE",
                     flags = "hold TRUE and FALSE only", numbers = "hold numbers",
-                    rows = "hold numbers", laws = "be a list with names among rect, shape, mode")
+                    rows = "hold numbers", laws = "be a list of numbers named rect, shape, mode")
 
 refuse <- function(value, name, rule)
   stop(name, " must ", rule, "; got ", shown(value), ".", call. = FALSE)
+
+# Of inputs, as sens() takes them.
+is_laws <- function(x) is.list(x) && !is.data.frame(x) && !is.null(names(x)) &&
+  all(names(x) %in% c("rect", "shape", "mode")) &&
+  all(vapply(x, function(part) is.null(part) || is_plain(part), NA))
 
 is_count <- function(x) is_one(x, is.numeric) && abs(x) <= .Machine$integer.max
 

@@ -34,7 +34,8 @@ test_that("what a formula or a call asks for is done or refused", {
   expect_error(dynaTrees(y ~ a, d$y), "got a formula, which only dynaTree\\(\\) takes")
   fit <- tree(y ~ a + soil)
   expect_error(predict(fit, d[1:2, ], interval = "none"), "unused argument \\(interval\\)")
-  expect_error(predict(fit, newdata = d[1:2, ]), "unused argument \\(newdata\\)")
+  expect_identical(predict(fit, newdata = d[1:2, ])$mean, predict(fit, d[1:2, ])$mean)
+  expect_error(predict(fit, d[1:2, ], newdata = d), "XX or newdata, not both")
   expect_error(coef(fit, d[1:2, ], type = "all"), "unused argument \\(type\\)")
   expect_error(update(fit, d[1:2, ], 1:2, weights = 1:2), "R's rules have no weights")
   expect_identical(nrow(update(fit, d[1, ], 1)$X), 61L) # which it has not learned before
