@@ -38,6 +38,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"\binf\b", "Inf"),
     (rf"(?<![\w.])({_NUMBER})\.0\b(?!\.?\d)", r"\1"),
     (rf"(?<!in )\[({_NUMBER}(?:, {_NUMBER})*)\]", r"c(\1)"),
+    (rf"\bc\(({_NUMBER})\)", r"\1"),
     (rf"got \(({_NUMBER}(?:, {_NUMBER})*)\)", r"got c(\1)"),
     (r"\ban int\b", "a whole number"),
     (r"\bints\b", "whole numbers"),

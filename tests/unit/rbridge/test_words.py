@@ -39,6 +39,7 @@ TOLD = {
     "sample_weight must be at most 1e+09 times it; got 2e+10 in row 3.": (
         "weights must be at most 1e+09 times it; got 2e+10 in row 3."
     ),
+    "lhs['mode'] must be >= 0; got [-1.0].": "lhs$mode must be >= 0; got -1.",
     "n_particles must be at most 1073741823; got 2.": (
         "N must be at most 1073741823; got 2."
     ),
