@@ -150,7 +150,8 @@ sens.dyntree <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3
                          method = c("lhs", "boot"), lhs = NULL, categ = NULL,
                          verb = 0) {
   given <- list(class = class, nns = nns, nME = nME, span = span,
-                method = chosen(method, "method", c("lhs", "boot")), lhs = lhs, categ = categ, verb = verb)
+                method = chosen(method, "method", c("lhs", "boot")), lhs = lhs,
+                categ = categ, verb = verb)
   after <- extended(object, "sens", given, sys.call())
   for (name in c("MEmean", "MEq1", "MEq2", "S", "T")) {
     old <- object[[name]] # by class, where classes were asked for before

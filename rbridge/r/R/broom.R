@@ -1,5 +1,5 @@
-# What packages around broom ask of a fit; their generics are those of the package generics,
-# with which these methods are registered where it is there.
+# What packages around broom ask of a fit; their generics are those of the package
+# generics, with which these methods are registered where it is there.
 
 tidy.dyntree <- function(x, ...) {
   used <- inputs_used(x)
@@ -9,10 +9,11 @@ tidy.dyntree <- function(x, ...) {
 
 glance.dyntree <- function(x, ...) {
   cloud_of(x, sys.call())
-  told <- summary.dyntree(x)
-  data.frame(model = told$model, rules = told$rules, N = told$N, nobs = nobs.dyntree(x),
-             active = told$rows, retired = told$retired, logLik = told$evidence,
-             height = told$trees$avgheight, leaves = told$trees$avgleaves)
+  trees <- treestats(x)
+  active <- nrow(x[["X"]])
+  data.frame(model = x$model, rules = if (is_native(x)) "native" else "r", N = x$N,
+             nobs = nobs.dyntree(x), active = active, retired = nobs.dyntree(x) - active,
+             logLik = sum(x$lpred), height = trees$avgheight, leaves = trees$avgleaves)
 }
 
 augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {

@@ -1,7 +1,7 @@
 # A formula instead of new rows refits, as R's own update() does.
 update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
                            exposure = NULL, weights = NULL, offset = NULL, ...) {
-  if (if (missing(X)) missing(y) && ...length() else inherits(X, "formula"))
+  if (if (missing(X)) missing(y) && nargs() > 1L else inherits(X, "formula"))
     return(refitted(object, match.call(), parent.frame()))
   no_more(...)
   there <- TRUE

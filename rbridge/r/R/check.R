@@ -10,7 +10,7 @@ kinds <- list(
   y = "numbers", yy = "numbers", nu0s20 = "numbers", ab = "numbers", sb = "numbers",
   indices = "numbers", odr = "numbers", probs = "numbers", class = "numbers",
   exposure = "numbers", weights = "numbers", X = "rows", XX = "rows", Xref = "rows",
-  rect = "rows", categ = "flags", nstart = "start", rorder = "numbers",
+  rect = "numbers", categ = "flags", nstart = "start", rorder = "numbers",
   lhs = "laws"
 )
 optional <- c("minp", "sb", "XX", "yy", "rect", "categ", "Xref", "probs", "class", "verb",
@@ -36,7 +36,7 @@ broken_rule <- function(value, kind) {
     start = is.null(value) || identical(value, "minp") || is_count(value),
     flag = is_one(value, is.logical),
     flags = is.logical(value) && !anyNA(value),
-    numbers = is_plain(value),
+    numbers = is_numbers(value),
     rows = is_plain(value) || identical(value, "sens"),
     laws = is.null(value) || is_laws(value))
   if (!right) rules_of_kinds[[kind]]
@@ -46,7 +46,8 @@ most <- paste("be one number of at most", .Machine$integer.max)
 rules_of_kinds <- c(number = "be one number", count = most, step = most,
                     start = paste0(most, ", or NULL"), flag = "be TRUE or FALSE",
                     flags = "hold TRUE and FALSE only", numbers = "hold numbers",
-                    rows = "hold numbers", laws = "be a list of numbers named rect, shape, mode")
+                    rows = "hold numbers",
+                    laws = "be a list of numbers named rect, shape, mode")
 
 refuse <- function(value, name, rule)
   stop(name, " must ", rule, "; got ", shown(value), ".", call. = FALSE)
@@ -63,13 +64,16 @@ check_flag <- function(value, name) {
 }
 
 check_numbers <- function(value, name) {
-  if (!is_plain(value)) refuse(value, name, "hold numbers")
+  if (!is_numbers(value)) refuse(value, name, "hold numbers")
 }
 
 is_one <- function(x, is_kind) length(x) == 1L && is_kind(x) && !is.na(x)
 
 # Numbers or logicals: factors, dates and times are neither to R.
 is_plain <- function(x) (is.numeric(x) || is.logical(x)) && !is.data.frame(x)
+
+# NA of no number is logical.
+is_numbers <- function(x) is_plain(x) && !(is.logical(x) && anyNA(x))
 
 # A value as messages name it.
 shown <- function(x) {

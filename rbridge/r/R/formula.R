@@ -1,6 +1,7 @@
 dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
                              weights = NULL, offset = NULL, exposure = NULL, ...) {
   call <- match.call()
+  if (missing(formula)) stop("the formula must come first, or as formula.", call. = FALSE)
   check_rules(as.list(call))
   frame <- eval(frame_call(call, na.action), parent.frame())
   terms <- attr(frame, "terms")

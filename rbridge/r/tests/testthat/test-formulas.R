@@ -31,6 +31,8 @@ test_that("what a formula or a call asks for is done or refused", {
   expect_error(tree(y ~ offset(log(b)) + a, model = "linear"), "R's rules have no offset")
   expect_error(tree(y ~ a, offset = b), "R's rules have no offset")
   expect_error(tree(y ~ a, weights = b), "R's rules have no weights")
+  expect_identical(dynaTree(formula = y ~ a, data = d, N = 5, verb = 0)$y, d$y)
+  expect_error(dynaTree(X = y ~ a, data = d), "formula must come first, or as formula")
   expect_error(dynaTrees(y ~ a, d$y), "got a formula, which only dynaTree\\(\\) takes")
   fit <- tree(y ~ a + soil)
   expect_error(predict(fit, d[1:2, ], interval = "none"), "unused argument \\(interval\\)")

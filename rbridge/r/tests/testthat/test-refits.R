@@ -7,6 +7,7 @@ test_that("a formula in update() refits, and rows are learned", {
   expect_identical(colnames(fewer$X), c("wt", "hp"))
   expect_identical(nobs(fewer), 32L)
   expect_identical(update(fit, log(.) ~ ., N = 7)$N, 7L)
+  expect_null(update(update(fit, weights = cyl), weights = NULL)$weights)
   expect_identical(update(fit, data = mtcars[1:20, ])$y, mtcars$mpg[1:20])
   expect_identical(update(fit, . ~ wt, evaluate = FALSE)$formula, mpg ~ wt,
                    ignore_formula_env = TRUE)
@@ -43,7 +44,8 @@ test_that("answers have the names of the rows, and gaps where na.exclude() leave
     omits <- tree(na.action = na.omit)
     expect_named(fitted(omits), row.names(d)[there])
     excludes <- tree(na.action = na.exclude)
-    for (answer in list(fitted(excludes), residuals(excludes), predict(excludes, d, type = "r"))) {
+    for (answer in list(fitted(excludes), residuals(excludes),
+                        predict(excludes, d, type = "r"))) {
       expect_named(answer, row.names(d))
       expect_identical(is.na(answer[!there & !is.na(d$Ozone)]),
                        !there[!there & !is.na(d$Ozone)], ignore_attr = TRUE)
@@ -109,8 +111,10 @@ test_that("summaries say what was fitted and how well", {
 test_that("fits are tidied, glanced at and augmented as broom has it", {
   native()
   fit <- dynaTree(mpg ~ wt + hp, mtcars, N = 20, verb = 0)
-  generic <- function(name) if (nzchar(system.file(package = "generics")))
-    getExportedValue("generics", name) else utils::getFromNamespace(paste0(name, ".dyntree"), "dyntree")
+  generic <- function(name) {
+    if (nzchar(system.file(package = "generics"))) return(getExportedValue("generics", name))
+    utils::getFromNamespace(paste0(name, ".dyntree"), "dyntree")
+  }
   told <- generic("tidy")(fit)
   expect_identical(told$term, c("wt", "hp"))
   expect_identical(told$use, unname(summary(fit)$inputs["use", ]))

@@ -13,7 +13,7 @@ words_of_python <- paste0(
   "tuple|array|np|NoneType|numpy|pandas|Series|float64|int64|object_|TypeError|",
   "ValueError|(got|of|have) shape|argument '\\w+'|positional|keyword|n_particles|min_leaf|",
   "tree_prior)\\b|(?<!in )\\[\\d|'\\w+'|\\b\\w+='|",
-  "\\d\\.0\\b|lambda_|\\bcls\\b|sample_weight|rules=")
+  "\\d\\.0\\b|<NA>|Turn text|lambda_|\\bcls\\b|sample_weight|rules=")
 
 # What a call says, NULL if it finds nothing wrong.
 said <- function(call, env) {
