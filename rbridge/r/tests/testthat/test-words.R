@@ -117,3 +117,37 @@ test_that("what an argument may not be is said in R's words", {
     expect_identical(predict(env$fit, d$X)$mean, before)
   }
 })
+
+# R's own functions read formulas and frames, and say it in their words.
+test_that("formulas and frames that are wrong are told without a word of Python's", {
+  calls <- alist(
+    fit = dynaTree(formula = y ~ a + b, data = d, subset = NULL, na.action = NULL,
+                   weights = NULL, offset = NULL, exposure = NULL, N = 5, verb = 0),
+    predict = predict(fit, newdata = d[1:3, ], type = "response", yy = NULL, offset = NULL),
+    update = update(copy(fit), X = d[1:3, ], y = 1:3, weights = NULL),
+    refit = update(fit, . ~ . - a, data = d, N = 5))
+  of_python_alone <- sub("|array|", "|", fixed = TRUE, # R has arrays and quotes, too
+                         sub("|'\\w+'", "", words_of_python, fixed = TRUE))
+  env <- new.env()
+  env$d <- data.frame(y = rows()$y, a = rows()$X[, 1], b = rep(c("u", "v"), 30))
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    env$fit <- dynaTree(y ~ a + b, env$d, N = 5, verb = 0)
+    before <- predict(env$fit, env$d)$mean
+    bad <- character()
+    for (name in names(calls)) {
+      expect_null(said(calls[[name]], env))
+      for (argument in setdiff(names(calls[[name]]), "")) for (kind in names(unfit)) {
+        wrong <- calls[[name]]
+        wrong[argument] <- list(unfit[[kind]])
+        heard <- grep(of_python_alone, said(wrong, env),
+                      perl = TRUE, value = TRUE)
+        if (length(heard))
+          bad <- c(bad, paste0(name, "(", argument, " = <", kind, ">): ", heard))
+      }
+    }
+    expect_identical(bad, character())
+    expect_identical(predict(env$fit, env$d)$mean, before)
+    options(old)
+  }
+})
