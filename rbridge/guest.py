@@ -120,7 +120,7 @@ class Held:
         """
         try:
             with Interruptible(), contextlib.redirect_stdout(None):
-                self.tree = checkpoint.loads(bytes(saved)).tree
+                self._load(bytes(saved))
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     for request in since:
@@ -130,6 +130,10 @@ class Held:
         except Exception as error:
             return _sent({"error": in_words_of_r(str(error) or type(error).__name__)})
         return _sent({})
+
+    def _load(self, saved: bytes) -> None:
+        """Hold the tree of a checkpoint."""
+        self.tree = checkpoint.loads(saved).tree
 
     def _soon_answers(self, asked: dict[str, RValue]) -> bool:
         """Tell a call that is over before an interrupt is missed: R then waits."""

@@ -1,0 +1,272 @@
+"""Mixtures and topics, as R makes, teaches and asks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from dyntree.encoding.values import Matrix
+from dyntree.mixtures import (
+    AffineFlow,
+    Canopy,
+    CanopyOptions,
+    DependentDPMixture,
+    Discount,
+    GaussianKnownVariance,
+    GaussianUnknown,
+    HDPOptions,
+    HDPPrior,
+    MemoryBoundedHDP,
+    MixturePrior,
+    Multinomial,
+    OnlineDPGMM,
+    RandomWalk,
+    topics,
+)
+from dyntree.mixtures.ddp.input import separated
+from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+
+from .guest_options import Face, choice, record
+
+Learned = tuple[Any, dict[str, Any]]
+
+
+def _counted(ids: Any) -> Ids:
+    """Ids as R counts them, from 1; 0 where there is none."""
+    return np.asarray(ids, dtype=np.int64) + 1
+
+
+# ------------------------------------------------------------ dp_gmm
+def _learn_dp_gmm(model: OnlineDPGMM, is_first: bool, x: Any) -> Learned:
+    """Learn rows; the first ones need not fill a warm-up, and leave no twins."""
+    model.update(x, progress=False)
+    if is_first:
+        if not model.is_ready:
+            model.finish_warm_up()
+        model.merge_now()
+    cluster = model.predict(x) if model.is_ready else np.full(len(x), -1)
+    return model, {"cluster": _counted(cluster)}
+
+
+def _tell_dp_gmm(model: OnlineDPGMM) -> dict[str, Any]:
+    """Confirmed clusters."""
+    told = {"n_seen": model.n_seen, "columns": list(model.feature_names)}
+    if not model.is_ready:
+        return told
+    found = model.clusters()
+    return told | {
+        "lambda": model.lambda_, "noise": model.noise, "id": _counted(found.id),
+        "parts": {"size": found.weight}, "mean": found.mean,
+        "covariance": model.covariances_,
+    }  # fmt: skip
+
+
+def _ask_dp_gmm(model: OnlineDPGMM, x: Any, type: str) -> dict[str, Any]:
+    """What rows are to the clusters."""
+    if type == "cluster":
+        return {"found": _counted(model.predict(x))}
+    ask = {
+        "prob": model.predict_proba,
+        "density": model.score_samples,
+        "distance": model.transform,
+    }
+    return {"found": ask[type](x)}
+
+
+# ------------------------------------------------------------ ddp_mixture
+def _make_ddp(options: dict[str, Any]) -> DependentDPMixture:
+    return DependentDPMixture(**({"family": GaussianUnknown()} | options))
+
+
+def _learn_ddp(
+    model: DependentDPMixture, is_first: bool, x: Any, phase: Any
+) -> Learned:
+    """Learn phases in order, and say which particle each row is of.
+
+    A copy learns, as the model is to be as it was if a later phase is refused.
+    """
+    model = model.copy()
+    rows, parts = separated(x, np.atleast_1d(phase))
+    ids = np.full(len(rows), -1, dtype=np.int64)
+    aliases: dict[int, int] = {}
+    for part in parts:
+        model.update(rows.iloc[part], progress=False)
+        ids[part] = model.labels_
+        aliases |= model.aliases_
+    for old, new in settled_aliases(aliases).items():
+        ids[ids == old] = new
+    return model, {"cluster": _counted(ids)}
+
+
+def _tell_ddp(model: DependentDPMixture) -> dict[str, Any]:
+    """Particles that may be alive, and how many rows all of them had."""
+    found, lines = model.particles(), model.lifelines()
+    told = {
+        "n_seen": model.n_seen, "n_phases": model.n_phases,
+        "columns": list(model.feature_names), "id": _counted(found.id),
+        "parts": {
+            "born": _counted(found.born), "last_seen": _counted(found.last_seen),
+            "alive": found.alive, "size": found.count,
+            "weight": found.weight_mean, "weight_sd": found.weight_sd,
+        },
+        "mean": found.mean,
+        "lifelines": {
+            "id": _counted(lines.id), "first": lines.first_phase + 1,
+            "count": lines.count,
+        },
+    }  # fmt: skip
+    if not isinstance(model.options.family, Multinomial):
+        told["covariance"] = model.covariances_
+    return told
+
+
+def _ask_ddp(
+    model: DependentDPMixture, x: Any, type: str, ahead: Any
+) -> dict[str, Any]:
+    """What rows are to the particles."""
+    if type == "cluster":
+        return {"found": _counted(model.predict(x))}
+    if type == "prob":
+        return {"found": model.predict_proba(x)}
+    return {"found": model.log_predictive(x, ahead)}
+
+
+# ------------------------------------------------------------ canopy_mixture
+def _learn_canopy(
+    model: Canopy, is_first: bool, x: Any, weights: Any = None
+) -> Learned:
+    """Fit to the first rows; later ones are a batch each."""
+    if not is_first:
+        model.learn_batch(x, sample_weight=weights)
+        return model, {"cluster": _counted(model.predict(x))}
+    model.fit(x, sample_weight=weights, progress=False)
+    total = float(model.score_samples(x).sum())
+    told = {"log_likelihood": total, "n_parameters": model.aic(x) / 2.0 + total}
+    return model, told | {"cluster": _counted(model.predict(x))}
+
+
+def _tell_canopy(model: Canopy) -> dict[str, Any]:
+    """All components, and how the sweeps went."""
+    history = model.history
+    told = {
+        "n_seen": model.n_seen, "columns": list(model.feature_names),
+        "id": _counted(np.arange(len(model.weights))),
+        "parts": {"weight": model.weights}, "mean": model.means,
+        "converged": model.converged,
+        "history": {name: history[name] for name in history.dtype.names or ()},
+    }  # fmt: skip
+    if model.options.family not in ("poisson", "multinomial"):
+        told["covariance"] = model.covariances_
+    return told
+
+
+def _ask_canopy(model: Canopy, x: Any, type: str) -> dict[str, Any]:
+    """What rows are to the components."""
+    if type == "cluster":
+        return {"found": _counted(model.predict(x))}
+    return {
+        "found": model.predict_proba(x) if type == "prob" else model.score_samples(x)
+    }
+
+
+# ------------------------------------------------------------ hdp_topics
+def _counts(x: dict[str, Any]) -> Any:
+    """Counts of words from the parts of a sparse matrix by columns."""
+    values, places, begins = (np.atleast_1d(x[name]) for name in ("x", "i", "p"))
+    shape = tuple(x["dim"].tolist())
+    return sparse.csc_array((values, places, begins), shape=shape).tocsr()
+
+
+def _make_hdp(options: dict[str, Any]) -> MemoryBoundedHDP:
+    return MemoryBoundedHDP("multinomial", **options)
+
+
+def _learn_hdp(model: MemoryBoundedHDP, is_first: bool, x: Any) -> Learned:
+    """Learn documents, of a later call as one epoch."""
+    learn = model.fit if is_first else model.partial_fit
+    learn(_counts(x), progress=False)
+    return model, {}
+
+
+def _tell_hdp(model: MemoryBoundedHDP) -> dict[str, Any]:
+    """Topics by decreasing weight, and how the epochs went."""
+    found, history = topics(model, 1), model.history_
+    return {
+        "n_seen": model.n_seen, "n_documents": model.n_documents_seen_,
+        "topic": _counted(found.id), "weight": found.weight, "count": found.count,
+        "alpha": found.alpha, "documents": found.documents,
+        "free_energy": model.free_energy_,
+        "history": {name: history[name] for name in history.dtype.names or ()},
+    }  # fmt: skip
+
+
+def _ask_hdp(model: MemoryBoundedHDP, x: Any) -> dict[str, Any]:
+    """Proportions of documents, and the log density of their words."""
+    counts = _counts(x)
+    return {"found": model.transform(counts)}
+
+
+def _score_hdp(model: MemoryBoundedHDP, x: Any) -> dict[str, Any]:
+    """Log predictive density of the words of each document."""
+    return {"found": model.score(_counts(x), per="document")}
+
+
+def _words_hdp(model: MemoryBoundedHDP, n: Any) -> dict[str, Any]:
+    """The most probable words of topics, by their places from 1."""
+    found = topics(model, min(n, model.n_columns_))
+    return {"word": _counted(found.words), "probability": found.word_probability}
+
+
+def _probabilities_hdp(model: MemoryBoundedHDP) -> dict[str, Matrix]:
+    return {"found": model.topic_words_}
+
+
+_FAMILIES = {
+    "gaussian": GaussianUnknown, "known_variance": GaussianKnownVariance,
+    "flow": AffineFlow, "multinomial": Multinomial,
+}  # fmt: skip
+_STEPS = {"random_walk": RandomWalk, "discount": Discount}
+
+FACES = {
+    "dp_gmm": Face(
+        lambda options: OnlineDPGMM(**options),
+        _learn_dp_gmm,
+        _tell_dp_gmm,
+        {"predict": _ask_dp_gmm},
+        names={"lambda_": "lambda"},
+        methods={"Learn more rows": "Learn more rows by update()"},
+    ),
+    "ddp_mixture": Face(
+        _make_ddp,
+        _learn_ddp,
+        _tell_ddp,
+        {"predict": _ask_ddp},
+        readers={
+            "family": choice(_FAMILIES, {"location": record(GaussianUnknown)}),
+            "transition": choice(_STEPS, {}),
+        },
+        names={"weights": "mixing"},
+    ),
+    "canopy_mixture": Face(
+        lambda options: Canopy(**options),
+        _learn_canopy,
+        _tell_canopy,
+        {"predict": _ask_canopy},
+        readers={"prior": record(MixturePrior), "options": record(CanopyOptions)},
+        names={"weights": "mixing", "sample_weight": "weights"},
+    ),
+    "hdp_topics": Face(
+        _make_hdp,
+        _learn_hdp,
+        _tell_hdp,
+        {
+            "predict": _ask_hdp,
+            "score": _score_hdp,
+            "words": _words_hdp,
+            "probabilities": _probabilities_hdp,
+        },
+        readers={"prior": record(HDPPrior), "options": record(HDPOptions)},
+    ),
+}

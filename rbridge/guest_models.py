@@ -1,0 +1,86 @@
+"""The models beside dynamic trees that R holds, each behind the same requests."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dyntree import checkpoint
+
+from . import guest_mixtures, guest_trees
+from .convert import from_r
+from .guest import Held
+from .guest_options import Face, plain_option
+from .wire import RValue
+
+FACES: dict[str, Face] = guest_trees.FACES | guest_mixtures.FACES
+_TEACHES = ("make", "learn")
+
+
+class HeldModel(Held):
+    """A model that R holds, of any kind in `FACES`.
+
+    Requests have the names make, learn, and those of the kind's answers. Each has
+    face, the kind, and rows, R's name for the argument with the rows; make has options,
+    by R's names; what else there is goes to the kind's function as it is named. A
+    request that fails leaves the model as it was.
+
+    Attributes
+    ----------
+    model : object
+        None before it is made.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model: Any = None
+
+    def _load(self, saved: bytes) -> None:
+        self.model = checkpoint.loads(saved)
+
+    def _perform(self, asked: dict[str, RValue]) -> dict[str, Any]:
+        (name,), (rows,) = asked.pop(".name").data, asked.pop("rows").data
+        face = FACES[asked.pop("face").data[0]]
+        save, options = asked.pop(".save", None), asked.pop("options", None)
+        try:
+            with warnings.catch_warnings(record=True, action="always") as notes:
+                given = {key: _given(value) for key, value in asked.items()}
+                if name in _TEACHES:
+                    value = self._taught(face, options, given)
+                else:
+                    value = face.answers[name](self.model, **given)
+        except Exception as error:
+            text = str(error) or type(error).__name__
+            raise ValueError(face.in_words_of_r(text, rows)) from error
+        for note in notes:
+            warnings.warn(
+                face.in_words_of_r(str(note.message), rows), note.category, stacklevel=2
+            )
+        answer: dict[str, Any] = {"value": value}
+        if save is not None:
+            data = checkpoint.dumps(self.model)
+            answer["saved"] = RValue("raw", np.frombuffer(data, dtype=np.uint8))
+        return answer
+
+    def _taught(
+        self, face: Face, options: RValue | None, given: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Let the model, new where there are options, learn rows; returns its facts."""
+        is_first = options is not None
+        model = self.model
+        if options is not None:
+            model = face.make(face.read(options.items()))
+        model, more = face.learn(model, is_first, **given)
+        told = face.tell(model) | more
+        self.model = model
+        return told
+
+
+def _given(value: RValue) -> Any:
+    """Rows, and what comes with them."""
+    if "data.frame" in value.strings("class"):
+        return from_r(value)
+    return plain_option("", value)

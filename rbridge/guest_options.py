@@ -1,0 +1,222 @@
+"""What R gives to models: options as Python takes them, and messages in R's words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from .convert import from_r
+from .wire import RValue
+
+Reader = Callable[[str, RValue], Any]
+
+_IN_R = (
+    (r"\bNone\b", "NULL"), (r"\bTrue\b", "TRUE"), (r"\bFalse\b", "FALSE"),
+    (r"\b(?:nan|NaN|NaT)\b", "NA"), (r"(?<=[\s(\[-])inf\b", "Inf"),
+    (r"\b[Aa]n ints?\b", "a whole number"), (r"\bints\b", "whole numbers"),
+    (r"\ba float\b", "a number"), (r"\ba bool\b", "TRUE or FALSE"),
+    (r"\bnp\.(?:float64|int64|str_|True_|False_)\(([^()]*)\)", r"\1"),
+    (r"\barray\((\[[^\]]*\])\)", r"\1"), (r"\bndarrays?\b", "matrix"),
+    (r"\b(?:DataFrame|frame)s?\b", "data frame"), (r"\ba dicts?\b", "a named list"),
+    (r"\bdicts?\b", "named list"), (r"\b(?:pandas|numpy)\b", "R"),
+    (r"\[((?:'[^']*'|-?[\d.e+-]+)(?:, (?:'[^']*'|-?[\d.e+-]+))*)\]", r"c(\1)"),
+    (r"\((-?[\d.e+-]+(?:, -?[\d.e+-]+)+)\)", r"c(\1)"),
+    (r"'([^']*)'", r'"\1"'), (r"(?<=\w)=(?=[\w\"])", " = "),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Face:
+    """What R does with one kind of model.
+
+    Attributes
+    ----------
+    make : callable
+        Options by Python's names -> a model without rows.
+    learn : callable
+        (model, is_first, **rows) -> the model that has learned them, and what R is to
+        know beside what `tell` says.
+    tell : callable
+        model -> what R's object holds of it.
+    answers : dict of str to callable
+        Questions of (model, **given), by name.
+    readers : dict of str to callable
+        How options are read that are more than plain values.
+    names : dict of str to str
+        Python's name -> R's name, of options that have another one.
+    methods : dict of str to str
+        Python's way to a remedy -> R's, both as they stand in messages.
+    """
+
+    make: Callable[[dict[str, Any]], Any]
+    learn: Callable[..., tuple[Any, dict[str, Any]]]
+    tell: Callable[[Any], dict[str, Any]]
+    answers: Mapping[str, Callable[..., Any]]
+    readers: Mapping[str, Reader] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    methods: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, given: Mapping[str, RValue]) -> dict[str, Any]:
+        """Return options by Python's names, as Python takes them."""
+        own = {ours: theirs for theirs, ours in self.names.items()}
+        return {
+            own.get(name, name): self.readers.get(name, plain_option)(name, value)
+            for name, value in given.items()
+        }
+
+    def in_words_of_r(self, text: str, rows: str) -> str:
+        """Return a message of Python's as R's users are to read it.
+
+        Parameters
+        ----------
+        text : str
+        rows : str
+            R's name of the argument that has the rows.
+        """
+        for theirs, ours in self.methods.items():
+            text = text.replace(theirs, ours)
+        for theirs, ours in self.names.items():
+            text = re.sub(rf"\b{theirs}(?![\w(])", ours, text)
+        text = re.sub(r"\b(?:X|documents must)\b", lambda found: rows + (
+            " must" if found[0].endswith("must") else ""), text)  # fmt: skip
+        for pattern, replacement in _IN_R:
+            text = re.sub(pattern, replacement, text)
+        return text
+
+
+def plain_option(name: str, value: RValue) -> Any:
+    """Return a value of R's as a number, a text, an array, a list or a dict.
+
+    Whole numbers are ints, whatever R stores them in.
+    """
+    if value.kind == "list":
+        names = value.strings("names")
+        items = [plain_option(name, one) for one in value.data]
+        if items and names and all(names):
+            return dict(zip(names, items, strict=True))
+        return items
+    found = from_r(value)
+    if isinstance(found, np.generic):
+        found = found.item()
+    if isinstance(found, float) and found.is_integer() and abs(found) < 2.0**53:
+        return int(found)
+    if isinstance(found, np.ndarray) and found.dtype == object:
+        return found.tolist()
+    return found
+
+
+def texts(name: str, value: RValue) -> list[Any]:
+    """Return labels as a list, also a single one."""
+    if value.kind == "NULL":
+        return []
+    return [plain_option(name, RValue(value.kind, [one])) for one in value.data]
+
+
+def levels_of_columns(name: str, value: RValue) -> dict[str, list[Any]] | None:
+    """Return a named list of vectors as lists by name."""
+    if value.kind == "NULL":
+        return None
+    names = value.strings("names")
+    if value.kind != "list" or not names or not all(names):
+        raise ValueError(
+            f"{name} must be a named list with the levels of columns; got "
+            f"{described(value)}. Write {name} = list(column = c('a', 'b'))."
+        )
+    return {key: texts(name, one) for key, one in value.items().items()}
+
+
+def pair(name: str, value: RValue) -> Any:
+    """Return a vector of numbers as a tuple."""
+    found = plain_option(name, value)
+    return tuple(found.tolist()) if isinstance(found, np.ndarray) else found
+
+
+def record(kind: Any, parts: Mapping[str, Reader] = MappingProxyType({})) -> Reader:
+    """Return how a named list becomes a record of options, NULL the default one."""
+
+    def read(name: str, value: RValue) -> Any:
+        if value.kind == "NULL":
+            return None
+        if value.kind != "list":
+            raise ValueError(
+                f"{name} must be a named list of options; got {described(value)}. "
+                f"Write {name} = list({fields(kind)[0].name} = ...)."
+            )
+        return _filled(kind, name, value, value.strings("names"), parts)
+
+    return read
+
+
+def choice(kinds: Mapping[str, Any], parts: Mapping[str, Reader]) -> Reader:
+    """Return how a name, or a list of a name and options, becomes one of some records.
+
+    Parameters
+    ----------
+    kinds : dict of str to type
+        Records by R's names of them.
+    parts : dict of str to callable
+        How options are read that are more than plain values.
+    """
+
+    def read(name: str, value: RValue) -> Any:
+        if value.kind == "NULL":
+            return None
+        known = ", ".join(repr(one) for one in kinds)
+        names = value.strings("names") or [""] * len(value.data)
+        is_list = value.kind == "list"
+        first = None
+        if len(value.data) and not names[0]:
+            head = plain_option(name, value.data[0]) if is_list else value.data[0]
+            first = head if isinstance(head, str) else None
+        if first is None or first not in kinds or not (is_list or len(value.data) == 1):
+            raise ValueError(
+                f"{name} must be one of {known}, or a list of such a name and its "
+                f"options; got {described(value) if first is None else repr(first)}. "
+                f"Write {name} = {next(iter(kinds))!r}."
+            )
+        rest = RValue("list", value.data[1:] if is_list else [])
+        return _filled(kinds[first], name, rest, names[1:], parts)
+
+    return read
+
+
+def _filled(
+    kind: Any,
+    name: str,
+    value: RValue,
+    names: list[str],
+    parts: Mapping[str, Reader],
+) -> Any:
+    """Return a record with the options of a list, by the names given."""
+    known = [one.name for one in fields(kind) if one.init]
+    stray = [one for one in names if one not in known]
+    if len(names) != len(value.data) or stray or len(set(names)) < len(names):
+        what = f"got {stray[0]!r}" if stray and stray[0] else "got one without a name"
+        if not stray and len(names) == len(value.data):
+            what = "got one twice"
+        raise ValueError(
+            f"{name} must hold options named {', '.join(known)}, each once; {what}."
+        )
+    read = {
+        key: parts.get(key, plain_option)(key, one)
+        for key, one in zip(names, value.data, strict=True)
+    }
+    return kind(**read)
+
+
+def described(value: RValue) -> str:
+    """Return what R sent, in a few words."""
+    if value.kind == "NULL":
+        return "NULL"
+    if value.kind == "list":
+        return "a list"
+    words = {"character": "text", "logical": "truth values"}
+    if len(value.data) != 1:
+        kind = words.get(value.kind, "numbers")
+        return f"a vector of {len(value.data)} {kind}"
+    return repr(plain_option("", value))

@@ -1,0 +1,152 @@
+"""Streaming and averaged trees, as R makes, teaches and asks them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dyntree import AveragedStream, AveragedTrees, StreamingTree
+from dyntree.params import NIG
+from dyntree.summaries import ClassPrediction
+from dyntree.trees.factory import make_tree
+
+from .guest_options import (
+    Face,
+    described,
+    levels_of_columns,
+    pair,
+    plain_option,
+    texts,
+)
+from .wire import RValue
+
+WINDOW = 500  # the default of StreamingTree
+
+
+def _stream(options: dict[str, Any]) -> StreamingTree | AveragedStream:
+    """A stream in one window, or averaged over several."""
+    window = options.get("window", WINDOW)
+    if window is None:
+        raise ValueError(
+            'window must be a whole number >= 2, or "auto"; got NULL. Fit all rows '
+            "with dynaTree() or dyntree_average()."
+        )
+    made = make_tree(options | {"window": window})
+    assert isinstance(made, StreamingTree | AveragedStream)
+    return made
+
+
+def _average(options: dict[str, Any]) -> AveragedTrees | AveragedStream:
+    """Clouds that learn a table, or memories that learn a stream."""
+    options = dict(options)
+    kind = AveragedStream if options.pop("stream", False) else AveragedTrees
+    return kind(**options)
+
+
+def _prior(name: str, value: RValue) -> Any:
+    """The name of a prior, or the scale of a fixed one."""
+    found = plain_option(name, value)
+    is_number = isinstance(found, int | float) and not isinstance(found, bool)
+    if found != "adaptive" and not (is_number and 0.0 < found < np.inf):
+        raise ValueError(
+            f"{name} must be 'adaptive' or a number > 0, the scale b0 of a fixed "
+            f"prior; got {described(value)}."
+        )
+    return NIG(found) if is_number else found
+
+
+def _members(name: str, value: RValue) -> Any:
+    """Options of each member."""
+    if value.kind == "NULL":
+        return None
+    found = plain_option(name, value)
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError(
+            f"{name} must be a list with a named list for each member; got "
+            f"{described(value)}. Write {name} = list(list(window = 50), "
+            "list(window = 500))."
+        )
+    return found
+
+
+def _learn(
+    model: Any,
+    is_first: bool,
+    x: Any,
+    y: Any,
+    weights: Any = None,
+    exposure: Any = None,
+) -> tuple[Any, dict[str, Any]]:
+    """Let the trees learn rows with their responses."""
+    given = {} if exposure is None else {"exposure": exposure}
+    model.update(x, np.atleast_1d(y), weights, progress=False, **given)
+    return model, {}
+
+
+def _tell(model: Any) -> dict[str, Any]:
+    """What R's object knows of the trees."""
+    facts = model.facts()
+    told = {
+        "model": facts["model"],
+        "n_particles": facts["particles"],
+        "n_seen": model.n_seen,
+        "n_held": facts["rows held"],
+        "log_evidence": facts["log evidence"],
+        "levels": None if model.classes is None else list(map(str, model.classes)),
+        "window": facts.get("window"),
+        "forget": facts.get("forget"),
+        "n_clouds": facts.get("clouds"),
+    }
+    if isinstance(model, AveragedStream):
+        members = facts["members"]
+        names = dict.fromkeys(name for one in members for name in one)
+        told["members"] = {
+            name: [one.get(name, np.nan) for one in members] for name in names
+        }
+        history = model.weight_history
+        told["history"] = {"row": history.rows + 1, "weight": history.weights}
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def _predict(
+    model: Any, x: Any, exposure: Any = None, probs: Any = None
+) -> dict[str, Any]:
+    """What is foreseen at rows: probabilities, or a mean, a spread and quantiles."""
+    given = {} if exposure is None else {"exposure": exposure}
+    found = model.predict(x, **given)
+    if isinstance(found, ClassPrediction):
+        return {"prob": found.proba, "levels": list(map(str, found.classes))}
+    told = {"mean": found.mean, "sd": np.sqrt(found.var)}
+    if probs is not None:
+        levels = np.atleast_1d(np.asarray(probs, dtype=np.float64))
+        told["quantile"] = found.quantile(levels).reshape(len(found.mean), len(levels))
+    return told
+
+
+def _importance(model: Any) -> dict[str, Any]:
+    """The share of what is foreseen that each input accounts for."""
+    asked = model.tree if isinstance(model, StreamingTree) else model
+    found = asked.importance()
+    return {"input": list(found.names), "share": found.values}
+
+
+_READERS = {
+    "classes": texts, "categories": levels_of_columns, "tree_prior": pair,
+    "prior": _prior, "members": _members,
+}  # fmt: skip
+_METHODS = {
+    "categories={'": "categories = list('",
+    "Call update": "Call update()", "call update": "call update()",
+}  # fmt: skip
+_NAMES = {"sample_weight": "weights"}
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    "predict": _predict,
+    "importance": _importance,
+}
+
+FACES = {
+    name: Face(make, _learn, _tell, _ANSWERS, _READERS, _NAMES, _METHODS)
+    for name, make in (("dyntree_stream", _stream), ("dyntree_average", _average))
+}

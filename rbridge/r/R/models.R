@@ -1,0 +1,218 @@
+# Models beside dynamic trees. An object is a value: a list with the attribute "state", an
+# environment of that object alone:
+#   face    the function that made it
+#   model   Python's holder of the model; void in an object that was read from a file, NULL
+#           in one whose update has taken it over, or after an interrupt: it is then made
+#           again from what follows
+#   saved   a checkpoint, a raw vector
+#   since   the requests that were learned since, each a raw vector
+# so that an update costs no copy, and saveRDS() keeps all that is needed to go on.
+
+new_state <- function(face, model, saved, since = list()) {
+  state <- new.env(parent = emptyenv())
+  state$face <- face
+  state$model <- model
+  state$saved <- saved
+  state$since <- since
+  state
+}
+
+# Python's holder of a model, still empty.
+held_model <- function(call) {
+  guest() # which says what is missing
+  if (is.null(python$models)) python$models <- imported("rbridge.guest_models")
+  make <- python$models$HeldModel
+  crossing(make(), call)
+}
+
+# A model that has learned its first rows: what it tells, and its state.
+# rows: the name of the argument that they came in.
+made <- function(face, options, given, rows, call) {
+  model <- held_model(call)
+  asked <- c(list(face = face, rows = rows, options = options), given)
+  told <- exchange("make", asked, call, model$answer, save = TRUE)
+  heed(told, call)
+  list(value = told$value, state = new_state(face, model, told$saved))
+}
+
+# The state of an object, with a model in it.
+state_of <- function(object, call) {
+  state <- attr(object, "state")
+  if (!is.environment(state))
+    stop(simpleError(paste0(
+      "object must be what ", class(object)[1L], "() returned, with its attribute ",
+      "\"state\"; got one without it, which has no model. Fit it again."), call))
+  if (is.null(state$model) || py_is_null_xptr(state$model)) {
+    model <- held_model(call)
+    told <- unserialize(crossing(model$restore(state$saved, state$since), call))
+    if (!is.null(told$interrupted)) stop_interrupted(call)
+    heed(told, call)
+    state$model <- model
+  }
+  state
+}
+
+# The answer of an object's model.
+ask_model <- function(object, name, given, call, rows = "newdata") {
+  state <- state_of(object, call)
+  asked <- c(list(face = state$face, rows = rows), given)
+  told <- exchange(name, asked, call, state$model$answer)
+  heed(told, call)
+  told$value
+}
+
+# What an object's model tells once it has learned more rows, and its new state.
+learned <- function(object, given, call, rows = "newdata") {
+  state <- state_of(object, call)
+  full <- length(state$since) >= max_since ||
+    sum(lengths(state$since)) > max(length(state$saved), least_size)
+  as_it_was <- FALSE # an interrupt, or a warning that is an error, may come in between
+  on.exit(if (!as_it_was) state$model <- NULL)
+  asked <- c(list(face = state$face, rows = rows), given)
+  told <- exchange("learn", asked, call, state$model$answer, save = full)
+  as_it_was <- !is.null(told$error)
+  heed(told, call)
+  after <- if (full) new_state(state$face, state$model, told$saved) else
+    new_state(state$face, state$model, state$saved, c(state$since, list(told$request)))
+  list(value = told$value, state = after) # which has the model from now on
+}
+
+# The options that a function's caller has given, but for such as are NULL by default.
+# names: those that are options.
+given_options <- function(names, call) {
+  frame <- parent.frame()
+  defaults <- formals(sys.function(sys.parent()))
+  found <- list()
+  for (name in names) {
+    if (eval(base::call("missing", as.name(name)), frame)) next
+    value <- get(name, frame)
+    if (is.null(value) && is.null(defaults[[name]])) next
+    found[name] <- list(checked_option(name, value, call))
+  }
+  found
+}
+
+checked_option <- function(name, value, call) {
+  if (is.factor(value)) value <- as.character(value)
+  if (!is.null(value) && !is.atomic(value) && !is.list(value))
+    stop(simpleError(paste0(name, " must be a number, a text, TRUE or FALSE, or a vector or ",
+                            "list of these; got an object of class ", class(value)[1L],
+                            ". Leave it out for the default."), call))
+  if (anyNA(value, recursive = TRUE))
+    stop(simpleError(paste0(name, " must have no missing value; got NA. Leave it out for ",
+                            "the default."), call))
+  value
+}
+
+# A seed, drawn from R's own stream where none is given.
+seed_for <- function(seed, call) {
+  if (is.null(seed)) return(sample.int(.Machine$integer.max, 1L))
+  checked_option("seed", seed, call)
+}
+
+# ------------------------------------------------------------------- rows
+quoted <- function(x) paste0("\"", x, "\"", collapse = ", ")
+
+# A data frame of a matrix, a vector or a data frame, whose columns are of kinds that
+# models know.
+as_rows <- function(x, name, call) {
+  if (is.null(dim(x)) && is.atomic(x) && !is.null(x)) x <- as.matrix(x)
+  if (is.matrix(x)) x <- as.data.frame(x, stringsAsFactors = FALSE)
+  if (!is.data.frame(x))
+    stop(simpleError(paste0(name, " must be a data frame or a matrix; got ", a_thing(x),
+                            ". Put rows into data.frame()."), call))
+  again <- anyDuplicated(names(x))
+  if (again)
+    stop(simpleError(paste0(name, " must have columns of different names; got ",
+                            quoted(names(x)[again]), " twice. Rename one."), call))
+  for (column in names(x)) {
+    if (inherits(x[[column]], "POSIXlt")) x[[column]] <- as.POSIXct(x[[column]])
+    if (is.na(kind_of(x[[column]])))
+      stop(simpleError(paste0(
+        "column \"", column, "\" of ", name, " must be numeric, logical, a factor, ",
+        "character, Date or POSIXct; got ", a_thing(x[[column]]),
+        ". Convert it, or leave it out."), call))
+  }
+  x
+}
+
+# What a value is, for messages.
+a_thing <- function(x) {
+  if (is.null(x)) return("NULL")
+  if (is.matrix(x)) return("a matrix")
+  if (is.factor(x)) return("a factor")
+  if (is.data.frame(x)) return("a data frame")
+  if (is.object(x) || is.function(x)) return(paste("an object of class", class(x)[1L]))
+  paste("one of type", typeof(x))
+}
+
+# The kind of a column: those of one kind may stand for one another.
+kind_of <- function(x) {
+  if (is.factor(x) || is.character(x)) return("levels")
+  if (inherits(x, "Date")) return("Date")
+  if (inherits(x, "POSIXct")) return("POSIXct")
+  if (is.logical(x)) return("logical")
+  if (is.numeric(x) && is.null(dim(x)) && !inherits(x, "integer64")) return("numeric")
+  NA_character_
+}
+
+kinds_of <- function(x) vapply(x, kind_of, "")
+
+# New rows with the columns of a fit, of the same kinds. A column of nothing but NA has any.
+same_columns <- function(x, kinds, name, call) {
+  lacking <- setdiff(names(kinds), names(x))
+  if (length(lacking))
+    stop(simpleError(paste0(name, " must have the columns of the fit, ",
+                            quoted(names(kinds)), "; it lacks ", quoted(lacking),
+                            ". Add it, or rename the one that is meant."), call))
+  x <- x[names(kinds)]
+  for (column in names(kinds)) {
+    kind <- kinds[[column]]
+    value <- x[[column]]
+    if (is.logical(value) && all(is.na(value))) {
+      x[[column]] <- switch(kind, levels = as.character(value), Date = as.Date(value),
+                            POSIXct = as.POSIXct(value), logical = value,
+                            as.numeric(value))
+    } else if (kind_of(value) != kind) {
+      words <- c(levels = "a factor or character", numeric = "numeric",
+                 logical = "logical", Date = "a Date", POSIXct = "a POSIXct")
+      stop(simpleError(paste0("column \"", column, "\" of ", name, " must be ",
+                              words[[kind]], ", as in the fit; got ", a_thing(value),
+                              ". Convert it first."), call))
+    }
+  }
+  x
+}
+
+# Rows as Python reads them: no names of rows, which are for R.
+bare <- function(x) {
+  attr(x, "row.names") <- .set_row_names(nrow(x))
+  x
+}
+
+# ------------------------------------------------------------------- answers
+one_of <- function(given, choices, name, call) {
+  if (identical(given, choices)) return(choices[1L])
+  if (!is.character(given) || length(given) != 1L || !given %in% choices)
+    stop(simpleError(paste0(name, " must be one of ", quoted(choices), "; got ",
+                            deparse(given)[1L], ". Name one of them."), call))
+  given
+}
+
+# A matrix of answers as a data frame with the names of the rows asked about.
+as_answer <- function(values, columns, rows) {
+  values <- as.data.frame(values)
+  names(values) <- columns
+  attr(values, "row.names") <- attr(rows, "row.names")
+  values
+}
+
+named_by <- function(x, rows) {
+  names(x) <- row.names(rows)
+  x
+}
+
+formula.dyntree_trees <- function(x, ...) stats::formula(x$terms)
+nobs.dyntree_trees <- function(object, ...) object$n_seen
+nobs.dyntree_mixture <- function(object, ...) object$n_seen
+nobs.hdp_topics <- function(object, ...) object$n_documents

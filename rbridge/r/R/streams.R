@@ -1,0 +1,375 @@
+# Streaming trees and averages of trees, by formula.
+
+dyntree_stream <- function(formula, data = NULL,
+                           model = c("constant", "linear", "class", "poisson", "negbin",
+                                     "prior"),
+                           window = 500, discard = NULL, forget = NULL, drift = FALSE,
+                           rejuvenate_every = NULL,
+                           n_particles = if (identical(window, "auto")) 100 else 1000,
+                           weights = NULL, exposure = NULL, subset, na.action = NULL,
+                           intercept = c("implicit", "augmented", "none"),
+                           proposal = c("luvar", "luall", "reject"), min_leaf = NULL,
+                           tree_prior = NULL, first_split = 1, n_basis = NULL,
+                           classes = NULL, prior = "adaptive", class_mass = 1,
+                           max_retired_mass = NULL, categories = NULL,
+                           new_levels = c("grow", "missing", "error"), weighting = NULL,
+                           dispersion = NULL, robust = FALSE, seed = NULL, ...) {
+  no_more(...)
+  call <- sys.call()
+  options <- given_options(
+    c("model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
+      tree_options), call)
+  fit_trees("dyntree_stream", match.call(), data, parent.frame(), options, seed, call)
+}
+
+dyntree_average <- function(formula, data = NULL,
+                            model = c("constant", "linear", "class", "poisson", "negbin"),
+                            stream = FALSE, n_clouds = 10, shuffle = TRUE, members = NULL,
+                            discount = 0.98, tempering = 0.3, n_particles = 100,
+                            weights = NULL, exposure = NULL, subset, na.action = NULL,
+                            intercept = c("implicit", "augmented", "none"),
+                            proposal = c("luvar", "luall", "reject"), min_leaf = NULL,
+                            tree_prior = NULL, first_split = 1, n_basis = NULL,
+                            classes = NULL, prior = "adaptive", class_mass = 1,
+                            max_retired_mass = NULL, categories = NULL,
+                            new_levels = c("grow", "missing", "error"), weighting = NULL,
+                            dispersion = NULL, robust = FALSE, seed = NULL, ...) {
+  no_more(...)
+  call <- sys.call()
+  if (!isTRUE(stream) && !isFALSE(stream))
+    stop(simpleError(paste0("stream must be TRUE or FALSE; got ", deparse(stream)[1L],
+                            ". TRUE averages memories of a stream, FALSE clouds that learn ",
+                            "a table."), call))
+  of_streams <- c("members", "discount", "tempering")
+  of_tables <- c("n_clouds", "shuffle")
+  options <- given_options(c("model", "n_particles", of_streams, of_tables, tree_options),
+                           call)
+  stray <- intersect(names(options), if (stream) of_tables else of_streams)
+  if (length(stray))
+    stop(simpleError(paste0(stray[1L], " is for stream = ", !stream, "; got it with stream = ",
+                            stream, ". Leave it out."), call))
+  options$stream <- stream
+  fit_trees("dyntree_average", match.call(), data, parent.frame(), options, seed, call)
+}
+
+tree_options <- c("intercept", "proposal", "min_leaf", "tree_prior", "first_split",
+                  "n_basis", "classes", "prior", "class_mass", "max_retired_mass",
+                  "categories", "new_levels", "weighting", "dispersion", "robust")
+
+# matched: the matched call, of which model.frame() takes its part in `frame`.
+fit_trees <- function(face, matched, data, frame, options, seed, call) {
+  named <- matched[c("weights", "exposure")]
+  asked <- matched[c(1L, match(c("formula", "subset", "weights", "exposure"),
+                               names(matched), 0L))]
+  asked[[1L]] <- quote(stats::model.frame)
+  asked$data <- data
+  na.action <- if (is.null(matched$na.action)) omit_responses else
+    eval(matched$na.action, frame)
+  asked$na.action <- na.action
+  rows <- eval(asked, frame)
+  terms <- attr(rows, "terms")
+  if (attr(terms, "response") == 0L)
+    stop(simpleError(paste0("formula must have a response, y ~ x; got ",
+                            deparse(stats::formula(terms))[1L], ". Put it left of ~."),
+                     call))
+  response <- stats::model.response(rows)
+  y <- as_labels_or_numbers(response, options$model, call)
+  if (is.character(y)) {
+    options$model <- "class"
+    if (is.null(options$classes))
+      options$classes <- if (is.factor(response)) levels(response) else
+        levels(factor(response))
+  }
+  is_count <- isTRUE(options$model %in% counts)
+  if (!is_count) no_offset(terms)
+  if (identical(options$model, "linear") && !attr(terms, "intercept") &&
+      !identical(options$intercept, "none"))
+    warning("the formula leaves out the intercept, but linear leaves have one; ",
+            "intercept = \"none\" fits them without", call. = FALSE)
+  inputs <- tree_inputs(terms, rows, "data", call)
+  given <- list(x = bare(inputs), y = y)
+  given$weights <- rows[["(weights)"]]
+  given$exposure <- exposed(if (is_count) stats::model.offset(rows), rows[["(exposure)"]])
+  options$seed <- seed_for(seed, call)
+  found <- made(face, options, given, "data", call)
+  object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
+                 xlevels = levels_in(inputs), model = NULL, seed = options$seed)
+  with_told(structure(c(object, list(
+    categories = names(options$categories), named = as.list(named),
+    new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
+    variables = intersect(all.vars(stats::delete.response(terms)), names(data)),
+    contrasts = attr(inputs, "contrasts"), labels = options$classes)),
+    class = c(face, "dyntree_trees")), found)
+}
+
+# An object with what its model tells of itself now.
+with_told <- function(object, found) {
+  told <- found$value
+  if (!is.null(told$members))
+    told$members <- as.data.frame(lapply(told$members, function(one)
+      replace(one, is.nan(one), NA)))
+  told$labels <- union(object$labels, told$levels)
+  told$levels <- NULL
+  object[names(told)] <- told
+  attr(object, "state") <- found$state
+  object
+}
+
+# Responses as numbers, or as texts where they are labels.
+as_labels_or_numbers <- function(y, model, call, name = "the response") {
+  is_label <- is.factor(y) || is.logical(y) || is.character(y)
+  if (is.null(model) && is_label) model <- "class"
+  if (is.matrix(y) || is.data.frame(y))
+    stop(simpleError(paste0(name, " must be one column; got a matrix of ", ncol(y),
+                            ". Fit a model of each."), call))
+  if (identical(model, "class")) return(as.character(y))
+  if (is_label)
+    stop(simpleError(paste0(name, " must be numeric for model = ", deparse(model)[1L], "; got ",
+                            if (is.factor(y)) "a factor" else typeof(y),
+                            ". Give model = \"class\", or numbers."), call))
+  if (!is.numeric(y))
+    stop(simpleError(paste0(name, " must be numeric, logical, a factor or character; got ",
+                            a_thing(y), ". Convert it first."), call))
+  as.numeric(y)
+}
+
+# The inputs of a formula: variables as they are, and of interactions the columns that
+# model.matrix() makes.
+tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NULL) {
+  factors <- attr(terms, "factors")
+  order <- attr(terms, "order")
+  if (!length(order))
+    stop(simpleError(paste0("formula must have an input; got ",
+                            deparse(stats::formula(terms))[1L],
+                            ". Name one right of ~."), call))
+  columns <- list()
+  for (k in which(order == 1L)) {
+    at <- which(factors[, k] > 0L)
+    value <- frame[[at]]
+    own <- names(frame)[at]
+    if (is.matrix(value)) {
+      of <- colnames(value)
+      own <- paste0(own, if (is.null(of)) seq_len(ncol(value)) else of)
+      columns[own] <- lapply(seq_len(ncol(value)), function(j) as.vector(value[, j]))
+    } else {
+      columns[[own]] <- value
+    }
+  }
+  if (any(order > 1L)) {
+    for (own in intersect(names(xlevels), names(frame)))
+      frame[[own]] <- factor(frame[[own]], levels = xlevels[[own]])
+    X <- stats::model.matrix(terms, frame, contrasts.arg = contrasts)
+    more <- X[, attr(X, "assign") %in% which(order > 1L), drop = FALSE]
+    columns[colnames(more)] <- lapply(seq_len(ncol(more)), function(j) as.vector(more[, j]))
+    contrasts <- attr(X, "contrasts")
+  }
+  inputs <- structure(columns, class = "data.frame",
+                      row.names = attr(frame, "row.names"))
+  structure(as_rows(inputs, name, call), contrasts = contrasts)
+}
+
+levels_in <- function(x) {
+  is_level <- vapply(x, function(one) is.factor(one) || is.character(one), NA)
+  lapply(x[is_level], function(one) if (is.factor(one)) levels(one) else
+    sort(unique(one)))
+}
+
+# New rows of a fit: its model frame and its inputs. Levels that it does not know are an
+# error where they cannot be learned, and do not count as missing by the user's wish.
+new_inputs <- function(object, newdata, terms, grows, call) {
+  newdata <- if (is.data.frame(newdata)) newdata else as_rows(newdata, "newdata", call)
+  lacking <- setdiff(object$variables, names(newdata))
+  if (length(lacking))
+    stop(simpleError(paste0("newdata must have the variables of the fit, ",
+                            quoted(object$variables), "; it lacks ", quoted(lacking),
+                            ". Add it, or rename the one that is meant."), call))
+  frame <- stats::model.frame(terms, newdata, na.action = stats::na.pass)
+  list(frame = frame, x = function(frame) {
+    x <- tree_inputs(stats::delete.response(terms),
+                     if (attr(terms, "response")) frame[-attr(terms, "response")] else frame,
+                     "newdata", call, object$contrasts, object$xlevels)
+    contrasts <- attr(x, "contrasts")
+    x <- same_columns(x, object$inputs, "newdata", call)
+    if (!grows && object$new_levels != "missing") check_levels(object, x, call)
+    x
+  })
+}
+
+check_levels <- function(object, x, call) {
+  for (column in setdiff(names(object$xlevels), object$categories)) {
+    value <- as.character(x[[column]])
+    new <- which(!is.na(value) & !value %in% object$xlevels[[column]])
+    if (length(new))
+      stop(simpleError(paste0(
+        "column \"", column, "\" of newdata must hold levels that the model knows, ",
+        quoted(object$xlevels[[column]]), "; got \"", value[new[1L]], "\" in row ", new[1L],
+        ". Learn rows with it by update() first, or give NA."), call))
+  }
+}
+
+# Weights or exposures of new rows: as given, or as the fit named them.
+new_extra <- function(object, name, given, newdata, call) {
+  asked <- object$named[[name]]
+  if (is.null(given) && !is.null(asked))
+    given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = function(e)
+      stop(simpleError(paste0(name, " must be given, or be in newdata as in the fit, ",
+                              deparse(asked)[1L], "; got none. Add it to newdata."), call)))
+  if (!is.null(given) && (!is.numeric(given) || !length(given) %in% c(1L, nrow(newdata))))
+    stop(simpleError(paste0(name, " must be a number, or one for each of the ", nrow(newdata),
+                            " rows of newdata; got ", length(given), " of type ",
+                            typeof(given), "."), call))
+  given
+}
+
+update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NULL, ...) {
+  no_more(...)
+  call <- sys.call()
+  asked <- new_inputs(object, newdata, object$terms,
+                      object$new_levels == "grow", call)
+  frame <- asked$frame
+  of <- if (is.data.frame(newdata)) newdata else as.data.frame(newdata)
+  frame[["(weights)"]] <- new_extra(object, "weights", weights, of, call)
+  frame[["(exposure)"]] <- new_extra(object, "exposure", exposure, of, call)
+  frame <- omit_responses(frame)
+  if (!nrow(frame)) return(object)
+  y <- as_labels_or_numbers(frame[[1L]], object$model, call)
+  x <- asked$x(frame)
+  given <- list(x = bare(x), y = y, weights = frame[["(weights)"]])
+  is_count <- object$model %in% counts
+  given$exposure <- exposed(if (is_count) stats::model.offset(frame),
+                            frame[["(exposure)"]])
+  found <- learned(object, given, call)
+  new <- levels_in(x)
+  if (object$new_levels == "grow") for (column in names(object$xlevels))
+    object$xlevels[[column]] <- union(object$xlevels[[column]], new[[column]])
+  with_told(object, found)
+}
+
+predict.dyntree_trees <- function(object, newdata,
+                                  type = c("response", "class", "prob", "quantile", "sd"),
+                                  interval = c("none", "prediction"), level = 0.95,
+                                  probs = c(0.05, 0.95), exposure = NULL, ...) {
+  no_more(...)
+  call <- sys.call()
+  is_class <- object$model == "class"
+  choices <- if (is_class) c("class", "prob") else c("response", "quantile", "sd")
+  type <- if (missing(type) || (is_class && identical(type, "response"))) choices[1L] else
+    one_of(type, choices, "type", call)
+  interval <- one_of(interval, c("none", "prediction"), "interval", call)
+  if (interval != "none") {
+    if (type != "response")
+      stop(simpleError(paste0("interval must be \"none\" with type = \"", type, "\"; got \"",
+                              interval, "\". Leave one of them out."), call))
+    check_shares(level, "level", 1L, call)
+    probs <- 0.5 + c(-0.5, 0.5) * level
+  } else if (type == "quantile") {
+    check_shares(probs, "probs", Inf, call)
+  }
+  asked <- new_inputs(object, newdata, stats::delete.response(object$terms), FALSE, call)
+  of <- if (is.data.frame(newdata)) newdata else as.data.frame(newdata)
+  given <- list(x = bare(x <- asked$x(asked$frame)))
+  if (object$model %in% counts)
+    given$exposure <- exposed(stats::model.offset(asked$frame),
+                              new_extra(object, "exposure", exposure, of, call))
+  else if (!is.null(exposure)) check_exposed(object$model, exposure)
+  if (interval != "none" || type == "quantile") given$probs <- probs
+  found <- ask_model(object, "predict", given, call)
+  if (is_class) return(labelled(found, object$labels, type, x))
+  if (interval != "none")
+    return(as_answer(cbind(found$mean, found$quantile), c("fit", "lwr", "upr"), x))
+  switch(type, response = named_by(found$mean, x), sd = named_by(found$sd, x),
+         quantile = as_answer(found$quantile, paste0(100 * probs, "%"), x))
+}
+
+# Shares in (0, 1).
+check_shares <- function(x, name, most, call) {
+  if (!is.numeric(x) || !length(x) || length(x) > most || anyNA(x) || any(x <= 0 | x >= 1))
+    stop(simpleError(paste0(name, " must be ", if (most == 1L) "a number" else "numbers",
+                            " between 0 and 1; got ", deparse(x)[1L], ". 0.95 is 95 percent."),
+                     call))
+}
+
+# Probabilities of the labels, or the most probable ones, in R's order of levels.
+labelled <- function(found, labels, type, x) {
+  p <- found$prob
+  columns <- match(labels, found$levels)
+  p <- p[, columns, drop = FALSE]
+  if (type == "prob") return(as_answer(p, labels, x))
+  named_by(factor(labels[max.col(p, "first")], levels = labels), x)
+}
+
+# The sum of the log predictive densities of the rows, each before it was learned.
+logLik.dyntree_trees <- function(object, ...)
+  structure(object$log_evidence, df = NA_real_, nobs = object$n_seen, class = "logLik")
+
+print.dyntree_trees <- function(x, ...) {
+  cat(what_trees(x), "\n", deparse(stats::formula(x$terms))[1L], "\n", sep = "")
+  cat(rows_of(x), "; log evidence ", format(x$log_evidence, digits = 5L), "\n", sep = "")
+  if (!is.null(x$members)) {
+    cat("members, and what each counts for now:\n")
+    print(x$members, digits = 3L)
+  }
+  invisible(x)
+}
+
+# How many rows trees have learned, and one window holds.
+rows_of <- function(x) paste0(x$n_seen, " rows learned", if (!is.null(x$window))
+  paste0(", ", x$n_held, " held"))
+
+what_trees <- function(x) {
+  leaves <- switch(x$model, class = "class counts", poisson = "Poisson rates",
+                   negbin = "negative binomial rates", paste(x$model, "leaves"))
+  if (!is.null(x$n_clouds))
+    return(paste0("Average of ", x$n_clouds, " clouds of dynamic trees, ", leaves, ", ",
+                  x$n_particles, " particles in all"))
+  if (!is.null(x$members))
+    return(paste0("Stream of dynamic trees, ", leaves, ", ", nrow(x$members),
+                  " members averaged"))
+  paste0("Stream of dynamic trees, ", leaves, ", ", x$n_particles, " particles, window ",
+         x$window, if (x$forget < 1) paste0(", forget ", x$forget))
+}
+
+summary.dyntree_trees <- function(object, ...) {
+  no_more(...)
+  shares <- ask_model(object, "importance", list(), sys.call())
+  structure(list(what = what_trees(object), formula = stats::formula(object$terms),
+                 rows = rows_of(object), log_evidence = object$log_evidence,
+                 members = object$members,
+                 inputs = data.frame(share = shares$share, row.names = shares$input)),
+            class = "summary.dyntree_trees")
+}
+
+print.summary.dyntree_trees <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  cat(x$what, "\n", deparse(x$formula)[1L], "\n", x$rows,
+      "\nlog evidence: ", format(x$log_evidence, digits = digits), "\n", sep = "")
+  if (!is.null(x$members)) {
+    cat("\nmembers, and what each counts for now:\n")
+    print(x$members, digits = 3L)
+  }
+  cat("\nshare of what is foreseen that each input accounts for:\n")
+  print(x$inputs, digits = digits)
+  invisible(x)
+}
+
+plot.dyntree_trees <- function(x, which = c("inputs", "members"), ...) {
+  call <- sys.call()
+  which <- one_of(which, c("inputs", "members"), "which", call)
+  if (which == "inputs") {
+    shares <- ask_model(x, "importance", list(), call)
+    odr <- order(shares$share)
+    graphics::dotchart(shares$share[odr], labels = shares$input[odr],
+                       xlab = "share of what is foreseen", ...)
+    return(invisible(NULL))
+  }
+  if (is.null(x$history))
+    stop(simpleError(paste0("which must be \"inputs\" for one cloud, and for clouds that count ",
+                            "alike; got \"members\", which are of averaged streams. Fit ",
+                            "one with window = \"auto\"."), call))
+  weight <- x$history$weight
+  graphics::matplot(x$history$row, weight, type = "l", lty = 1, ylim = c(0, 1),
+                    xlab = "row", ylab = "weight", ...)
+  windows <- if (is.null(x$members$window)) seq_len(ncol(weight)) else x$members$window
+  graphics::legend("topleft", legend = windows, col = seq_len(ncol(weight)), lty = 1,
+                   title = "window", bty = "n", cex = 0.8)
+  invisible(NULL)
+}

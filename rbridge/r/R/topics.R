@@ -1,0 +1,183 @@
+# Topics of documents, from their counts of words.
+
+hdp_topics <- function(x, memory_limit = NULL, max_items = NULL, max_groups = NULL,
+                       epoch_size = "auto", expected_documents = NULL,
+                       expected_points = NULL, init_topics = "auto", max_topics = NULL,
+                       min_gain = 0, prior = NULL, options = NULL, compat = NULL,
+                       seed = NULL, ...) {
+  no_more(...)
+  call <- sys.call()
+  given <- given_options(
+    c("memory_limit", "max_items", "max_groups", "epoch_size", "expected_documents",
+      "expected_points", "init_topics", "max_topics", "min_gain", "prior", "options",
+      "compat"), call)
+  counts <- as_counts(x, "x", call)
+  given$seed <- seed_for(seed, call)
+  found <- made("hdp_topics", given, list(x = counts$sent), "x", call)
+  words <- if (is.null(counts$words)) paste0("V", seq_len(counts$dim[2L])) else counts$words
+  with_topics(structure(list(call = match.call(), words = words,
+                             named = !is.null(counts$words), seed = given$seed),
+                        class = "hdp_topics"), found)
+}
+
+# Counts of documents (rows) and words (columns): as Python reads them, their size and names.
+as_counts <- function(x, name, call, words = NULL) {
+  if (is.data.frame(x)) x <- as.matrix(x)
+  dims <- dimnames(x)
+  if (inherits(x, "simple_triplet_matrix")) { # of packages slam and tm
+    odr <- order(x$j, x$i)
+    found <- list(i = x$i[odr] - 1L, j = x$j[odr], x = as.numeric(x$v[odr]),
+                  dim = c(x$nrow, x$ncol))
+    dims <- x$dimnames
+  } else if (inherits(x, "Matrix")) {
+    x <- methods::as(methods::as(methods::as(x, "dMatrix"), "generalMatrix"),
+                     "CsparseMatrix")
+    found <- list(i = x@i, j = rep(seq_len(ncol(x)), diff(x@p)), x = x@x, dim = dim(x))
+  } else if (is.matrix(x) && (is.numeric(x) || is.logical(x))) {
+    at <- which(x != 0 | is.na(x), arr.ind = TRUE)
+    found <- list(i = at[, 1L] - 1L, j = at[, 2L], x = as.numeric(x[at]), dim = dim(x))
+  } else {
+    stop(simpleError(paste0(
+      name, " must be a matrix of counts, documents in rows and words in columns, or such a ",
+      "sparse one of the packages Matrix or slam; got ", a_thing(x),
+      ". Count the words of documents first."), call))
+  }
+  own <- dims[[2L]]
+  if (anyDuplicated(own))
+    stop(simpleError(paste0(name, " must have columns of different names; got ",
+                            quoted(own[anyDuplicated(own)]), " twice. Add them up."), call))
+  if (anyNA(found$x))
+    stop(simpleError(paste0(name, " must have no missing value; got NA in row ",
+                            found$i[is.na(found$x)][1L] + 1L, ". Write 0 for a word that is ",
+                            "not there."), call))
+  if (!is.null(words)) found <- in_vocabulary(found, own, words, name, call)
+  list(sent = list(i = as.integer(found$i), x = found$x, dim = as.integer(found$dim),
+                   p = as.integer(c(0, cumsum(tabulate(found$j, found$dim[2L]))))),
+       words = own, dim = found$dim, rows = dims[[1L]])
+}
+
+# Counts with the columns of a fit: words that are not there do not occur.
+in_vocabulary <- function(found, own, words, name, call) {
+  if (is.null(own)) {
+    if (found$dim[2L] != length(words))
+      stop(simpleError(paste0(name, " must have the words of the fit, ", length(words),
+                              " columns, or names for its own; got ", found$dim[2L],
+                              " without names. Name them."), call))
+    return(found)
+  }
+  place <- match(own, words)
+  used <- place[found$j]
+  if (anyNA(used))
+    stop(simpleError(paste0(name, " must hold words of the fit; got ",
+                            quoted(own[found$j[is.na(used)][1L]]),
+                            ". Leave out the columns of others, or set ignore_unknown = ",
+                            "TRUE."), call))
+  odr <- order(used, found$i)
+  list(i = found$i[odr], j = used[odr], x = found$x[odr],
+       dim = c(found$dim[1L], length(words)))
+}
+
+# An object with the topics that its model has now.
+with_topics <- function(object, found) {
+  told <- found$value
+  object$topics <- data.frame(topic = as.integer(told$topic), weight = told$weight,
+                              count = told$count, alpha = told$alpha,
+                              documents = told$documents)
+  object$history <- as.data.frame(told$history)
+  object[c("n_seen", "n_documents", "free_energy")] <-
+    told[c("n_seen", "n_documents", "free_energy")]
+  attr(object, "state") <- found$state
+  object
+}
+
+# Counts of new documents, in the words of the fit.
+new_counts <- function(object, newdata, call, ignore_unknown = FALSE) {
+  if (!isTRUE(ignore_unknown) && !isFALSE(ignore_unknown))
+    stop(simpleError(paste0("ignore_unknown must be TRUE or FALSE; got ",
+                            deparse(ignore_unknown)[1L], ". TRUE leaves out words that the ",
+                            "fit does not have."), call))
+  if (is.data.frame(newdata)) newdata <- as.matrix(newdata)
+  if (!object$named && !is.null(dim(newdata)) && !inherits(newdata, "simple_triplet_matrix"))
+    colnames(newdata) <- NULL
+  if (ignore_unknown && length(dim(newdata)) == 2L && !is.null(colnames(newdata)))
+    newdata <- newdata[, colnames(newdata) %in% object$words, drop = FALSE]
+  as_counts(newdata, "newdata", call, object$words)
+}
+
+update.hdp_topics <- function(object, newdata, ...) {
+  no_more(...)
+  call <- sys.call()
+  counts <- new_counts(object, newdata, call)
+  with_topics(object, learned(object, list(x = counts$sent), call))
+}
+
+predict.hdp_topics <- function(object, newdata, type = c("prob", "topic", "density"),
+                               ignore_unknown = FALSE, ...) {
+  no_more(...)
+  call <- sys.call()
+  type <- one_of(type, c("prob", "topic", "density"), "type", call)
+  counts <- new_counts(object, newdata, call, ignore_unknown)
+  name <- if (type == "density") "score" else "predict"
+  found <- ask_model(object, name, list(x = counts$sent), call)$found
+  rows <- data.frame(row.names = if (is.null(counts$rows)) seq_len(counts$dim[1L]) else
+    make.unique(counts$rows))
+  if (type == "density") return(named_by(found, rows))
+  found <- matrix(found, counts$dim[1L])
+  topic <- object$topics$topic
+  if (type == "prob") return(as_answer(found, as.character(topic), rows))
+  named_by(factor(topic[max.col(found, "first")], levels = topic), rows)
+}
+
+# Probabilities of all words in all topics: a topic a row.
+coef.hdp_topics <- function(object, ...) {
+  no_more(...)
+  found <- ask_model(object, "probabilities", list(), sys.call())$found
+  as_answer(matrix(found, nrow(object$topics)), object$words,
+            data.frame(row.names = as.character(object$topics$topic)))
+}
+
+summary.hdp_topics <- function(object, n = 10, ...) {
+  no_more(...)
+  words <- top_words(object, n, sys.call())
+  structure(list(n_documents = object$n_documents, n_seen = object$n_seen,
+                 topics = object$topics, words = words), class = "summary.hdp_topics")
+}
+
+# The most probable words of each topic, by falling probability.
+top_words <- function(object, n, call) {
+  found <- ask_model(object, "words", list(n = checked_option("n", n, call)), call)
+  k <- nrow(object$topics)
+  word <- matrix(found$word, k)
+  data.frame(topic = rep(object$topics$topic, each = ncol(word)),
+             rank = rep(seq_len(ncol(word)), k), word = object$words[t(word)],
+             probability = c(t(matrix(found$probability, k))))
+}
+
+print.hdp_topics <- function(x, ...) {
+  cat("Topics of words by a hierarchical Dirichlet process: ", nrow(x$topics), " topics\n",
+      x$n_documents, " documents learned, ", x$n_seen, " words of ", length(x$words),
+      " different ones\n", sep = "")
+  print(utils::head(x$topics, 10L), digits = 4L, row.names = FALSE)
+  if (nrow(x$topics) > 10L) cat("and", nrow(x$topics) - 10L, "more\n")
+  invisible(x)
+}
+
+print.summary.hdp_topics <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
+  cat(nrow(x$topics), "topics of", x$n_documents, "documents, and their words\n\n")
+  for (topic in x$topics$topic) {
+    row <- x$topics[x$topics$topic == topic, ]
+    cat(format(row$weight, digits = 2L), "  ", sep = "")
+    cat(strwrap(paste(x$words$word[x$words$topic == topic], collapse = " "), width = 70L),
+        sep = "\n        ")
+  }
+  invisible(x)
+}
+
+plot.hdp_topics <- function(x, n = 5, ...) {
+  words <- top_words(x, n, sys.call())
+  label <- vapply(split(words$word, factor(words$topic, levels = x$topics$topic)),
+                  paste, "", collapse = " ")
+  odr <- rev(seq_len(nrow(x$topics)))
+  graphics::dotchart(x$topics$weight[odr], labels = label[odr], xlab = "share of words", ...)
+  invisible(NULL)
+}
