@@ -80,6 +80,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"survival": 1.0}, "survival=1 needs innovation"),
     ({"survival": lambda means: 0.5}, "innovation must be given"),
     ({"concentration": 0.0}, "concentration must be > 0; got 0.0"),
+    ({"concentration": None}, "concentration must be a real number; got None"),
     ({"innovation": -1.0}, "innovation must be > 0"),
     ({"weights": "paper"}, "weights must be one of 'gamma', 'counts'"),
     ({"sampler": "block"}, "sampler must be one of 'collapsed', 'uncollapsed'"),
