@@ -175,7 +175,7 @@ def _ask_canopy(model: Canopy, x: Any, type: str) -> dict[str, Any]:
 def _counts(x: dict[str, Any]) -> Any:
     """Counts of words from the parts of a sparse matrix by columns."""
     values, places, begins = (np.atleast_1d(x[name]) for name in ("x", "i", "p"))
-    shape = tuple(x["dim"].tolist())
+    shape = tuple(x["dim"])
     return sparse.csc_array((values, places, begins), shape=shape).tocsr()
 
 
@@ -236,7 +236,13 @@ FACES = {
         _tell_dp_gmm,
         {"predict": _ask_dp_gmm},
         names={"lambda_": "lambda"},
-        methods={"Learn more rows": "Learn more rows by update()"},
+        phrases=(
+            (r"Learn more rows", "Learn more rows by update()"),
+            (
+                r"finish_warm_up needs at least 2 rows; (\d+) have come\.",
+                r"X must have 2 rows at least for lambda = 'auto'; got \1. Give lambda.",
+            ),
+        ),
     ),
     "ddp_mixture": Face(
         _make_ddp,
@@ -245,9 +251,21 @@ FACES = {
         {"predict": _ask_ddp},
         readers={
             "family": choice(_FAMILIES, {"location": record(GaussianUnknown)}),
-            "transition": choice(_STEPS, {}),
+            "transition": choice(_STEPS, {}, optional=True),
         },
         names={"weights": "mixing"},
+        phrases=(
+            *(
+                (rf"\b(?:a )?{kind.__name__}\b(?!\()", repr(name))
+                for name, kind in (_FAMILIES | _STEPS).items()
+            ),
+            *(
+                (rf"\b{kind.__name__}\(", f"list({name!r}, ")
+                for name, kind in (_FAMILIES | _STEPS).items()
+            ),
+            (r"\bDependentDPMixture\b", "ddp_mixture()"),
+            (r", or a function as CustomTransition tells", ""),
+        ),
     ),
     "canopy_mixture": Face(
         lambda options: Canopy(**options),
@@ -268,5 +286,14 @@ FACES = {
             "probabilities": _probabilities_hdp,
         },
         readers={"prior": record(HDPPrior), "options": record(HDPOptions)},
+        phrases=(
+            (r"\bdocuments\[(\d+)\]", r"row \1 of X"),
+            (r"\bcount matrix row (\d+)", r"X: row \1"),
+            (r"\bdocuments must", "X must"),
+            (
+                r"set allow_empty through options",
+                "set options = list(allow_empty = True)",
+            ),
+        ),
     ),
 }

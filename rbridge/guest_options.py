@@ -15,17 +15,20 @@ from .wire import RValue
 
 Reader = Callable[[str, RValue], Any]
 
+_PLACE = re.compile(r"\b(row|word|member|document) (\d+)\b")  # counted from 0
+_ONE = r"(?:'[^']*'|-?[\d.e+-]+|-?Inf|NA)"  # value of a vector, as Python shows it
 _IN_R = (
     (r"\bNone\b", "NULL"), (r"\bTrue\b", "TRUE"), (r"\bFalse\b", "FALSE"),
     (r"\b(?:nan|NaN|NaT)\b", "NA"), (r"(?<=[\s(\[-])inf\b", "Inf"),
     (r"\b[Aa]n ints?\b", "a whole number"), (r"\bints\b", "whole numbers"),
     (r"\ba float\b", "a number"), (r"\ba bool\b", "TRUE or FALSE"),
     (r"\bnp\.(?:float64|int64|str_|True_|False_)\(([^()]*)\)", r"\1"),
-    (r"\barray\((\[[^\]]*\])\)", r"\1"), (r"\bndarrays?\b", "matrix"),
+    (r"\barray\(([^()]*)\)", r"\1"), (r"\bndarrays?\b", "matrix"),
     (r"\b(?:DataFrame|frame)s?\b", "data frame"), (r"\ba dicts?\b", "a named list"),
     (r"\bdicts?\b", "named list"), (r"\b(?:pandas|numpy)\b", "R"),
-    (r"\[((?:'[^']*'|-?[\d.e+-]+)(?:, (?:'[^']*'|-?[\d.e+-]+))*)\]", r"c(\1)"),
-    (r"\((-?[\d.e+-]+(?:, -?[\d.e+-]+)+)\)", r"c(\1)"),
+    (rf"(?<=got )[(\[]({_ONE}(?:, {_ONE})+)[)\]]", r"c(\1)"),
+    (r"\{'([^']+)': \[([^\]]*)\]\}", r"list(\1 = c(\2))"),
+    (r"\[('[^']*'(?:, '[^']*')*)\]", r"\1"), (r"\boptions\.(?=\w)", "options$"),
     (r"'([^']*)'", r'"\1"'), (r"(?<=\w)=(?=[\w\"])", " = "),
 )  # fmt: skip
 
@@ -49,8 +52,8 @@ class Face:
         How options are read that are more than plain values.
     names : dict of str to str
         Python's name -> R's name, of options that have another one.
-    methods : dict of str to str
-        Python's way to a remedy -> R's, both as they stand in messages.
+    phrases : tuple of (str, str or callable)
+        Patterns of what Python says in other words than R, and what R says.
     """
 
     make: Callable[[dict[str, Any]], Any]
@@ -59,13 +62,13 @@ class Face:
     answers: Mapping[str, Callable[..., Any]]
     readers: Mapping[str, Reader] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
-    methods: Mapping[str, str] = field(default_factory=dict)
+    phrases: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = ()
 
     def read(self, given: Mapping[str, RValue]) -> dict[str, Any]:
         """Return options by Python's names, as Python takes them."""
         own = {ours: theirs for theirs, ours in self.names.items()}
         return {
-            own.get(name, name): self.readers.get(name, plain_option)(name, value)
+            own.get(name, name): self.readers.get(name, vector)(name, value)
             for name, value in given.items()
         }
 
@@ -78,21 +81,21 @@ class Face:
         rows : str
             R's name of the argument that has the rows.
         """
-        for theirs, ours in self.methods.items():
-            text = text.replace(theirs, ours)
+        for pattern, replacement in self.phrases:
+            text = re.sub(pattern, replacement, text)
         for theirs, ours in self.names.items():
             text = re.sub(rf"\b{theirs}(?![\w(])", ours, text)
-        text = re.sub(r"\b(?:X|documents must)\b", lambda found: rows + (
-            " must" if found[0].endswith("must") else ""), text)  # fmt: skip
+        text = re.sub(r"\bX\b", rows, text)
+        text = _PLACE.sub(lambda found: f"{found[1]} {int(found[2]) + 1}", text)
         for pattern, replacement in _IN_R:
             text = re.sub(pattern, replacement, text)
         return text
 
 
 def plain_option(name: str, value: RValue) -> Any:
-    """Return a value of R's as a number, a text, an array, a list or a dict.
+    """Return a value of R's as a number, a text, a list, a matrix or a dict.
 
-    Whole numbers are ints, whatever R stores them in.
+    A whole number is an int, whatever R stores it in.
     """
     if value.kind == "list":
         names = value.strings("names")
@@ -105,9 +108,17 @@ def plain_option(name: str, value: RValue) -> Any:
         found = found.item()
     if isinstance(found, float) and found.is_integer() and abs(found) < 2.0**53:
         return int(found)
-    if isinstance(found, np.ndarray) and found.dtype == object:
-        return found.tolist()
-    return found
+    return found.tolist() if isinstance(found, np.ndarray) and found.ndim < 2 else found
+
+
+def vector(name: str, value: RValue) -> Any:
+    """Return a number, a text, a truth value or several, as they are; no list."""
+    if value.kind == "list":
+        raise ValueError(
+            f"{name} must be a number, a text, TRUE or FALSE, or a vector; got a list. "
+            "Leave it out for the default."
+        )
+    return plain_option(name, value)
 
 
 def texts(name: str, value: RValue) -> list[Any]:
@@ -131,9 +142,9 @@ def levels_of_columns(name: str, value: RValue) -> dict[str, list[Any]] | None:
 
 
 def pair(name: str, value: RValue) -> Any:
-    """Return a vector of numbers as a tuple."""
-    found = plain_option(name, value)
-    return tuple(found.tolist()) if isinstance(found, np.ndarray) else found
+    """Return a vector as a tuple."""
+    found = vector(name, value)
+    return tuple(found) if isinstance(found, list) else found
 
 
 def record(kind: Any, parts: Mapping[str, Reader] = MappingProxyType({})) -> Reader:
@@ -152,7 +163,9 @@ def record(kind: Any, parts: Mapping[str, Reader] = MappingProxyType({})) -> Rea
     return read
 
 
-def choice(kinds: Mapping[str, Any], parts: Mapping[str, Reader]) -> Reader:
+def choice(
+    kinds: Mapping[str, Any], parts: Mapping[str, Reader], optional: bool = False
+) -> Reader:
     """Return how a name, or a list of a name and options, becomes one of some records.
 
     Parameters
@@ -161,10 +174,12 @@ def choice(kinds: Mapping[str, Any], parts: Mapping[str, Reader]) -> Reader:
         Records by R's names of them.
     parts : dict of str to callable
         How options are read that are more than plain values.
+    optional : bool, default False
+        Whether NULL stands for the default.
     """
 
     def read(name: str, value: RValue) -> Any:
-        if value.kind == "NULL":
+        if value.kind == "NULL" and optional:
             return None
         known = ", ".join(repr(one) for one in kinds)
         names = value.strings("names") or [""] * len(value.data)
@@ -206,7 +221,13 @@ def _filled(
         key: parts.get(key, plain_option)(key, one)
         for key, one in zip(names, value.data, strict=True)
     }
-    return kind(**read)
+    try:
+        return kind(**read)
+    except ValueError as error:
+        text = str(error)
+        own = text.split(" ")[0].removeprefix(f"{name}.")
+        text = text.removeprefix(f"{name}.")
+        raise ValueError(f"{name}${text}" if own in known else text) from error
 
 
 def described(value: RValue) -> str:
@@ -215,7 +236,7 @@ def described(value: RValue) -> str:
         return "NULL"
     if value.kind == "list":
         return "a list"
-    words = {"character": "text", "logical": "truth values"}
+    words = {"character": "texts", "logical": "truth values"}
     if len(value.data) != 1:
         kind = words.get(value.kind, "numbers")
         return f"a vector of {len(value.data)} {kind}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,17 @@ def _prior(name: str, value: RValue) -> Any:
             f"prior; got {described(value)}."
         )
     return NIG(found) if is_number else found
+
+
+def _first_split(name: str, value: RValue) -> int:
+    """The place of a column, which R counts from 1."""
+    found = plain_option(name, value)
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ValueError(
+            f"{name} must be a whole number >= 1, the place of an input; got "
+            f"{described(value)}."
+        )
+    return found - 1
 
 
 def _members(name: str, value: RValue) -> Any:
@@ -134,19 +146,28 @@ def _importance(model: Any) -> dict[str, Any]:
 
 _READERS = {
     "classes": texts, "categories": levels_of_columns, "tree_prior": pair,
-    "prior": _prior, "members": _members,
-}  # fmt: skip
-_METHODS = {
-    "categories={'": "categories = list('",
-    "Call update": "Call update()", "call update": "call update()",
+    "prior": _prior, "members": _members, "first_split": _first_split,
 }  # fmt: skip
 _NAMES = {"sample_weight": "weights"}
+
+
+def _counted_from_one(found: re.Match[str]) -> str:
+    """A message about first_split with R's places of columns."""
+    rule = found[1].replace("below", "at most")
+    return f"first_split{rule}got {int(found[2]) + 1}"
+
+
+_PHRASES = (
+    (r"\by must", "the response must"),
+    (r"\bCall update\b", "Call update()"),
+    (r"\bfirst_split\b(.*)got (\d+)\b", _counted_from_one),
+)
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "predict": _predict,
     "importance": _importance,
 }
 
 FACES = {
-    name: Face(make, _learn, _tell, _ANSWERS, _READERS, _NAMES, _METHODS)
+    name: Face(make, _learn, _tell, _ANSWERS, _READERS, _NAMES, _PHRASES)
     for name, make in (("dyntree_stream", _stream), ("dyntree_average", _average))
 }

@@ -234,7 +234,7 @@ def test_what_fails_leaves_a_model_as_it_was(face: str) -> None:
         bad["x"] = bad["x"].iloc[:, :1].iloc[::-1]
     failed = ask(held, "learn", face, **bad)
     assert list(failed) == ["error"]
-    assert from_r(failed["error"]).startswith("newdata must")
+    assert "newdata" in from_r(failed["error"])
     again = HeldModel()
     again.restore(before, [])
     mine, theirs = (
@@ -263,9 +263,10 @@ OPTIONS = {
 }
 STREAMS = ["members", "discount", "tempering"]
 BAD: list[Any] = [
-    "no such thing", -1.5, np.array([1.0, 2.0, 3.0]), np.array(["a", "b"], dtype=object),
-    np.array([True, False]), RValue("list", []), np.inf, None,
-    named_list({"no such thing": to_r(1.0)}), RValue("list", [to_r("gaussian"), to_r(1.0)]),
+    "no such thing", -1.5, np.array([1.0, 2.0, 3.0]), np.array([True, False]),
+    np.array(["a", "b"], dtype=object), RValue("list", []), np.inf, None,
+    named_list({"no such thing": to_r(1.0)}),
+    RValue("list", [to_r("gaussian"), to_r(1.0)]),
 ]  # fmt: skip
 PYTHON = re.compile(
     r"\b(nan|None|True|False|inf|ndarray|DataFrame|dict|int|ints|float|bool|tuple|np|array"
@@ -276,12 +277,11 @@ PYTHON = re.compile(
 
 @pytest.mark.parametrize("face", FACES)
 def test_errors_of_options_are_in_words_of_r(face: str) -> None:
-    """Each bad value is refused by a message that names the option, in no word of Python's."""
+    """Bad values are refused by messages that name the option, with no Python in it."""
     for name in OPTIONS[face].split() + STREAMS * (face == "dyntree_average"):
-        some = {"stream": True, "n_clouds": RValue("NULL")} if name in STREAMS else {}
         refused = 0
         for bad in BAD:
-            if some:
+            if name in STREAMS:
                 asked = {"stream": True, "n_particles": 20, "seed": 1, name: bad}
                 chosen = named_list({key: to_r(one) for key, one in asked.items()})
                 told = ask(
