@@ -38,6 +38,12 @@ def _counted(ids: Any) -> Ids:
     return np.asarray(ids, dtype=np.int64) + 1
 
 
+def _untimed(history: Any) -> dict[str, Any]:
+    """Columns of a record array, but for what no second run would repeat."""
+    names = history.dtype.names or ()
+    return {name: history[name] for name in names if not name.startswith("seconds")}
+
+
 # ------------------------------------------------------------ dp_gmm
 def _learn_dp_gmm(model: OnlineDPGMM, is_first: bool, x: Any) -> Learned:
     """Learn rows; the first ones need not fill a warm-up, and leave no twins."""
@@ -155,7 +161,7 @@ def _tell_canopy(model: Canopy) -> dict[str, Any]:
         "id": _counted(np.arange(len(model.weights))),
         "parts": {"weight": model.weights}, "mean": model.means,
         "converged": model.converged,
-        "history": {name: history[name] for name in history.dtype.names or ()},
+        "history": _untimed(history),
     }  # fmt: skip
     if model.options.family not in ("poisson", "multinomial"):
         told["covariance"] = model.covariances_
@@ -198,7 +204,7 @@ def _tell_hdp(model: MemoryBoundedHDP) -> dict[str, Any]:
         "topic": _counted(found.id), "weight": found.weight, "count": found.count,
         "alpha": found.alpha, "documents": found.documents,
         "free_energy": model.free_energy_,
-        "history": {name: history[name] for name in history.dtype.names or ()},
+        "history": _untimed(history),
     }  # fmt: skip
 
 
@@ -240,7 +246,7 @@ FACES = {
             (r"Learn more rows", "Learn more rows by update()"),
             (
                 r"finish_warm_up needs at least 2 rows; (\d+) have come\.",
-                r"X must have 2 rows at least for lambda = 'auto'; got \1. Give lambda.",
+                r"X must have at least 2 rows for lambda='auto'; got \1. Give lambda.",
             ),
         ),
     ),

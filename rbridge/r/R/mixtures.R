@@ -90,6 +90,9 @@ numbers_only <- function(x, name, call) {
 
 # New rows with the columns of a fit.
 new_mixture_rows <- function(object, newdata, call) {
+  if (is.matrix(newdata) && is.null(colnames(newdata)) &&
+      ncol(newdata) == length(object$inputs) && is.null(object$terms))
+    colnames(newdata) <- names(object$inputs)
   if (is.null(object$terms))
     return(same_columns(as_rows(newdata, "newdata", call), object$inputs, "newdata", call))
   newdata <- as_rows(newdata, "newdata", call)
@@ -101,11 +104,8 @@ new_mixture_rows <- function(object, newdata, call) {
   frame <- stats::model.frame(object$terms, newdata, na.action = stats::na.pass)
   for (column in names(object$xlevels)) {
     value <- as.character(frame[[column]])
-    new <- setdiff(value, c(object$xlevels[[column]], NA))
-    if (length(new))
-      stop(simpleError(paste0("column \"", column, "\" of newdata must hold levels of the fit, ",
-                              quoted(object$xlevels[[column]]), "; got ", quoted(new[1L]),
-                              ". Leave such rows out, or give NA."), call))
+    check_levels(value, object$xlevels[[column]], column,
+                 "Leave such rows out, or give NA.", call)
     frame[[column]] <- factor(value, levels = object$xlevels[[column]])
   }
   X <- design(object$terms, frame, object$contrasts)

@@ -93,7 +93,8 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   options$seed <- seed_for(seed, call)
   found <- made(face, options, given, "data", call)
   object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
-                 xlevels = levels_in(inputs), model = NULL, seed = options$seed)
+                 xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
+                 model = NULL, seed = options$seed)
   with_told(structure(c(object, list(
     categories = names(options$categories), named = as.list(named),
     new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
@@ -156,8 +157,13 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
     }
   }
   if (any(order > 1L)) {
-    for (own in intersect(names(xlevels), names(frame)))
-      frame[[own]] <- factor(frame[[own]], levels = xlevels[[own]])
+    crossed <- rownames(factors)[rowSums(factors[, order > 1L, drop = FALSE]) > 0]
+    for (own in intersect(names(xlevels), crossed)) {
+      value <- as.character(frame[[own]])
+      check_levels(value, xlevels[[own]], own, "Leave such rows out, or give NA.", call)
+      frame[[own]] <- factor(value, levels = xlevels[[own]])
+    }
+    attr(frame, "terms") <- terms # rows that were taken out of a frame lose it
     X <- stats::model.matrix(terms, frame, contrasts.arg = contrasts)
     more <- X[, attr(X, "assign") %in% which(order > 1L), drop = FALSE]
     columns[colnames(more)] <- lapply(seq_len(ncol(more)), function(j) as.vector(more[, j]))
@@ -187,24 +193,22 @@ new_inputs <- function(object, newdata, terms, grows, call) {
   list(frame = frame, x = function(frame) {
     x <- tree_inputs(stats::delete.response(terms),
                      if (attr(terms, "response")) frame[-attr(terms, "response")] else frame,
-                     "newdata", call, object$contrasts, object$xlevels)
-    contrasts <- attr(x, "contrasts")
+                     "newdata", call, object$contrasts, object$factors)
     x <- same_columns(x, object$inputs, "newdata", call)
-    if (!grows && object$new_levels != "missing") check_levels(object, x, call)
+    if (!grows && object$new_levels != "missing")
+      for (column in setdiff(names(object$xlevels), object$categories))
+        check_levels(as.character(x[[column]]), object$xlevels[[column]], column,
+                     "Learn rows with it by update() first, or give NA.", call)
     x
   })
 }
 
-check_levels <- function(object, x, call) {
-  for (column in setdiff(names(object$xlevels), object$categories)) {
-    value <- as.character(x[[column]])
-    new <- which(!is.na(value) & !value %in% object$xlevels[[column]])
-    if (length(new))
-      stop(simpleError(paste0(
-        "column \"", column, "\" of newdata must hold levels that the model knows, ",
-        quoted(object$xlevels[[column]]), "; got \"", value[new[1L]], "\" in row ", new[1L],
-        ". Learn rows with it by update() first, or give NA."), call))
-  }
+check_levels <- function(value, known, column, remedy, call) {
+  new <- which(!is.na(value) & !value %in% known)
+  if (length(new))
+    stop(simpleError(paste0("column \"", column, "\" of newdata must hold levels that the ",
+                            "model knows, ", quoted(known), "; got \"", value[new[1L]],
+                            "\" in row ", new[1L], ". ", remedy), call))
 }
 
 # Weights or exposures of new rows: as given, or as the fit named them.

@@ -145,7 +145,10 @@ summary.hdp_topics <- function(object, n = 10, ...) {
 
 # The most probable words of each topic, by falling probability.
 top_words <- function(object, n, call) {
-  found <- ask_model(object, "words", list(n = checked_option("n", n, call)), call)
+  if (!is.numeric(n) || length(n) != 1L || is.na(n) || n < 1 || n != round(n))
+    stop(simpleError(paste0("n must be a whole number >= 1; got ", deparse(n)[1L],
+                            ". 10 shows ten words of each topic."), call))
+  found <- ask_model(object, "words", list(n = n), call)
   k <- nrow(object$topics)
   word <- matrix(found$word, k)
   data.frame(topic = rep(object$topics$topic, each = ncol(word)),
