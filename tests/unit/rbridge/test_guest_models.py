@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
@@ -299,8 +300,6 @@ def test_errors_of_options_are_in_words_of_r(face: str) -> None:
 
 
 def test_the_options_are_those_of_pythons_models() -> None:
-    import inspect
-
     kinds = {
         "dyntree_stream": StreamingTree, "dyntree_average": AveragedTrees,
         "dp_gmm": OnlineDPGMM, "ddp_mixture": DependentDPMixture,
