@@ -11,7 +11,6 @@ import numpy as np
 from dyntree import checkpoint
 
 from . import guest_mixtures, guest_trees
-from .convert import from_r
 from .guest import Held
 from .guest_options import Face, plain_option
 from .wire import RValue
@@ -47,7 +46,7 @@ class HeldModel(Held):
         save, options = asked.pop(".save", None), asked.pop("options", None)
         try:
             with warnings.catch_warnings(record=True, action="always") as notes:
-                given = {key: _given(value) for key, value in asked.items()}
+                given = {key: _given(face, value) for key, value in asked.items()}
                 if name in _TEACHES:
                     value = self._taught(face, options, given)
                 else:
@@ -79,8 +78,8 @@ class HeldModel(Held):
         return told
 
 
-def _given(value: RValue) -> Any:
+def _given(face: Face, value: RValue) -> Any:
     """Rows, and what comes with them."""
     if "data.frame" in value.strings("class"):
-        return from_r(value)
+        return face.rows(value)
     return plain_option("", value)

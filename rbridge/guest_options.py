@@ -52,6 +52,8 @@ class Face:
         How options are read that are more than plain values.
     names : dict of str to str
         Python's name -> R's name, of options that have another one.
+    rows : callable
+        How a data frame of R's becomes rows.
     phrases : tuple of (str, str or callable)
         Patterns of what Python says in other words than R, and what R says.
     """
@@ -62,6 +64,7 @@ class Face:
     answers: Mapping[str, Callable[..., Any]]
     readers: Mapping[str, Reader] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
+    rows: Callable[[RValue], Any] = from_r
     phrases: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = ()
 
     def read(self, given: Mapping[str, RValue]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dyntree.params import NIG
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.factory import make_tree
 
+from .convert import from_r
 from .guest_options import (
     Face,
     described,
@@ -21,7 +22,7 @@ from .guest_options import (
     plain_option,
     texts,
 )
-from .wire import RValue
+from .wire import NA_INTEGER, RValue
 
 WINDOW = 500  # the default of StreamingTree
 
@@ -81,6 +82,23 @@ def _members(name: str, value: RValue) -> Any:
             "list(window = 500))."
         )
     return found
+
+
+def _rows(value: RValue) -> Any:
+    """A frame; of one row a dict, which takes trees a fifth of the time."""
+    if len(value.data) and all(len(column.data) == 1 for column in value.data):
+        return {name: _cell(column) for name, column in value.items().items()}
+    return from_r(value)
+
+
+def _cell(column: RValue) -> Any:
+    """The one value of a column; None where it is missing."""
+    (found,) = column.data
+    if column.kind in ("integer", "logical") and found == NA_INTEGER:
+        return None
+    if "levels" in column.attributes:
+        return column.strings("levels")[found - 1]
+    return plain_option("", column)
 
 
 def _learn(
@@ -168,6 +186,6 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 }
 
 FACES = {
-    name: Face(make, _learn, _tell, _ANSWERS, _READERS, _NAMES, _PHRASES)
+    name: Face(make, _learn, _tell, _ANSWERS, _READERS, _NAMES, _rows, _PHRASES)
     for name, make in (("dyntree_stream", _stream), ("dyntree_average", _average))
 }

@@ -237,7 +237,8 @@ predict.dyntree_mixture <- function(object, newdata,
   found <- ask_model(object, "predict", given, call)$found
   if (type == "cluster") return(as_clusters(found, object, x))
   if (type == "density") return(named_by(found, x))
-  as_answer(matrix(found, nrow(x)), as.character(object$components$cluster), x)
+  as_answer(matrix(found, nrow(x), nrow(object$components)),
+            as.character(object$components$cluster), x)
 }
 
 # Of the rows of the fit, with as many parameters as the mixture has: for AIC() and BIC().

@@ -122,7 +122,7 @@ predict.hdp_topics <- function(object, newdata, type = c("prob", "topic", "densi
   rows <- data.frame(row.names = if (is.null(counts$rows)) seq_len(counts$dim[1L]) else
     make.unique(counts$rows))
   if (type == "density") return(named_by(found, rows))
-  found <- matrix(found, counts$dim[1L])
+  found <- matrix(found, counts$dim[1L], nrow(object$topics))
   topic <- object$topics$topic
   if (type == "prob") return(as_answer(found, as.character(topic), rows))
   named_by(factor(topic[max.col(found, "first")], levels = topic), rows)

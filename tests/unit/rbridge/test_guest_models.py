@@ -132,6 +132,30 @@ def test_trees_answer_as_without_r(face: str) -> None:
     assert one["n_seen"] == ours.n_seen == 121
 
 
+def test_rows_one_by_one_are_rows_of_a_table() -> None:
+    table = TABLE.assign(
+        day=pd.date_range("2024-01-01", periods=120).astype("datetime64[s]"),
+        n=pd.array(RNG.integers(0, 9, 120), dtype="Int64"),
+    )
+    table.loc[[9, 30], "day"] = pd.NaT
+    table.loc[[8, 31], "n"] = pd.NA
+    table.loc[32, "g"] = np.nan
+    for start in (2, 20):  # before there are trees, and after
+        both = [
+            make("dyntree_stream", {"x": table[:start], "y": Y[:start]})[0]
+            for _ in range(2)
+        ]
+        for k in range(start, 60):
+            rows, y = table[k : k + 1], Y[k : k + 1]
+            value(ask(both[0], "learn", "dyntree_stream", x=rows, y=y))
+            both[1].model.update(rows, y)
+        found = value(ask(both[0], "predict", "dyntree_stream", x=table))
+        assert found["mean"].tolist() == both[1].model.predict(table).mean.tolist()
+        for k in (0, 9, 31, 32):
+            one = value(ask(both[0], "predict", "dyntree_stream", x=table[k : k + 1]))
+            assert one["mean"] == found["mean"][k]
+
+
 def test_labels_and_memories() -> None:
     rows = {"x": TABLE, "y": LABELS}
     held, told = make(
