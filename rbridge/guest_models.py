@@ -53,12 +53,11 @@ class HeldModel(Held):
                     value = face.answers[name](self.model, **given)
         except Exception as error:
             text = str(error) or type(error).__name__
-            raise ValueError(face.in_words_of_r(text, rows)) from error
-        for note in notes:
-            warnings.warn(
-                face.in_words_of_r(str(note.message), rows), note.category, stacklevel=2
-            )
+            return {"error": face.in_words_of_r(text, rows)}
         answer: dict[str, Any] = {"value": value}
+        if notes:
+            told = [str(note.message) for note in notes]
+            answer["warnings"] = [face.in_words_of_r(one, rows) for one in told]
         if save is not None:
             data = checkpoint.dumps(self.model)
             answer["saved"] = RValue("raw", np.frombuffer(data, dtype=np.uint8))
