@@ -80,16 +80,18 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
       options$classes <- if (is.factor(response)) levels(response) else
         levels(factor(response))
   }
-  is_count <- isTRUE(options$model %in% counts)
-  if (!is_count) no_offset(terms)
-  if (identical(options$model, "linear") && !attr(terms, "intercept") &&
+  model <- options$model
+  if (!is.character(model) || length(model) != 1L) model <- "constant" # or is refused later
+  offset <- offset_of(rows, model, call)
+  is_count <- model %in% counts
+  if (model == "linear" && !attr(terms, "intercept") &&
       !identical(options$intercept, "none"))
     warning("the formula leaves out the intercept, but linear leaves have one; ",
             "intercept = \"none\" fits them without", call. = FALSE)
   inputs <- tree_inputs(terms, rows, "data", call)
-  given <- list(x = bare(inputs), y = y)
+  given <- list(x = bare(inputs), y = if (is_count) y else less(y, offset))
   given$weights <- rows[["(weights)"]]
-  given$exposure <- exposed(if (is_count) stats::model.offset(rows), rows[["(exposure)"]])
+  given$exposure <- exposed(if (is_count) offset, rows[["(exposure)"]])
   options$seed <- seed_for(seed, call)
   found <- made(face, options, given, "data", call)
   object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
@@ -102,6 +104,18 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     contrasts = attr(inputs, "contrasts"), labels = options$classes)),
     class = c(face, "dyntree_trees")), found)
 }
+
+# The offset of a formula. That of counts is the logarithm of an exposure; of other numbers
+# it is taken off responses and added to predictions.
+offset_of <- function(frame, model, call) {
+  offset <- stats::model.offset(frame)
+  if (!is.null(offset) && model == "class")
+    stop(simpleError(paste0("formula must have no offset() with labels, which have none; got ",
+                            "one. Leave it out."), call))
+  offset
+}
+
+less <- function(y, offset) if (is.null(offset)) y else y - offset
 
 # An object with what its model tells of itself now.
 with_told <- function(object, found) {
@@ -238,10 +252,11 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   if (!nrow(frame)) return(object)
   y <- as_labels_or_numbers(frame[[1L]], object$model, call)
   x <- asked$x(frame)
-  given <- list(x = bare(x), y = y, weights = frame[["(weights)"]])
   is_count <- object$model %in% counts
-  given$exposure <- exposed(if (is_count) stats::model.offset(frame),
-                            frame[["(exposure)"]])
+  offset <- offset_of(frame, object$model, call)
+  given <- list(x = bare(x), y = if (is_count) y else less(y, offset),
+                weights = frame[["(weights)"]])
+  given$exposure <- exposed(if (is_count) offset, frame[["(exposure)"]])
   found <- learned(object, given, call)
   new <- levels_in(x)
   if (object$new_levels == "grow") for (column in names(object$xlevels))
@@ -272,13 +287,20 @@ predict.dyntree_trees <- function(object, newdata,
   asked <- new_inputs(object, newdata, stats::delete.response(object$terms), FALSE, call)
   of <- if (is.data.frame(newdata)) newdata else as.data.frame(newdata)
   given <- list(x = bare(x <- asked$x(asked$frame)))
-  if (object$model %in% counts)
-    given$exposure <- exposed(stats::model.offset(asked$frame),
-                              new_extra(object, "exposure", exposure, of, call))
-  else if (!is.null(exposure)) check_exposed(object$model, exposure)
+  offset <- offset_of(asked$frame, object$model, call)
+  if (object$model %in% counts) {
+    given$exposure <- exposed(offset, new_extra(object, "exposure", exposure, of, call))
+    offset <- NULL
+  } else {
+    check_exposed(object$model, exposure)
+  }
   if (interval != "none" || type == "quantile") given$probs <- probs
   found <- ask_model(object, "predict", given, call)
   if (is_class) return(labelled(found, object$labels, type, x))
+  if (!is.null(offset)) {
+    found$mean <- found$mean + offset
+    if (!is.null(found$quantile)) found$quantile <- found$quantile + offset
+  }
   if (interval != "none")
     return(as_answer(cbind(found$mean, found$quantile), c("fit", "lwr", "upr"), x))
   switch(type, response = named_by(found$mean, x), sd = named_by(found$sd, x),

@@ -117,6 +117,19 @@ test_that("weights and exposures are found where the fit found them", {
   expect_identical(nobs(update(offsets, d[1:3, ])), 123L)
 })
 
+test_that("an offset is taken off responses and added to predictions", {
+  d <- mixed_rows()
+  d$o <- seq_len(120)
+  d$z <- d$y + d$o
+  fit <- dyntree_stream(z ~ x + offset(o), d, n_particles = 20, seed = 1)
+  plain <- dyntree_stream(I(z - o) ~ x, d, n_particles = 20, seed = 1)
+  expect_identical(predict(fit, d), predict(plain, d) + d$o)
+  expect_identical(predict(fit, d, type = "quantile")[["5%"]],
+                   predict(plain, d, type = "quantile")[["5%"]] + d$o)
+  expect_identical(predict(fit, d, type = "sd"), predict(plain, d, type = "sd"))
+  expect_identical(update(fit, d)$log_evidence, update(plain, d)$log_evidence)
+})
+
 test_that("averages are of clouds or of memories", {
   d <- mixed_rows()
   table <- dyntree_average(y ~ x + g, d, model = "linear", n_clouds = 3, n_particles = 10,
