@@ -75,7 +75,7 @@ mixture_rows <- function(x, data, call) {
   X <- design(terms, frame)
   list(x = as_rows(X, "data", call), terms = terms,
        xlevels = stats::.getXlevels(terms, frame), contrasts = attr(X, "contrasts"),
-       variables = all.vars(terms))
+       variables = variables_of(terms, data))
 }
 
 # A mixture's rows are numbers; levels have no distance.

@@ -121,6 +121,7 @@ as_rows <- function(x, name, call) {
   if (!is.data.frame(x))
     stop(simpleError(paste0(name, " must be a data frame or a matrix; got ", a_thing(x),
                             ". Put rows into data.frame()."), call))
+  if (!identical(class(x), "data.frame")) x <- as.data.frame(x) # tables of other packages
   again <- anyDuplicated(names(x))
   if (again)
     stop(simpleError(paste0(name, " must have columns of different names; got ",

@@ -58,7 +58,7 @@ tree_options <- c("intercept", "proposal", "min_leaf", "tree_prior", "first_spli
 
 # matched: the matched call, of which model.frame() takes its part in `frame`.
 fit_trees <- function(face, matched, data, frame, options, seed, call) {
-  named <- matched[c("weights", "exposure")]
+  named <- as.list(matched)[intersect(c("weights", "exposure"), names(matched))]
   asked <- matched[c(1L, match(c("formula", "subset", "weights", "exposure"),
                                names(matched), 0L))]
   asked[[1L]] <- quote(stats::model.frame)
@@ -98,11 +98,18 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
   with_told(structure(c(object, list(
-    categories = names(options$categories), named = as.list(named),
+    categories = names(options$categories), named = named,
     new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
-    variables = intersect(all.vars(stats::delete.response(terms)), names(data)),
+    variables = variables_of(stats::delete.response(terms), data),
     contrasts = attr(inputs, "contrasts"), labels = options$classes)),
     class = c(face, "dyntree_trees")), found)
+}
+
+# Variables that new rows must have: those of the data, and vectors from elsewhere.
+variables_of <- function(terms, data) {
+  is_vector <- function(name) name %in% names(data) ||
+    NROW(get0(name, environment(terms))) > 1L
+  Filter(is_vector, all.vars(terms))
 }
 
 # The offset of a formula. That of counts is the logarithm of an exposure; of other numbers
@@ -197,7 +204,7 @@ levels_in <- function(x) {
 # New rows of a fit: its model frame and its inputs. Levels that it does not know are an
 # error where they cannot be learned, and do not count as missing by the user's wish.
 new_inputs <- function(object, newdata, terms, grows, call) {
-  newdata <- if (is.data.frame(newdata)) newdata else as_rows(newdata, "newdata", call)
+  if (!is.data.frame(newdata)) newdata <- as_rows(newdata, "newdata", call)
   lacking <- setdiff(object$variables, names(newdata))
   if (length(lacking))
     stop(simpleError(paste0("newdata must have the variables of the fit, ",

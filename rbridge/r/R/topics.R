@@ -21,15 +21,23 @@ hdp_topics <- function(x, memory_limit = NULL, max_items = NULL, max_groups = NU
 }
 
 # Counts of documents (rows) and words (columns): as Python reads them, their size and names.
-as_counts <- function(x, name, call, words = NULL) {
+# words: those of the fit, for new documents; without names they go by their places.
+as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALSE) {
   if (is.data.frame(x)) x <- as.matrix(x)
   dims <- dimnames(x)
   if (inherits(x, "simple_triplet_matrix")) { # of packages slam and tm
-    odr <- order(x$j, x$i)
-    found <- list(i = x$i[odr] - 1L, j = x$j[odr], x = as.numeric(x$v[odr]),
-                  dim = c(x$nrow, x$ncol))
-    dims <- x$dimnames
+    turned <- inherits(x, "TermDocumentMatrix") # tm's has documents in columns
+    found <- if (turned) list(i = x$j, j = x$i, dim = c(x$ncol, x$nrow)) else
+      list(i = x$i, j = x$j, dim = c(x$nrow, x$ncol))
+    odr <- order(found$j, found$i)
+    found <- list(i = found$i[odr] - 1L, j = found$j[odr], x = as.numeric(x$v[odr]),
+                  dim = found$dim)
+    dims <- if (turned) rev(x$dimnames) else x$dimnames
   } else if (inherits(x, "Matrix")) {
+    if (!requireNamespace("Matrix", quietly = TRUE))
+      stop(simpleError(paste0(name, " must be a matrix where the package Matrix is not ",
+                              "installed; got an object of class ", class(x)[1L],
+                              ". Install it."), call))
     x <- methods::as(methods::as(methods::as(x, "dMatrix"), "generalMatrix"),
                      "CsparseMatrix")
     found <- list(i = x@i, j = rep(seq_len(ncol(x)), diff(x@p)), x = x@x, dim = dim(x))
@@ -42,7 +50,7 @@ as_counts <- function(x, name, call, words = NULL) {
       "sparse one of the packages Matrix or slam; got ", a_thing(x),
       ". Count the words of documents first."), call))
   }
-  own <- dims[[2L]]
+  own <- if (!by_place) dims[[2L]]
   if (anyDuplicated(own))
     stop(simpleError(paste0(name, " must have columns of different names; got ",
                             quoted(own[anyDuplicated(own)]), " twice. Add them up."), call))
@@ -50,14 +58,15 @@ as_counts <- function(x, name, call, words = NULL) {
     stop(simpleError(paste0(name, " must have no missing value; got NA in row ",
                             found$i[is.na(found$x)][1L] + 1L, ". Write 0 for a word that is ",
                             "not there."), call))
-  if (!is.null(words)) found <- in_vocabulary(found, own, words, name, call)
+  if (!is.null(words)) found <- in_vocabulary(found, own, words, name, call, drop)
   list(sent = list(i = as.integer(found$i), x = found$x, dim = as.integer(found$dim),
                    p = as.integer(c(0, cumsum(tabulate(found$j, found$dim[2L]))))),
        words = own, dim = found$dim, rows = dims[[1L]])
 }
 
 # Counts with the columns of a fit: words that are not there do not occur.
-in_vocabulary <- function(found, own, words, name, call) {
+# drop: whether others are left out.
+in_vocabulary <- function(found, own, words, name, call, drop) {
   if (is.null(own)) {
     if (found$dim[2L] != length(words))
       stop(simpleError(paste0(name, " must have the words of the fit, ", length(words),
@@ -67,12 +76,12 @@ in_vocabulary <- function(found, own, words, name, call) {
   }
   place <- match(own, words)
   used <- place[found$j]
-  if (anyNA(used))
+  if (anyNA(used) && !drop)
     stop(simpleError(paste0(name, " must hold words of the fit; got ",
                             quoted(own[found$j[is.na(used)][1L]]),
                             ". Leave out the columns of others, or set ignore_unknown = ",
                             "TRUE."), call))
-  odr <- order(used, found$i)
+  odr <- order(used, found$i, na.last = NA)
   list(i = found$i[odr], j = used[odr], x = found$x[odr],
        dim = c(found$dim[1L], length(words)))
 }
@@ -96,12 +105,7 @@ new_counts <- function(object, newdata, call, ignore_unknown = FALSE) {
     stop(simpleError(paste0("ignore_unknown must be TRUE or FALSE; got ",
                             deparse(ignore_unknown)[1L], ". TRUE leaves out words that the ",
                             "fit does not have."), call))
-  if (is.data.frame(newdata)) newdata <- as.matrix(newdata)
-  if (!object$named && !is.null(dim(newdata)) && !inherits(newdata, "simple_triplet_matrix"))
-    colnames(newdata) <- NULL
-  if (ignore_unknown && length(dim(newdata)) == 2L && !is.null(colnames(newdata)))
-    newdata <- newdata[, colnames(newdata) %in% object$words, drop = FALSE]
-  as_counts(newdata, "newdata", call, object$words)
+  as_counts(newdata, "newdata", call, object$words, !object$named, ignore_unknown)
 }
 
 update.hdp_topics <- function(object, newdata, ...) {

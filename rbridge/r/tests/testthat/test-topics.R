@@ -50,6 +50,15 @@ test_that("sparse matrices are taken as they are", {
   slam <- structure(c(triplets, list(nrow = 60L, ncol = 20L, dimnames = dimnames(W))),
                     class = "simple_triplet_matrix")
   expect_identical(predict(fit, slam), predict(fit, W))
+  tm <- slam
+  names(tm)[1:2] <- c("j", "i") # terms by documents
+  tm[c("nrow", "ncol", "dimnames")] <- list(20L, 60L, rev(dimnames(W)))
+  class(tm) <- c("TermDocumentMatrix", "simple_triplet_matrix")
+  expect_identical(predict(fit, tm), predict(fit, W))
+  slam$dimnames[[2]][20] <- "new"
+  expect_error(predict(fit, slam), "got \"new\"")
+  expect_identical(predict(fit, slam, ignore_unknown = TRUE),
+                   predict(fit, replace(W, col(W) == 20, 0)))
   skip_if_not_installed("Matrix")
   sparse <- Matrix::Matrix(W, sparse = TRUE)
   expect_s4_class(sparse, "dgCMatrix")

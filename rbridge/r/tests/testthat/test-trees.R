@@ -117,6 +117,20 @@ test_that("weights and exposures are found where the fit found them", {
   expect_identical(nobs(update(offsets, d[1:3, ])), 123L)
 })
 
+test_that("tables of other packages, and variables from elsewhere", {
+  d <- mixed_rows()
+  fit <- dyntree_stream(y ~ x + g, d, n_particles = 20, seed = 1)
+  tibble <- structure(d, class = c("tbl_df", "tbl", "data.frame"))
+  expect_identical(predict(dyntree_stream(y ~ x + g, tibble, n_particles = 20, seed = 1), tibble),
+                   predict(fit, d))
+  y <- d$y
+  x <- d$x
+  two <- 2
+  own <- dyntree_stream(y ~ I(two * x), n_particles = 20, seed = 1)
+  expect_length(predict(own, d[1:3, ]), 3L)
+  expect_error(predict(own, d[1:3, "g", drop = FALSE]), "^newdata must have .* lacks \"x\"")
+})
+
 test_that("an offset is taken off responses and added to predictions", {
   d <- mixed_rows()
   d$o <- seq_len(120)
