@@ -15,6 +15,9 @@ from .wire import RValue
 
 Reader = Callable[[str, RValue], Any]
 
+_FIRST, _LAST = 0xE000, 0xF8FF  # characters that no text has, for private use
+_MASK = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
+_QUOTED = re.compile(r"(?<!\w)'([^']*)'(?!\w)")
 _PLACE = re.compile(r"\b(row|word|member|document) (\d+)\b")  # counted from 0
 _ONE = r"(?:'[^']*'|-?[\d.e+-]+|-?Inf|NA)"  # value of a vector, as Python shows it
 _IN_R = (
@@ -84,6 +87,8 @@ class Face:
         rows : str
             R's name of the argument that has the rows.
         """
+        quoted: list[str] = []  # names and values of users, which stay as they are
+        text = _QUOTED.sub(lambda found: _masked(found[1], quoted), text)
         for pattern, replacement in self.phrases:
             text = re.sub(pattern, replacement, text)
         for theirs, ours in self.names.items():
@@ -92,7 +97,13 @@ class Face:
         text = _PLACE.sub(lambda found: f"{found[1]} {int(found[2]) + 1}", text)
         for pattern, replacement in _IN_R:
             text = re.sub(pattern, replacement, text)
-        return text
+        return _MASK.sub(lambda found: quoted[ord(found[0]) - _FIRST], text)
+
+
+def _masked(text: str, quoted: list[str]) -> str:
+    """Put a text aside, and return a quoted character that stands for it."""
+    quoted.append(text)
+    return f"'{chr(_FIRST + len(quoted) - 1)}'"
 
 
 def plain_option(name: str, value: RValue) -> Any:
@@ -128,6 +139,8 @@ def texts(name: str, value: RValue) -> list[Any]:
     """Return labels as a list, also a single one."""
     if value.kind == "NULL":
         return []
+    if "levels" in value.attributes:
+        return value.strings("levels")
     return [plain_option(name, RValue(value.kind, [one])) for one in value.data]
 
 

@@ -323,6 +323,24 @@ def test_errors_of_options_are_in_words_of_r(face: str) -> None:
         assert refused >= 5, name
 
 
+def test_names_of_columns_stay_as_they_are_in_messages() -> None:
+    for name in ("X", "None", "row 3", "sample_weight", "y must", "an int"):
+        table = TABLE.rename(columns={"x": name}).assign(**{name: np.inf})
+        told = make("dyntree_stream", {"x": table, "y": Y})[1]
+        message = from_r(told["error"])
+        assert message.startswith(
+            f'x must be finite; got Inf in row 1, column "{name}"'
+        )
+
+
+def test_levels_of_a_factor_are_its_texts() -> None:
+    held, told = make(
+        "dyntree_stream", categories={"g": pd.Categorical(["u", "v", "w"])}
+    )
+    value(told)
+    assert held.model.tree.feature_names[1:4] == ("g=u", "g=v", "g=w")
+
+
 def test_the_options_are_those_of_pythons_models() -> None:
     kinds = {
         "dyntree_stream": StreamingTree, "dyntree_average": AveragedTrees,
