@@ -179,6 +179,39 @@ def test_numbers_are_those_of_python(r_library: Path, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(theirs, own, err_msg=f"{name} {k}")
 
 
+SAVED = """
+library(dyntree)
+set.seed(1)
+d <- data.frame(a = rnorm(60) + rep(c(0, 9), 30), b = rnorm(60),
+                g = rep(c("u", "v"), 30))
+W <- matrix(rpois(60 * 9, 1), 60)
+fits <- list(dyntree_stream(a ~ b + g, d, window = 30, n_particles = 20),
+             dyntree_average(g ~ a + b, d, n_clouds = 2, n_particles = 20),
+             dp_gmm(d[1:2]), canopy_mixture(~ a + g, 2, data = d), hdp_topics(W),
+             ddp_mixture(d[1:2], rep(1:2, 30), n_sweeps = 5, burn_in = 1))
+rows <- list(d, d, d, d, W, d)
+fits <- Map(function(fit, more) update(fit, more[1:20, ]), fits, rows)
+saveRDS(list(fits, rows, Map(predict, fits, rows)), "fits.rds")
+"""
+READ = """
+library(dyntree)
+told <- readRDS("fits.rds")
+stopifnot(identical(Map(predict, told[[1]], told[[2]]), told[[3]]))
+more <- update(told[[1]][[1]], told[[2]][[1]])
+stopifnot(nobs(more) == 140)
+"""
+
+
+def test_saved_objects_answer_alike_in_another_session(
+    r_library: Path, tmp_path: Path
+) -> None:
+    need(tmp_path, "reticulate")
+    for name, code in (("save.R", SAVED), ("read.R", READ)):
+        (tmp_path / name).write_text(code)
+        process = run(tmp_path, "Rscript", name, library=r_library)
+        assert process.returncode == 0, process.stderr
+
+
 DEFAULTS = """
 library(dyntree)
 for (name in commandArgs(TRUE)) {
