@@ -184,13 +184,20 @@ def test_an_r_that_does_not_stop_is_ended_with_words(
 ) -> None:
     monkeypatch.setattr(backends, "PATIENCE", 0.5)
     first = running("subprocess")
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    state = Path(f"/proc/{int(first.evaluate('Sys.getpid()'))}/stat")
+
+    def interrupt_once_stopped() -> None:
+        while state.read_text().rpartition(") ")[2][0] != "T":
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    waiter = threading.Thread(target=interrupt_once_stopped, daemon=True)
+    waiter.start()
     with pytest.raises(
         KeyboardInterrupt, match=r"R did not stop within .* it was ended"
     ):
         first.evaluate("tools::pskill(Sys.getpid(), 19); Sys.sleep(30)")
-    timer.join()
+    waiter.join()
     assert not first.alive
     assert running("subprocess").evaluate("2") == 2
 
