@@ -9,33 +9,15 @@ N <- round(500 * scale)
 window <- max(30, round(125 * scale))
 n <- max(120, round(4000 * scale))
 
-# Prices that follow a day of 48 half hours, and a rule that turns now and then.
-made <- function(n) {
-  set.seed(1)
-  day <- sin(2 * pi * seq_len(n) / 48)
-  walk <- as.numeric(stats::filter(rnorm(n), 0.9, "recursive"))
-  x <- cbind(x1 = 6500 + 1500 * day + 150 * walk, x2 = 2000 + 500 * day + 300 * rnorm(n),
-             x3 = 4800 + 600 * day + 120 * walk, x4 = 400 * rnorm(n))
-  rule <- ifelse(seq_len(n) %/% 1000 %% 2 == 0, 1, -1) * (x[, "x2"] - 2000) + x[, "x4"]
-  data.frame(round(x), y = 1L + (rule > 0))
+table <- getOption("elec2")
+if (is.null(table)) {
+  data(elec2, package = "dyntree") # says which of the two it is
+} else {
+  if (!file.exists(table))
+    stop("options(elec2 = ) must be the path of elec2.csv.gz; there is no ", table)
+  elec2 <- read.csv(gzfile(table))
 }
-elec2 <- function(n) {
-  table <- getOption("elec2")
-  if (!is.null(table)) {
-    if (!file.exists(table))
-      stop("options(elec2 = ) must be the path of elec2.csv.gz; there is no ", table)
-    return(read.csv(gzfile(table))[seq_len(n), ])
-  }
-  if (nzchar(system.file(package = "dynaTree"))) {
-    found <- new.env()
-    utils::data("elec2", package = "dynaTree", envir = found)
-    cat("prices of R's package dynaTree\n")
-    return(found$elec2[seq_len(n), ])
-  }
-  cat("a made stream, as R's package dynaTree, which has the prices, is not installed\n")
-  made(n)
-}
-data <- elec2(window + n)
+data <- elec2[seq_len(window + n), ]
 set.seed(106)
 began <- proc.time()[[3]]
 

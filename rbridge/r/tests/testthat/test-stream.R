@@ -109,3 +109,14 @@ test_that("R is left as it was", {
   expect_as_was(try(predict(fit, 1:7), silent = TRUE))
   expect_as_was(predict(fit, fit$X, ei = TRUE))
 })
+
+test_that("the prices are there, real or made, and draw no random number", {
+  set.seed(3)
+  before <- .Random.seed
+  expect_message(data(elec2, package = "dyntree", envir = environment()), "^elec2: ")
+  expect_identical(.Random.seed, before)
+  expect_named(elec2, c("x1", "x2", "x3", "x4", "y"))
+  expect_identical(dim(elec2), c(27552L, 5L))
+  expect_setequal(elec2$y, 1:2)
+  expect_true(all(vapply(elec2[1:4], is.numeric, NA)))
+})
