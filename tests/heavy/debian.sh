@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Debian trixie (Python 3.13, R 4.5, the newest NumPy and rpy2), in systems under FOLDER:
-#   bash tests/heavy/trixie.sh FOLDER [CRAN]
-# A wheel and a source distribution are made in one that has a compiler. The wheel is
-# installed and tested in one that has none, the source distribution in the other, beside
-# R: the tests of the bridge, R CMD check and, where CRAN names a folder with the sources
-# of CRAN's dynaTree, the comparisons with it. ONLY=r leaves the wheel out. Needs root.
-# Takes an hour; the last result stands in trixie.txt.
+# A release of Debian, in systems of its own under FOLDER:
+#   bash tests/heavy/debian.sh FOLDER [CRAN]
+# SUITE is trixie (Python 3.13, R 4.5, the newest NumPy and rpy2) unless it says bookworm
+# (Python 3.11; with ONLY=wheel, as .ci/run has the rest). A wheel and a source distribution are made in a system that has a
+# compiler. The wheel is installed and tested (TESTS) in one that has none, the source
+# distribution in the other, beside R: the tests of the bridge, R CMD check and, where CRAN
+# names a folder with the sources of CRAN's dynaTree, the comparisons with it. ONLY=wheel
+# and ONLY=r leave the other out. Needs root. Takes an hour; the last results stand in
+# trixie.txt and bookworm.txt.
 set -euo pipefail
 if [ -z "${APART:-}" ]; then
     APART=1 exec unshare --mount --pid --fork --kill-child --mount-proc bash "$0" "$@"
@@ -23,7 +25,7 @@ closing() { grep -E "^(FAILED|ERROR)|passed|failed" || true; }
 status=0
 
 if [ ! -e "$folder/bare/made" ]; then
-    SUITES=trixie PACKAGES=python3,python3-venv bash .ci/newest make "$folder/bare" >/dev/null 2>&1
+    SUITES=${SUITE:-trixie} PACKAGES=python3,python3-venv bash .ci/newest make "$folder/bare" >/dev/null 2>&1
     mkdir -p "$folder/bare/system/dyntree"
     touch "$folder/bare/made"
 fi
@@ -33,7 +35,7 @@ if [ ! -e "$folder/whole/made" ]; then
     cp -a "$folder/bare/system" "$folder/whole/system"
     inside whole "apt-get update && apt-get install -y --no-install-recommends \
         build-essential python3-dev r-base-core r-base-dev r-cran-reticulate \
-        r-cran-testthat r-cran-mass r-cran-kernlab r-cran-broom" >"$folder/apt.log" 2>&1
+        r-cran-testthat r-cran-mass r-cran-kernlab r-cran-matrix r-cran-generics" >"$folder/apt.log" 2>&1
     touch "$folder/whole/made"
 fi
 for system in bare whole; do
@@ -60,11 +62,12 @@ begin "the wheel where there is no compiler"
 inside bare "! command -v cc; python3 --version
     python3 -m venv env && env/bin/pip install -qqq \"\$(echo dist/*.whl)[test]\"
     env/bin/python -c 'import numpy, scipy; print(\"numpy\", numpy.__version__, \"scipy\", scipy.__version__)'
-    env/bin/python -m pytest -q -p no:cacheprovider tests/golden tests/unit tests/property \
+    env/bin/python -m pytest -q -p no:cacheprovider ${TESTS:-tests/golden tests/unit tests/property} \
         --ignore tests/unit/test_layers.py >out.log 2>&1; echo \$? >rc; cat out.log" | closing
 [ "$(cat "$folder/bare/system/dyntree/rc")" = 0 ] || status=1
 fi
 
+if [ "${ONLY:-}" != wheel ]; then
 begin "the source distribution beside R"
 inside whole "R --version | head -n 1; python3 -m venv env
     env/bin/pip install -qqq \"\$(echo dist/*.tar.gz)[test,r]\"
@@ -78,5 +81,6 @@ inside whole "mv dyntree sources    # the installed package is the one to test
     R_LIBS=/dyntree/library env/bin/python -m pytest -q -p no:cacheprovider -rs \
     tests/unit/rbridge tests/golden >out.log 2>&1; echo \$? >rc; cat out.log" | closing
 [ "$(cat "$folder/whole/system/dyntree/rc")" = 0 ] || status=1
+fi
 begin "done"
 exit $status
