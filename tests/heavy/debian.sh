@@ -78,6 +78,7 @@ if [ -n "$cran" ]; then
         Rscript -e 'cat(\"dynaTree\", format(packageVersion(\"dynaTree\", \"library\")), \"BLAS\", extSoftVersion()[\"BLAS\"], \"\\n\")'"
 fi
 inside whole "mv dyntree sources    # the installed package is the one to test
+    ln -s /dyntree/vignettes env/lib/python3*/site-packages/
     R_LIBS=/dyntree/library env/bin/python -m pytest -q -p no:cacheprovider -rs \
     tests/unit/rbridge tests/golden >out.log 2>&1; echo \$? >rc; cat out.log" | closing
 [ "$(cat "$folder/whole/system/dyntree/rc")" = 0 ] || status=1
