@@ -67,14 +67,15 @@ class Block:
 
 @savable
 class ChangeAlarm(Stored):
-    """An alarm that the scores of a stream have become worse, at a stated rate.
+    """An alarm for worse scores of a stream, with a given false alarm rate.
 
-    It takes one number a row, small where the row was foreseen badly: best the tail
-    probability of what came (`Prediction.tail_probability`), or its log predictive
-    density. Each number is ranked among those of up to `memory` rows before it, bets
-    are placed on low ranks, and an alarm is given once they have gained so much that
-    chance would take ``1 / false_alarm_rate`` rows for it. Then all is forgotten, and
-    rows after the alarm are compared with one another.
+    The alarm takes one number per row, which is small if the row was predicted badly.
+    The tail probability of the response (`Prediction.tail_probability`) works best; its
+    log predictive density works too. Each number is ranked among those of up to
+    `memory` rows before it, and bets are placed on low ranks. An alarm is given once
+    the bets have gained so much that chance alone would take ``1 / false_alarm_rate``
+    rows for it. Then all scores are forgotten, and rows after the alarm are compared
+    with one another.
 
     Parameters
     ----------
@@ -194,12 +195,12 @@ class ChangeAlarm(Stored):
 
     @property
     def log_threshold(self) -> float:
-        """Log evidence at which an alarm is given."""
+        """Threshold of the log evidence for an alarm."""
         return math.log(self._threshold)
 
     @locked
     def update(self, score: float) -> bool:
-        """Take the score of the next row; return whether it gives an alarm.
+        """Take the score of the next row; return whether it triggers an alarm.
 
         Parameters
         ----------
@@ -237,18 +238,18 @@ class ChangeAlarm(Stored):
 
     @locked
     def reset(self) -> None:
-        """Forget all rows, as after an alarm; what was counted stays."""
+        """Forget all rows, as after an alarm; the counts are kept."""
         self._blocks.clear()
         self.p_value, self.log_evidence = math.nan, -math.inf
 
     @locked
     def copy(self) -> Self:
-        """Return an independent alarm that would go on alike."""
+        """Return an independent copy, which continues in the same way."""
         return self.from_arrays(*self.to_arrays())
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything it is, as `OnlineModel.to_arrays` has it; `save` writes that."""
+        """Full state, in the form of `OnlineModel.to_arrays`, as written by `save`."""
         header = {
             "kind": type(self).__name__,
             "false_alarm_rate": self.false_alarm_rate,

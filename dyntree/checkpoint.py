@@ -48,13 +48,13 @@ Kind = TypeVar("Kind", bound=type[Savable])
 
 
 def savable(kind: Kind) -> Kind:
-    """Class decorator: let `load` make models of this class, by its name."""
+    """Class decorator that registers a class by name, so that `load` can restore it."""
     KINDS[kind.__name__] = kind
     return kind
 
 
 def kind_named(name: Any) -> type[Savable] | None:
-    """Return the class that files call by a name, or None.
+    """Return the class that has a name in files, or None.
 
     Parameters
     ----------
@@ -79,11 +79,11 @@ def kind_named(name: Any) -> type[Savable] | None:
 
 
 class Stored(ABC):
-    """A model that is pickled as its file, and copied by `copy`."""
+    """Base class of models that are pickled in the file format and copied by `copy`."""
 
     @abstractmethod
     def copy(self) -> Self:
-        """Return an independent model that would go on alike."""
+        """Return an independent copy, which continues in the same way."""
 
     def __copy__(self) -> Self:
         return self.copy()
@@ -96,7 +96,7 @@ class Stored(ABC):
 
 
 def save(model: Savable, path: str | os.PathLike[str], *, position: Any = None) -> None:
-    """Save a model to a file, whole or not at all.
+    """Save a model to a file; an interrupted save leaves no partial file.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def save_with(
     path: str | os.PathLike[str],
     position: Any = None,
 ) -> None:
-    """Save a model and, beside it, what its caller wants to know when it goes on.
+    """Save a model together with notes that its caller needs to continue.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def load(
 
 
 def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
-    """Return the model that `save` wrote, which goes on bit for bit.
+    """Return the model that `save` wrote; it continues with identical results.
 
     Parameters
     ----------

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def show_config() -> dict[str, str]:
-    """Versions of Python, of this package and of what it stands on; build switches.
+    """Versions of Python, of this package and of its dependencies; build switches.
 
     Returns
     -------

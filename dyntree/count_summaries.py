@@ -24,7 +24,7 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class RateLaws:
-    """Laws of a mean number of events, several for each of n_rows rows.
+    """Mixture distributions of the mean number of events at n_rows rows.
 
     Row j has the components ``start[j] .. start[j + 1] - 1``, whose weights sum to one.
     A component with an infinite `size` has the mean e g, where g is Gamma(first,
@@ -60,7 +60,7 @@ class RateLaws:
         return np.isinf(self.size)
 
     def average(self, values: Vector) -> Vector:
-        """Weighted mean per row of one value a component, shape (n_rows,)."""
+        """Weighted mean per row of one value for each component, shape (n_rows,)."""
         if not self.n_rows:
             return np.empty(0)
         total: Vector = np.add.reduceat(self.weight * values, self.start[:-1])
@@ -76,14 +76,14 @@ class RateLaws:
         return found
 
     def means(self) -> Vector:
-        """Mean of each component; infinite where a beta's first is 1 or less."""
+        """Mean of each component; infinite if the first beta parameter is at most 1."""
         return self._by_kind(
             lambda _, a, b, r, e: e * a / b,
             lambda _, a, b, r, e: np.where(a > 1.0, r * b / (a - 1.0), np.inf),
         )
 
     def variances(self) -> Vector:
-        """Variance of the mean in each component; infinite where it has none."""
+        """Variance of the mean in each component; infinite if it does not exist."""
         return self._by_kind(
             lambda _, a, b, r, e: a * (e / b) ** 2,
             lambda _, a, b, r, e: np.where(
@@ -102,7 +102,7 @@ class RateLaws:
             return mean, np.asarray(self.average(within) + between)
 
     def moments(self) -> tuple[Vector, Vector]:
-        """Mean and variance of each row's law, two of shape (n_rows,)."""
+        """Mean and variance for each row, two arrays of shape (n_rows,)."""
         return self._moments(self.variances())
 
     def cdf(self, y: Vector) -> Vector:
@@ -116,7 +116,7 @@ class RateLaws:
         )
 
     def quantiles(self, levels: Vector) -> Matrix:
-        """Points below which each row has these probabilities.
+        """Quantiles of each row at several probabilities.
 
         Parameters
         ----------
@@ -133,7 +133,7 @@ class RateLaws:
         return found
 
     def quantile(self, q: float) -> Vector:
-        """Point below which each row has probability q, shape (n_rows,)."""
+        """Quantile of each row at probability q, shape (n_rows,)."""
         return self.quantiles(np.array([q]))[:, 0]
 
     def _least(self, level: float) -> Vector:
@@ -176,7 +176,7 @@ class RateLaws:
 
 
 def rates_upto(odds: Vector, first: Vector, second: Vector) -> Vector:
-    """Probability that (1 - p) / p is at most some odds, p ~ Beta(first, second)."""
+    """Probability that (1 - p) / p is at most the odds, p ~ Beta(first, second)."""
     found, far = np.empty(len(odds)), odds > 1.0
     a, b, at = first[~far], second[~far], odds[~far]
     found[~far] = special.betainc(b, a, at / (1.0 + at))
@@ -188,7 +188,7 @@ def rates_upto(odds: Vector, first: Vector, second: Vector) -> Vector:
 def drawn_means(
     first: Any, second: Any, size: Any, exposure: Any, rng: np.random.Generator
 ) -> Any:
-    """Mean numbers of events drawn from laws as of `RateLaws`, arrays of one shape."""
+    """Draw mean numbers of events from the distributions of `RateLaws`."""
     is_poisson = np.isinf(size)
     upper = rng.standard_gamma(np.where(is_poisson, first, second))
     lower = rng.standard_gamma(np.where(is_poisson, 1.0, first))
@@ -197,9 +197,10 @@ def drawn_means(
 
 
 def drawn_events(mean: Any, size: Any, rng: np.random.Generator) -> Any:
-    """Events about their means: negative binomial of a size, or Poisson where infinite.
+    """Draw events given their means: negative binomial, or Poisson if size is infinite.
 
-    As Poisson about a gamma variable of that shape; arrays of shapes that broadcast.
+    The negative binomial is drawn as Poisson given a gamma variable of shape `size`;
+    the shapes of arrays broadcast.
     """
     size = np.broadcast_to(size, np.shape(mean))
     spread = np.where(np.isinf(size), 1.0, size)
@@ -209,14 +210,14 @@ def drawn_events(mean: Any, size: Any, rng: np.random.Generator) -> Any:
 
 
 class CountMixture(RateLaws):
-    """Laws of counts, several for each of n_rows rows: those of `RateLaws`, with noise.
+    """Mixture distributions of counts at n_rows rows: `RateLaws` with noise.
 
     Given its rate a count is Poisson, or negative binomial of a size: components are
     NB(first, second / (second + e)), or beta negative binomial.
     """
 
     def variances(self) -> Vector:
-        """Variance of each component; infinite where it has none."""
+        """Variance of each component; infinite if it does not exist."""
 
         def beta(_: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Vector:
             mean = b / (a - 1.0)
@@ -243,7 +244,8 @@ class CountMixture(RateLaws):
     def upper_tail(self, y: Vector) -> Vector:
         """Probability of at least y events, each row at its own y, shape (n_rows,).
 
-        With all its digits: of a negative binomial it is another beta integral.
+        It is exact to full precision: for a negative binomial it is another beta
+        integral.
         """
         at = np.ceil(y)[self.row]
 
@@ -280,7 +282,7 @@ class CountMixture(RateLaws):
             return top + np.log(self.average(np.exp(log_p - top[self.row])))
 
     def quantiles(self, levels: Vector) -> Matrix:
-        """Least counts that each row is at or below with these probabilities.
+        """Quantiles of each row: the smallest counts that reach these probabilities.
 
         Parameters
         ----------
@@ -326,7 +328,7 @@ class Bracket(NamedTuple):
 
 
 def log_odds_ratio(p: Vector, level: float) -> Vector:
-    """Log odds of probabilities less those of a level, cut off at MOST_ODDS."""
+    """Log odds of probabilities minus those of a level, limited to MOST_ODDS."""
     with np.errstate(divide="ignore"):
         beyond = np.maximum(1.0 - p, 0.0)  # sums may be 1 and a last digit
         found = np.log(p / level) - np.log(beyond / (1.0 - level))
@@ -341,10 +343,11 @@ def least(
     outward: Callable[[Vector, Vector, Vector], Vector],
     close: float = CLOSE,
 ) -> Vector:
-    """Least points at which distribution functions are at a level or above.
+    """Smallest points at which distribution functions reach a level.
 
-    By regula falsi, of log odds along a scale; an end that stays twice counts less
-    (Anderson and Björck 1973); every other step halves where two have not.
+    It uses regula falsi on log odds along a scale. An end that stays twice is given
+    less weight (Anderson and Björck 1973). Every other step is a bisection if two steps
+    did not halve the bracket.
 
     Parameters
     ----------
@@ -416,7 +419,7 @@ class CountPrediction(Prediction):
 
     @classmethod
     def of_laws(cls, parts: Sequence[Any], exposure: Vector) -> CountPrediction:
-        """Return the prediction that such laws make.
+        """Return the prediction that follows from rate distributions.
 
         Parameters
         ----------
@@ -436,7 +439,7 @@ class CountPrediction(Prediction):
     def of_sample(  # type: ignore[override]
         cls, counts: Vector, over: Vector, exposure: Vector
     ) -> CountPrediction:
-        """Predictive of Poisson counts under a weak prior, the same for every row.
+        """Predictive distribution of Poisson counts under a weak prior, for every row.
 
         The rate is Gamma(1/2 + events, exposures); without any, it is Gamma(1/2, 1/2).
 
@@ -469,11 +472,12 @@ class CountPrediction(Prediction):
         return self.mixture.log_density(count_response(y, len(self.mean)))
 
     def tail_probability(self, y: ArrayLike) -> Vector:
-        """Two-sided tail probability of each row's own count: small is anomalous.
+        """Two-sided tail probability of each row's count; small means anomalous.
 
-        2 min(P(Y <= y), P(Y >= y)), at most 1; both tails have the count itself, so
-        that counts which follow the prediction give at most alpha in no more than a
-        share alpha of rows. Both keep their digits however far out the count is.
+        2 min(P(Y <= y), P(Y >= y)), at most 1; both tails include the count itself. If
+        counts follow the prediction, at most a share alpha of rows have a tail
+        probability of alpha or less. Both tails are accurate to full precision, however
+        extreme the count is.
 
         Parameters
         ----------

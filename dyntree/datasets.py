@@ -243,7 +243,7 @@ def load_fashion_mnist(
 
 @dataclass(frozen=True, eq=False)
 class EvolvingRows:
-    """Rows of several phases, and the clusters that they came from.
+    """Rows of several phases, with the clusters that generated them.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ def evolving_gaussians(
     n_columns: int = 2,
     seed: int = 0,
 ) -> EvolvingRows:
-    """Gaussian clusters that are born, walk and die: the simulation of the paper.
+    """Gaussian clusters that are born, move and die: the simulation of the paper.
 
     Parameters
     ----------
@@ -441,7 +441,7 @@ def evolving_topics(
     drift: float = 0.1,
     seed: int = 0,
 ) -> EvolvingRows:
-    """Documents about topics that come, drift and go: counts of words.
+    """Word counts of documents whose topics appear, drift and disappear.
 
     Parameters
     ----------

@@ -33,12 +33,12 @@ WORD = 8  # bytes of a number by which text is stored
 
 @savable
 class DelayedLabels(Stored):
-    """Rows are foreseen when they come, and learned when their label comes.
+    """Predicts rows when they come, and learns them when their labels come.
 
     Rows wait for their labels in a store of bounded size, under a key that the caller
-    gives. The labels may come in any order, and never for some of the rows; rows are
-    learned in the order of the labels. What was foreseen for a row knows only the
-    labels that came before it, as in `evaluate.prequential` with ``delay=``.
+    gives. Labels may come in any order, and some may never come; rows are learned in
+    the order of the labels. The prediction of a row uses only the labels that came
+    before it, as in `evaluate.prequential` with ``delay=``.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class DelayedLabels(Stored):
 
     @property
     def n_pending(self) -> int:
-        """Rows that wait for their label."""
+        """Number of rows that wait for their label."""
         return len(self._rows)
 
     @locked
@@ -105,20 +105,20 @@ class DelayedLabels(Stored):
     @property
     @locked
     def oldest(self) -> Hashable:
-        """Key of the row that waits longest, the next to be dropped; None: no row."""
+        """Key of the oldest waiting row, the next to be dropped; None without rows."""
         return next(iter(self._rows), None)
 
     @property
     @locked
     def pending(self) -> tuple[Hashable, ...]:
-        """Keys of the rows that wait, the oldest first."""
+        """Keys of the waiting rows, oldest first."""
         return tuple(self._rows)
 
     @locked
     def predict_later(
         self, key: Hashable, row: Any, *, exposure: float | None = None
     ) -> Any:
-        """Foresee a row now, and keep it until its label comes.
+        """Predict a row now, and keep it until its label comes.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class DelayedLabels(Stored):
 
     @locked
     def predict_again(self, key: Hashable) -> Any:
-        """Foresee a row that waits by what has been learned since it came.
+        """Predict a waiting row again, with everything learned so far.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class DelayedLabels(Stored):
     def learn(
         self, key: Hashable, y: Any, *, sample_weight: float | None = None
     ) -> bool:
-        """Learn the row of a key, whose response or label is known now.
+        """Learn the row of a key, now that its response or label is known.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class DelayedLabels(Stored):
 
     @locked
     def drop(self, key: Hashable) -> bool:
-        """Forget a row whose label will not come; return whether it waited."""
+        """Drop a row whose label will not come; return whether the row was waiting."""
         return self._rows.pop(checked_label(key, "key"), None) is not None
 
     @locked
@@ -240,7 +240,7 @@ class DelayedLabels(Stored):
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything it is, as `OnlineModel.to_arrays` has it; `save` writes that."""
+        """Full state, in the form of `OnlineModel.to_arrays`, as written by `save`."""
         described, arrays = self.model.to_arrays()
         rows = [
             [to_json(key), stored_row(row), exposure]

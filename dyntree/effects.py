@@ -75,7 +75,7 @@ class VariableSensitivity:
 
 @dataclass(frozen=True, eq=False)
 class PartialDependence:
-    """Predictions with one or two variables set to values, averaged over rows.
+    """Partial dependence: predictions averaged over rows, at set values of variables.
 
     Attributes
     ----------

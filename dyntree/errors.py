@@ -12,11 +12,11 @@ OURS = (f"{Path(__file__).parent}{os.sep}", contextlib.__file__)  # whose frames
 
 
 class DeletedCloudError(ValueError):
-    """The particles an object points to were deleted, or never belonged to it."""
+    """The particles behind an object were deleted, or never belonged to it."""
 
 
 class StaleObjectError(ValueError):
-    """An object's rows are not those of its cloud: a later call changed the cloud."""
+    """The rows of an object are not those of its cloud, which a later call changed."""
 
 
 class NotReadyError(ValueError):
@@ -24,7 +24,7 @@ class NotReadyError(ValueError):
 
 
 class CheckpointError(ValueError):
-    """A file or a set of arrays does not describe a model of ours."""
+    """A file or a set of arrays does not describe a model of this package."""
 
 
 class UnusableValueError(TypeError, ValueError):
@@ -32,19 +32,19 @@ class UnusableValueError(TypeError, ValueError):
 
 
 class StaleWindowWarning(UserWarning):
-    """The rule that discards rows keeps what forgetting should let go."""
+    """The rule that discards rows keeps old rows that forgetting should remove."""
 
 
 class DegenerateWeightsWarning(UserWarning):
-    """A row had no density under any particle, so it could not weigh them."""
+    """A row had no density under any particle, so the weights could not be updated."""
 
 
 class DegenerateTreesWarning(UserWarning):
-    """Trees of a cloud begin with the same few splits, and draws vary too little."""
+    """The trees of a cloud share their first few splits, so draws vary too little."""
 
 
 class UnseenLevelWarning(UserWarning):
-    """A column brought a level that no row had in time, which counts as missing."""
+    """A level of a column was not seen in time, so it counts as missing."""
 
 
 class UndefinedTermWarning(UserWarning):
@@ -52,35 +52,35 @@ class UndefinedTermWarning(UserWarning):
 
 
 class ManyLevelsWarning(UserWarning):
-    """Most values of a column of text are new levels, as those of identifiers are."""
+    """Most values of a text column are new levels, so it may be an identifier."""
 
 
 class DistantInputsWarning(UserWarning):
-    """Linear leaves met inputs too far from the first rows, and took nearer ones."""
+    """Inputs were too far from the first rows for linear leaves, and were clipped."""
 
 
 class NumericalError(ArithmeticError):
-    """Numbers are beyond what the arithmetic of a model can hold."""
+    """Numbers are outside the range of the arithmetic of a model."""
 
 
 class MemoryBudgetWarning(UserWarning):
-    """A limit on memory was met by giving up topics, or groups of documents."""
+    """Topics, or groups of documents, were given up to meet the memory limit."""
 
 
 class ScaleWarning(UserWarning):
-    """Columns, or all rows, have scales that squared distances cannot work with."""
+    """Columns, or all rows, have scales that are unsuitable for squared distances."""
 
 
 class ConvergenceWarning(UserWarning):
-    """A fit ended before it settled, or on ground that does not bear it."""
+    """A fit ended before it converged, or the data do not support its result."""
 
 
 class MixingWarning(UserWarning):
-    """Labels of a phase are less certain than they look, or had no room."""
+    """Labels of a phase are uncertain, or the limit on particles was reached."""
 
 
 def warn(category: type[Warning], message: str) -> None:
-    """Warn at the line outside the package that led here."""
+    """Issue a warning that points at the calling line outside the package."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back

@@ -38,7 +38,7 @@ from dyntree.trees.learning.weights import check_weights, refuse_r
 
 @dataclass(frozen=True, eq=False)
 class Prequential:
-    """A stream as it was foreseen, row by row.
+    """Prequential predictions and scores of a stream, row by row.
 
     Attributes
     ----------
@@ -373,7 +373,7 @@ def prequential_each(
     threads: int | None = None,
     progress: Progress = None,
 ) -> dict[str, Prequential]:
-    """Evaluate several models on one stream, side by side; they stay as they are.
+    """Evaluate copies of several models on one stream; the models do not change.
 
     Parameters
     ----------
@@ -528,7 +528,7 @@ def _class_record(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Foreseen:
-    """One row as it was foreseen: mean or probabilities, log density, tail, ends."""
+    """Prediction of one row: mean or probabilities, log density, tail and interval."""
 
     mean: Any
     log_density: float
@@ -552,7 +552,7 @@ def _foresee(
 
 
 def compare(records: Mapping[str, Prequential], names: Sequence[str]) -> str:
-    """Return a table of scores: one line a record, one column a score name."""
+    """Return a table of scores, with one row for each record."""
     lines = [f"{'':<22}" + "".join(f"{name:>12}" for name in names)]
     for title, record in records.items():
         values = asdict(record.scores)

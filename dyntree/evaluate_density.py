@@ -19,7 +19,7 @@ from dyntree.scores import Codes
 
 @dataclass(frozen=True, eq=False)
 class PrequentialDensity:
-    """A stream of rows without responses as it was foreseen, row by row.
+    """Prequential log densities of a stream of rows without responses.
 
     Attributes
     ----------

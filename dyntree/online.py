@@ -22,34 +22,34 @@ Arrays = dict[str, NDArray[Any]]
 
 @runtime_checkable
 class Learner(Protocol):
-    """What learns rows in order and foresees them: all that `prequential` needs."""
+    """Interface of models that predict rows and learn them in order."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is something to answer from."""
+        """Whether the model has learned enough to answer."""
 
     @property
     def classes(self) -> tuple[Hashable, ...] | None:
-        """Labels in the order of the probabilities; None while they are not known."""
+        """Labels in the order of the probabilities; None until they are known."""
 
     def update(self, X: Any, y: Any, *, progress: Progress = None) -> Self:
         """Learn rows in order; models without responses need no y.
 
-        A call that raises on bad input leaves the model as it was; an interrupt leaves
-        it as after the last complete unit. What is learned does not depend on how a
-        stream is cut into calls, as long as the cuts are between units.
+        A call that raises on bad input leaves the model unchanged. An interrupt leaves
+        it in the state after the last complete unit. What is learned does not depend on
+        how a stream is divided into calls, as long as the divisions are between units.
         """
 
     def predict(self, X: Any) -> Any:
         """Predictive distribution at each row of X, a record of `summaries`.
 
-        Models without responses answer with the ids of clusters, an array.
+        Models without responses return an array of cluster ids.
         """
 
     def preview(
         self, X: Any, y: Any, start: int | None = None
     ) -> tuple[Any, list[Any]]:
-        """Check a stream that is to be learned, and encode it; nothing changes.
+        """Check and encode a stream to be learned; the model does not change.
 
         Parameters
         ----------
@@ -76,31 +76,31 @@ class Learner(Protocol):
 
 @runtime_checkable
 class Savable(Protocol):
-    """What a file can hold."""
+    """Interface of objects that can be saved to a file."""
 
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything the model is, as a plain header with a "kind", and arrays.
+        """Full state of the model, as a plain header with a "kind", and arrays.
 
-        Equal models give equal headers and equal bytes, however they came about.
+        Equal models give equal headers and equal bytes, however they were made.
         """
 
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
-        """Return the model that `to_arrays` described, checked."""
+        """Return the model that `to_arrays` described, after checking it."""
 
 
 @runtime_checkable
 class OnlineModel(Learner, Savable, Protocol):
     """A model of a stream in bounded memory.
 
-    The models here also have a `unit`, what is learned as a whole: "row"; "batch", rows
-    that the model itself gathers over calls; "phase", the rows of a call, or those of
+    The models of this package also have a `unit`, which is learned as a whole: "row";
+    "batch", rows that the model collects over calls; "phase", the rows of a call, or of
     one label; "epoch" or "call", the rows of a call.
     """
 
     @property
     def n_seen(self) -> int:
-        """Rows ever given to `update`."""
+        """Number of rows given to `update` so far."""
 
     @property
     def is_frozen(self) -> bool:
@@ -112,18 +112,18 @@ class OnlineModel(Learner, Savable, Protocol):
 
     @property
     def seed(self) -> int:
-        """What all its random draws come from."""
+        """The seed of all random draws."""
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns of X, where it had names; None while not known."""
+        """Column names of X, if it had names; None until they are known."""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features that the columns became."""
+        """Names of the features, into which the columns are encoded."""
 
     def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
+        """Context manager that keeps other threads out of a series of calls."""
 
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a model that has seen no row, with another seed."""
@@ -135,11 +135,11 @@ class OnlineModel(Learner, Savable, Protocol):
         """Bytes held by the model."""
 
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+        """Description of the model, as a dict of JSON values."""
 
 
 def check_online_model(name: str, value: Any, kind: type = OnlineModel) -> None:
-    """Raise ValueError unless an argument is an OnlineModel, or a Learner."""
+    """Raise ValueError unless an argument is an OnlineModel or a Learner."""
     if isinstance(value, type) or not isinstance(value, kind):
         raise ValueError(
             f"{name} must be a model that learns online, such as DynamicTree or "

@@ -97,7 +97,7 @@ def n_threads(value: Any = None, name: str = "threads") -> int:
 
 
 def n_jobs(value: Any = None, name: str = "threads") -> int | None:
-    """Return `value`, or DYNTREE_NUM_THREADS, or None where neither says."""
+    """Return `value`, or DYNTREE_NUM_THREADS, or None if neither is set."""
     if value is not None:
         return count(name, value, 1, MAX_THREADS)
     text = os.environ.get("DYNTREE_NUM_THREADS")
@@ -113,9 +113,9 @@ def n_jobs(value: Any = None, name: str = "threads") -> int | None:
 
 @dataclass(frozen=True)
 class NIG:
-    """A fixed prior of regression leaves (native rules).
+    """A fixed prior for regression leaves (native rules).
 
-    On the scale of the first rows: sigma^2 ~ IG(1/2, b0), slopes are N(0, sigma^2 / l)
+    On the scale of the first rows, sigma^2 ~ IG(1/2, b0), slopes are N(0, sigma^2 / l)
     with l = .04 p for p columns, and the level is flat.
 
     Parameters
@@ -142,13 +142,13 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def meaning_of_weights(model: str, weighting: str | None) -> str:
-    """What weights of rows mean in such a model, where an option is None by default."""
+    """Meaning of row weights in a model whose option is None by default."""
     return weighting or ("frequency" if model in ("class", *COUNTS) else "variance")
 
 
 @dataclass(frozen=True)
 class TreeOptions:
-    """Options of one dynamic tree, checked and complete but for the data's width.
+    """Checked options of one dynamic tree; some defaults depend on the width of X.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ class TreeOptions:
 
     @property
     def meaning_of_weights(self) -> str:
-        """What weights of rows mean, "variance" or "frequency"."""
+        """Meaning of row weights: "variance" or "frequency"."""
         return meaning_of_weights(self.model, self.weighting)
 
     @property
@@ -391,9 +391,9 @@ class TreeOptions:
     def with_width(self, n_features: int, n_used: int | None = None) -> TreeOptions:
         """Return these options with every default filled in for this many columns.
 
-        ``min_leaf`` is that of `least_rows`, at ``n_used`` columns where that is given:
-        how many of the n_basis columns have two values. Under R's rules ``n_start`` is
-        ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for leaves of real
+        ``min_leaf`` comes from `least_rows`, for ``n_used`` columns if given: the
+        number of the n_basis columns that have two values. Under R's rules ``n_start``
+        is ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for leaves of real
         responses and counts of the native rules.
         """
         basis = n_features if self.n_basis is None else self.n_basis
@@ -428,7 +428,7 @@ class TreeOptions:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """Options of the online scheme around a dynamic tree.
+    """Options of the online scheme, which runs a dynamic tree in a window.
 
     Parameters
     ----------
@@ -457,7 +457,7 @@ class StreamOptions:
         drift: bool = False,
         rejuvenate_every: int | None = None,
     ) -> StreamOptions:
-        """Options as users give them; `drift` sets the defaults of two others.
+        """Options as given by a user; `drift` sets the defaults of two others.
 
         Parameters
         ----------
@@ -491,16 +491,17 @@ class StreamOptions:
 
     @property
     def terms(self) -> tuple[int, str, float, int]:
-        """Window, discard, forgetting and rejuvenation as the core takes them."""
+        """Window, discard, forgetting and rejuvenation in the form used by the core."""
         assert self.discard is not None
         return self.window, self.discard, self.forget, self.rejuvenate_every or 0
 
     def for_model(self, options: TreeOptions) -> StreamOptions:
         """Return these options with every default of such a tree filled in.
 
-        The oldest row goes where evidence fades or under R's rules; else the one that
-        tells least by ALC, or for classes any: chance errs less than entropy there
-        (rotating XOR .186 against .201; tests/statistical/native_tables.txt).
+        Where evidence fades, or under R's rules, the oldest row is discarded. Otherwise
+        it is the least informative row by ALC. For classes it is a random row, because
+        random choice has a lower error than entropy (rotating XOR .186 against .201;
+        tests/statistical/native_tables.txt).
 
         Native regression in a window that slides by age or chance is rejuvenated, every
         window where evidence fades and every third where it does not: a stale past is
@@ -556,7 +557,7 @@ class StreamOptions:
 
 
 def defaults_of(maker: Callable[..., Any]) -> dict[str, Any]:
-    """Names of all options that are taken, with their defaults."""
+    """Names of all accepted options, with their defaults."""
     return {name: one.default for name, one in signature(maker).parameters.items()}
 
 
@@ -567,7 +568,7 @@ STREAM_OPTIONS = defaults_of(StreamOptions.given)
 def given_options(
     arguments: Mapping[str, Any], *kinds: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Those of a function's arguments that are options.
+    """The arguments of a function that are options.
 
     Parameters
     ----------
@@ -591,6 +592,6 @@ def given_options(
 
 
 def keep_arguments(model: Any, arguments: Mapping[str, Any]) -> None:
-    """Keep arguments, ``locals()`` at the head of `__init__`, as attributes."""
+    """Store arguments as attributes, from ``locals()`` at the start of `__init__`."""
     for name in defaults_of(type(model)):
         setattr(model, name, arguments[name])

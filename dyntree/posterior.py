@@ -29,9 +29,9 @@ def interval_levels(alpha: Any) -> tuple[float, float]:
 
 
 def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
-    """Rows of each group, as masks of shape (n_rows,), in order; None: one group.
+    """Masks of shape (n_rows,) of the rows of each group; None means one group.
 
-    Groups stand in the order of `value_order`. Rows without a label are in none.
+    Groups are in the order of `value_order`. Rows without a label belong to no group.
     """
     if by is None:
         return {None: np.ones(n_rows, dtype=bool)}
@@ -54,9 +54,9 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
 
 
 def value_order(column: Column) -> dict[Hashable, int]:
-    """Place of each value of a column: that of its category, or in increasing order.
+    """Rank of each value of a column, by category or in increasing order.
 
-    Values that have no order stand as they came.
+    Values without an order keep the order in which they came.
     """
     values: list[Any] = list(dict.fromkeys(value for _, value in column.present()))
     if column.categories is not None:
@@ -69,9 +69,9 @@ def value_order(column: Column) -> dict[Hashable, int]:
 
 @dataclass(frozen=True, eq=False)
 class PosteriorDraws:
-    """Joint draws from a posterior, each of which says something of all rows.
+    """Joint draws from a posterior, each of which covers all rows.
 
-    ``numpy.asarray`` gives `values`, and so do ``len``, an index and `shape`.
+    ``numpy.asarray`` returns `values`; ``len``, indexing and `shape` refer to it too.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class PosteriorDraws:
         return np.ascontiguousarray(np.moveaxis(ends, 0, -1))
 
     def contrast(self, R: ArrayLike) -> PosteriorDraws:
-        """Linear combinations of the rows, as `t_test` of statsmodels has them.
+        """Linear combinations of the rows, as in the `t_test` of statsmodels.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class PosteriorDraws:
     def average(
         self, weights: ArrayLike | None = None, by: Any = None
     ) -> PosteriorDraws:
-        """Average the rows in each draw.
+        """Average over the rows within each draw.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ def _with_ends(name: str, se: Any, ends: Matrix) -> dict[str, NDArray[Any]]:
 def shares(
     masks: dict[Hashable, NDArray[np.bool_]], weights: NDArray[np.float64]
 ) -> Matrix:
-    """Share of each row in the average of each group, shape (n_groups, n_rows).
+    """Weight of each row in the average of each group, shape (n_groups, n_rows).
 
     Raises
     ------

@@ -34,8 +34,8 @@ def fit_repeats(
 ) -> Sequence[Any]:
     """Fit copies of a model to the same rows, each with its own seed and row order.
 
-    What a cloud of particles says depends a little on its random draws and on the order
-    of the rows; how far the repeats differ shows how much.
+    The predictions of a cloud of particles depend a little on its random draws and on
+    the order of the rows. The differences between repeats show how much.
 
     Parameters
     ----------

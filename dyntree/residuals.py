@@ -21,7 +21,7 @@ LEAST = 2.0**-53  # of a tail: a residual of 8.2 standard deviations
 
 @dataclass(frozen=True, eq=False)
 class OneStepAhead:
-    """Rows, and what a model said of each before it learned it.
+    """Rows, and one-step-ahead predictions of each before it was learned.
 
     Attributes
     ----------
@@ -66,15 +66,15 @@ class OneStepAhead:
 
     @property
     def is_predicted(self) -> NDArray[np.bool_]:
-        """Whether anything was known before a row, shape (n_rows,)."""
+        """Whether the model could predict each row, shape (n_rows,)."""
         return ~np.isnan(self.pit[:, 1])
 
     def pit_values(self, seed: int | np.random.Generator | None = 0) -> Vector:
         """Randomised probability integral transform of each row, shape (n_rows,).
 
-        A uniform draw between the probabilities of less than y and of at most y: it is
-        uniform on (0, 1), and independent of the rows before, where predictions are
-        right (Smith 1985; Czado, Gneiting and Held 2009, equation 2).
+        It is a uniform draw between the probabilities of less than y and of at most y.
+        If the predictions are right, it is uniform on (0, 1) and independent of the
+        rows before (Smith 1985; Czado, Gneiting and Held 2009, equation 2).
 
         Parameters
         ----------
@@ -89,8 +89,8 @@ class OneStepAhead:
     def quantile_residuals(self, seed: int | np.random.Generator | None = 0) -> Vector:
         """Standard normal quantiles of `pit_values` (Dunn and Smyth 1996, section 2).
 
-        They are independent standard normal where predictions are right. The farthest
-        is 8.2, where a tail rounds to nothing.
+        They are independent standard normal if the predictions are right. The largest
+        absolute value is 8.2, where a tail rounds to zero.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class OneStepAhead:
     def inside(
         self, level: float = 0.9, seed: int | np.random.Generator | None = 0
     ) -> Vector:
-        """1 for rows in the central interval of that probability, else 0.
+        """1 for rows inside the central interval of a given probability, otherwise 0.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class OneStepAhead:
     def coverage(
         self, level: float = 0.9, seed: int | np.random.Generator | None = 0
     ) -> float:
-        """Share of rows in the central interval of that probability.
+        """Share of rows inside the central interval of a given probability.
 
         Parameters
         ----------

@@ -15,7 +15,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ClassScores:
-    """How well labels were foreseen.
+    """Scores of predicted labels.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class ClassScores:
 
 @dataclass(frozen=True)
 class RealScores:
-    """How well real responses were foreseen.
+    """Scores of predicted real responses.
 
     Attributes
     ----------
@@ -77,10 +77,10 @@ def class_scores(
     known: NDArray[np.bool_] | None = None,
     weights: Vector | None = None,
 ) -> ClassScores:
-    """Score probabilities of shape (n_rows, n_classes) against label codes y.
+    """Score probabilities of shape (n_rows, n_classes) against the label codes y.
 
-    `known` says which rows had a label that the model could know, by default all. Rows
-    count by their weights, by default alike.
+    `known` marks the rows whose label the model could know, by default all. Rows have
+    equal weights by default.
     """
     hit = np.zeros_like(proba)
     hit[np.arange(len(y)), y] = 1.0
@@ -100,11 +100,11 @@ def class_scores(
 
 
 def auc(y: Codes, proba: Vector, weights: Vector | None = None) -> float:
-    """Area under the ROC curve, averaged over labels against the rest.
+    """Area under the ROC curve, averaged over the labels (one against the rest).
 
-    It is the probability that a row with the label is ranked above one without it, ties
-    counting half (Mann and Whitney 1947). Rows are drawn by their weights, by default
-    alike.
+    It is the probability that a row with the label is ranked above a row without it,
+    where ties count half (Mann and Whitney 1947). Rows are drawn in proportion to their
+    weights, which are equal by default.
     """
     if weights is not None:
         return _weighted_auc(y, proba, weights)
@@ -130,7 +130,7 @@ def real_scores(
 ) -> RealScores:
     """Score means and central intervals of probability `level`.
 
-    Rows count by their weights, by default alike.
+    Rows have equal weights by default.
     """
     low, high = interval.T
     outside = np.maximum(0.0, np.maximum(low - y, y - high))
@@ -157,7 +157,7 @@ def _weighted_auc(y: Codes, proba: Vector, weights: Vector) -> float:
 
 
 def mean_of(values: NDArray[Any], weights: Vector | None) -> float:
-    """Mean of one value a row, by the weights of the rows where they have some."""
+    """Mean of one value per row, weighted if the rows have weights."""
     if weights is None:
         return float(np.mean(values))
     return float(np.average(values, weights=weights))

@@ -21,7 +21,7 @@ EQUAL = 1.0 + 1e-12  # ratio of probabilities up to which they are one and the s
 
 
 def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:
-    """Log density of Student's t at a distance from its centre, finite in the tails."""
+    """Log density of Student's t at a distance from its centre; finite in the tails."""
     with np.errstate(all="ignore"):
         log_ratio = 2.0 * (np.log(np.abs(distance)) - np.log(scale)) - np.log(df)
         density: Vector = (
@@ -82,7 +82,7 @@ class StudentMixture:
         return np.repeat(np.arange(self.n_rows), np.diff(self.start))
 
     def average(self, values: Vector) -> Vector:
-        """Weighted mean per row of one value a component, shape (n_rows,)."""
+        """Weighted mean per row of one value for each component, shape (n_rows,)."""
         if not self.n_rows:
             return np.empty(0)
         total: Vector = np.add.reduceat(self.weight * values, self.start[:-1])
@@ -97,9 +97,9 @@ class StudentMixture:
         return core.cdf(*self._parts, y)
 
     def upper_tail(self, y: Vector) -> Vector:
-        """Probability of >= y, each row at its own y, with all its digits, (n_rows,).
+        """Probability of >= y, each row at its own y, to full precision, (n_rows,).
 
-        By the distribution function of the mirrored mixture.
+        It is computed from the distribution function of the mirrored mixture.
         """
         mirrored = self.start, self.weight, -self.location, self.scale, self.df
         return core.cdf(*mirrored, -y)
@@ -109,15 +109,15 @@ class StudentMixture:
         return core.log_density(*self._parts, y)
 
     def quantile(self, q: float) -> Vector:
-        """Point below which each row has probability q, shape (n_rows,)."""
+        """Quantile of each row at probability q, shape (n_rows,)."""
         return self.quantiles(np.array([q]))[:, 0]
 
     def quantiles(self, levels: Vector) -> Matrix:
-        """Points below which each row has these probabilities.
+        """Quantiles of each row at several probabilities.
 
-        The distribution function behind them is good to 1e-13 at any df; infinite and
-        zero scales have their limits, and a component without degrees of freedom makes
-        its row NaN.
+        The distribution function behind them is accurate to 1e-13 at any df. Infinite
+        and zero scales give their limits, and a component without degrees of freedom
+        makes its row NaN.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Prediction:
     def of(
         cls, mixture: StudentMixture, of_mean: StudentMixture, least_df: float = 0.0
     ) -> Prediction:
-        """Return the moments of a mixture beside it and that of its mean."""
+        """Return a mixture together with its moments and the mixture of its mean."""
         moments = core.moments(*mixture._parts, least_df=least_df)
         return cls(*moments, mixture, of_mean, least_df)
 
@@ -206,7 +206,7 @@ class Prediction:
     def of_mixture(
         cls, parts: Sequence[Any], n_threads: int = 1, least_df: float = 0.0
     ) -> Prediction:
-        """Predictive of the mixtures that the core finds, one a row.
+        """Return predictive distributions from mixtures of the core, one per row.
 
         Parameters
         ----------
@@ -228,11 +228,11 @@ class Prediction:
 
     @classmethod
     def of_sample(cls, values: Sequence[float], n_rows: int) -> Prediction:
-        """Predictive of a normal sample under a flat prior, the same for every row.
+        """Predictive distribution of a normal sample under a flat prior, for every row.
 
-        Student's t about the mean with n - 1 degrees of freedom, which count as three
-        at least in variances. Without two distinct values the scale is infinite, and
-        without any value the location is 0.
+        It is Student's t around the mean with n - 1 degrees of freedom; variances use
+        at least three. Without two distinct values the scale is infinite, and without
+        any value the location is 0.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class Prediction:
         return cls.of(of_new, of_mean, LEAST_DF)
 
     def shifted(self, by: Vector) -> Prediction:
-        """The prediction of a response with something known added to it.
+        """Return the prediction shifted by a known amount.
 
         Parameters
         ----------
@@ -274,9 +274,9 @@ class Prediction:
     def mean_se(self) -> Vector:
         """Standard deviation of the posterior of the mean, shape (n_rows,).
 
-        Degrees of freedom count as in `var`. One cloud of trees is too sure of the
-        mean; clouds that learned rows in orders of their own (`AveragedTrees`) are less
-        so.
+        Degrees of freedom count as in `var`. A single cloud of trees understates the
+        uncertainty of the mean. Clouds that learned the rows in different orders
+        (`AveragedTrees`) understate it less.
         """
         _, variance, _ = core.moments(*self.of_mean._parts, 1, self._least_df)
         return np.sqrt(variance)
@@ -310,10 +310,11 @@ class Prediction:
         return self.mixture.log_density(real_response(y, len(self.mean)))
 
     def tail_probability(self, y: ArrayLike) -> Vector:
-        """Two-sided tail probability of each row's own response: small is anomalous.
+        """Two-sided tail probability of each row's response; small means anomalous.
 
-        2 min(P(Y <= y), P(Y >= y)), at most 1; both tails keep their digits however far
-        out the response is. Where responses follow the prediction, it is uniform.
+        2 min(P(Y <= y), P(Y >= y)), at most 1; both tails are accurate to full
+        precision, however extreme the response is. If responses follow the prediction,
+        it is uniform.
 
         Parameters
         ----------
@@ -405,10 +406,10 @@ class ClassPrediction:
         return result
 
     def tail_probability(self, y: Any) -> Vector:
-        """Probability of a label no more probable than that of the row: the tail.
+        """Probability of all labels that are no more probable than the row's label.
 
-        Small is anomalous. It is at most alpha in no more than a share alpha of labels
-        that follow the prediction.
+        A small value is anomalous. If labels follow the prediction, at most a share
+        alpha of them have a tail probability of alpha or less.
 
         Parameters
         ----------
@@ -466,7 +467,7 @@ class TreeStats:
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """How much of the predictive variance (or entropy) splits on each column remove.
+    """Reduction of the predictive variance (or entropy) by splits on each column.
 
     Attributes
     ----------
@@ -507,7 +508,7 @@ class Importance:
 
 @dataclass(frozen=True, eq=False)
 class Sensitivity:
-    """Main effects of the columns and Sobol' indices of the inputs, one set a particle.
+    """Main effects of columns and Sobol' indices of inputs, one set for each particle.
 
     Attributes
     ----------

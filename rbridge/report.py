@@ -74,7 +74,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Report:
-    """What `crosscheck` found.
+    """Results of `crosscheck`.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Report:
 
     @property
     def draw_for_draw(self) -> bool:
-        """Whether all agrees, the streams after each step included."""
+        """Whether everything agrees, including the random streams after each step."""
         return self.first_difference is None
 
     @property
@@ -116,7 +116,7 @@ class Report:
 
     @property
     def first_difference(self) -> Comparison | None:
-        """The first quantity beyond its bound."""
+        """The first quantity that exceeds its bound."""
         return next((one for one in self.comparisons if not one.agrees), None)
 
     @property
@@ -179,7 +179,7 @@ class Report:
         return pd.DataFrame([{**vars(c), "agrees": c.agrees} for c in self.comparisons])
 
     def to_html(self) -> str:
-        """Return the report as one web page that refers to nothing outside itself."""
+        """Return the report as one self-contained web page."""
         from dyntree.api.report import facts_table, inline, page
 
         figure = self.plot()

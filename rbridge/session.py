@@ -58,8 +58,8 @@ class Answer:
 class Session:
     """A running R; `session` starts it.
 
-    Each call finds R's options, working directory and random stream as the call before
-    found them: whatever a call changes there is put back when it ends.
+    Each call restores R's options, working directory and random stream when it ends, so
+    that the next call finds them unchanged.
     """
 
     def __init__(self, backend: str) -> None:
@@ -132,7 +132,7 @@ class Session:
         return from_r(self._ask({"code": code}, seed, None).value)
 
     def versions(self) -> dict[str, Any]:
-        """Return what an R result depends on.
+        """Return the versions that a result of R depends on.
 
         Returns
         -------
@@ -145,7 +145,7 @@ class Session:
         return {**answer, "backend": self.backend, "rpy2": parts}
 
     def close(self) -> None:
-        """End an R that runs as a process of its own."""
+        """Stop an R that runs as a separate process."""
         self._check_owner()
         if _running.get(self.backend) is self and self.backend != "rpy2":
             del _running[self.backend]
@@ -153,7 +153,7 @@ class Session:
 
     @property
     def alive(self) -> bool:
-        """Whether R can still be asked."""
+        """Whether R still responds."""
         return self._engine.alive()
 
     def _ask(
@@ -198,7 +198,7 @@ class Session:
 
 
 def session(backend: str = "rpy2") -> Session:
-    """Return the running R of a kind, started at the first call.
+    """Return the running R of a kind; the first call starts it.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class BackTransformedResults:
         return self._inverse.interval(self.response.conf_int(obs, alpha))
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
-        """One row of answers for each row asked.
+        """Return a table of summaries, one row for each row that was asked for.
 
         Parameters
         ----------

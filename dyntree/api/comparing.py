@@ -35,13 +35,13 @@ def compare(
     threads: int | None = None,
     progress: Progress = None,
 ) -> pd.DataFrame:
-    """Compare fits to the same responses by their evidence, with its error.
+    """Compare fits to the same responses by their log evidence and its standard error.
 
-    The log evidence of particles hangs on their seed and on the order of the rows, by
-    several nats as a rule. So every model is fitted `n_repeats` times, each time with
-    another seed and all models with the same rows in the same random order, and what
-    is told is the mean, with its standard error. A Bayes factor counts where it is
-    several times its own.
+    The log evidence of a cloud of particles depends on its seed and on the order of the
+    rows, usually by several nats. So every model is fitted `n_repeats` times, each time
+    with another seed and another random order of the rows, which is the same for all
+    models. The mean log evidence is reported, with its standard error. A log Bayes
+    factor counts only where it is several times its own standard error.
 
     Parameters
     ----------
@@ -191,10 +191,10 @@ def cross_val(
     progress: Progress = None,
     **options: Any,
 ) -> pd.DataFrame:
-    """Fit a formula to all folds of the data but one, and score it on that one.
+    """Cross-validate a formula: fit it to all folds but one, and score that one.
 
-    Everything that a formula learns from data is learned from the rows of the fit
-    alone: levels, knots, means and spreads as well as trees.
+    Everything that a formula learns from data is learned from the training rows alone:
+    levels, knots, means and spreads as well as trees.
 
     Parameters
     ----------

@@ -182,7 +182,7 @@ class RemoteParts:
         self.features = each[0]
 
     def each(self, work: Callable[..., Any], *arguments: Any) -> list[Any]:
-        """What workers make of every shard, in order."""
+        """Result of a function for every shard, computed by the workers, in order."""
         futures = [
             self.client.submit(
                 _outcome, work, recipe, *arguments, pure=False, retries=RETRIES
@@ -232,7 +232,7 @@ class RemoteParts:
 
     @property
     def n_weighted(self) -> int:
-        """Rows with any weight: all."""
+        """Number of rows with positive weight: all rows."""
         return self.n_rows
 
     def drawn(self, rng: np.random.Generator, most: int) -> NDArray[np.int64]:
@@ -245,7 +245,7 @@ class RemoteParts:
 
 
 class RemoteShards:
-    """Shards that live with workers; a place is a preference, not a condition."""
+    """Shards that are held by workers; the worker of a shard is only a preference."""
 
     def __init__(self, parts: RemoteParts, plan: Plan) -> None:
         self.parts, self.plan = parts, plan
@@ -253,7 +253,7 @@ class RemoteShards:
         self.places: list[str | None] = [None] * len(parts.recipes)
 
     def sweep(self, task: SweepRequest) -> list[ShardReport]:
-        """Let all shards do a sweep, each where it was if that is still there."""
+        """Run a sweep on all shards, each on its previous worker if that still runs."""
         client, parts = self.parts.client, self.parts
         workers = sorted(client.scheduler_info(n_workers=-1)["workers"])
         futures = []
@@ -280,12 +280,12 @@ class RemoteShards:
         return _gathered(client, futures)
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
-        """Rows of low density among a few thousand, lowest first; scaled."""
+        """Scaled rows of low density from a few thousand rows, lowest first."""
         return badly_fitted(self.parts, self.plan, known, n, time)
 
     @property
     def labels(self) -> NDArray[np.int32]:
-        """None: labels stay with the workers; ask `predict`."""
+        """None, because labels stay with the workers; use `predict` instead."""
         return np.empty(0, dtype=np.int32)
 
 

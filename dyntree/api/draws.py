@@ -52,7 +52,7 @@ def to_datatree(
     trace: Trace | Sequence[Trace] | None = None,
     seed: int | np.random.Generator | None = None,
 ) -> DataTree:
-    """Export what each particle says of rows, and draws from it, to xarray.
+    """Export each particle's predictions at rows, and draws from them, to xarray.
 
     Parameters
     ----------

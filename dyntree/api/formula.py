@@ -44,10 +44,11 @@ del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
 
 
 class DynamicTreeModel(ModelRows, ModelFacts):
-    """A dynamic tree to be fitted to data, in the manner of a model of statsmodels.
+    """A dynamic tree model of a data set, with the interface of a statsmodels model.
 
-    Made from responses and inputs here, by `from_formula` from a formula, and by `load`
-    without data. Columns become features as they do in a formula that names them all.
+    The constructor takes responses and inputs, `from_formula` takes a formula, and
+    `load` reads a file without data. Columns become features as they do in a formula
+    that names them all.
 
     Parameters
     ----------
@@ -413,7 +414,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         self.missing = params.one_of("missing", missing, MISSING)
 
     def fit(self, *, progress: Progress = None) -> DynamicTreeResults:
-        """Learn the data from the first row to the last; each call does so anew.
+        """Learn the data from the first row to the last; each call starts anew.
 
         Parameters
         ----------
@@ -434,7 +435,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         return results
 
     def taught(self) -> Any:
-        """The responses as trees learn them: less their offset, or over exposures."""
+        """Responses as trees learn them: minus the offset, or divided by exposures."""
         return taught(self.unlearned("fit").tree.options, self.endog, self.shift)
 
     def with_rows(
@@ -488,7 +489,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         return made, found
 
     def unlearned(self, what: str) -> Trees:
-        """Trees that know the features, and no row of the data."""
+        """New trees that know the features, but have learned no row of the data."""
         if self._blank is None:
             raise ValueError(
                 f"{what} needs a model with data; got one that was loaded from a file "
@@ -538,12 +539,12 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         return notes.record(np.diff(evidence))
 
     def remove_data(self) -> None:
-        """Let go of the data; `fit` is no longer possible."""
+        """Drop the data; `fit` is no longer possible."""
         self.endog = self.exog = self.weights = self.shift = self.table = None
         self._blank = self._start = None
 
     def notes(self, design: Design) -> dict[str, Any]:
-        """What a file keeps beside the trees, which know the terms of `design`."""
+        """Contents of a file besides the trees, which know the terms of `design`."""
         return file_notes(design, self.formula, self.missing)
 
     @overload
@@ -560,7 +561,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
-        """Return the results that `DynamicTreeResults.save` wrote; they go on learning.
+        """Return the results that `DynamicTreeResults.save` wrote, ready to learn more.
 
         Parameters
         ----------

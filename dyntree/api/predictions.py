@@ -20,7 +20,7 @@ MOST_DRAWN = 1 << 22  # probabilities that are held at a time
 
 
 class PredictionResults:
-    """Predictive distributions of rows, with labels as the caller's.
+    """Predictive distributions of rows, with the row labels of the caller.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class PredictionResults:
         weights: Any = None,
         shift: Vector | None = None,
     ) -> PredictionResults:
-        """What trees foresee of rows of features, which came as a table."""
+        """Predictions of trees at rows of features, which were given as a table."""
         with tree.exclusive():
             prediction = foreseen(tree, rows, shift, weights)
             if isinstance(prediction, Prediction):
@@ -78,7 +78,7 @@ class PredictionResults:
         return np.moveaxis(ends, 0, -1)
 
     def frame(self, columns: dict[str, Any]) -> Any:
-        """Columns as a frame of the caller's type, with its index."""
+        """Return columns as a frame of the caller's type, with its index."""
         return self._table.frame(columns)
 
     def _real(self) -> Prediction:
@@ -105,9 +105,10 @@ class PredictionResults:
     def se_mean(self) -> Vector:
         """Standard deviation of the posterior of the mean, shape (n_rows,).
 
-        What is not known of the mean response: the spread of the trees' means, and
-        within each tree what its leaf does not know of its own mean. It leaves out the
-        noise about the mean. One cloud of trees is too sure of it; see `conf_int`.
+        This is the uncertainty about the mean response: the spread of the means over
+        the trees, and within each tree the uncertainty of its leaf about the leaf's
+        mean. The noise around the mean is not included. A single cloud of trees
+        understates this uncertainty; see `conf_int`.
         """
         return self._real().mean_se
 
@@ -147,7 +148,7 @@ class PredictionResults:
         return mixture.quantiles(np.array(interval_levels(alpha)))
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
-        """One row of answers for each row asked.
+        """Return a table of summaries, one row for each row that was asked for.
 
         Parameters
         ----------

@@ -97,7 +97,7 @@ def report_html(
     response: str = "y",
     notes: Mapping[str, Any] | None = None,
 ) -> str:
-    """Write an evaluation up as one self-contained web page.
+    """Write a report of an evaluation as one self-contained web page.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def report_html(
 
 
 def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
-    """Return a page of plain text and of sections that are HTML by their headings."""
+    """Return a page of plain text and of HTML sections, which are given by heading."""
     body = [f"<h2>{escape(name)}</h2>\n{text}" for name, text in sections.items()]
     return PAGE.format(title=escape(title), lead=escape(lead), body="\n".join(body))
 
@@ -248,7 +248,7 @@ def _over_time(trace: Trace) -> list[tuple[Figure, str]]:
 
 
 def inline(figure: Figure, caption: str) -> str:
-    """Return a figure as an element that holds its own picture."""
+    """Return a figure as an HTML element with the picture embedded."""
     file = io.BytesIO()
     kind = "fits" if figure.get_figwidth() <= WIDEST else "wide"
     figure.savefig(file, format="svg", metadata={"Date": None})

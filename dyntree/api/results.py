@@ -46,8 +46,8 @@ LEAVES = {
 class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     """A fitted model.
 
-    Trees have no coefficients: `params` describes the trees, `importance` tells which
-    variables matter and `get_prediction` what the trees foresee.
+    Trees have no coefficients. `params` describes the trees, `importance` shows which
+    variables matter, and `get_prediction` returns predictions.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
 
     @property
     def exog_names(self) -> list[str]:
-        """Names of the features: those of the model, and of levels that came since."""
+        """Names of the features of the model, including levels that came later."""
         return list(self.design.names)
 
     @property
@@ -101,7 +101,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def llf(self) -> float:
         """Log evidence: the sum of the log predictive densities of the rows.
 
-        Each is that of a row given the rows before it.
+        The density of each row is conditional on the rows before it.
         """
         return self.tree.log_evidence
 
@@ -118,10 +118,10 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
 
     @property
     def params(self) -> pd.Series[float]:
-        """Posterior means of what describes the trees; not regression coefficients.
+        """Posterior means of quantities that describe the trees; not coefficients.
 
-        Height, number of leaves, and the relevance of each feature, over the trees.
-        They are about trees, which have no leaf parameters that could be drawn; for
+        These are the height, the number of leaves, and the relevance of each feature,
+        averaged over the trees. Trees have no leaf parameters that could be drawn; for
         effects with intervals see `avg_comparisons`.
         """
         return self._posterior().mean()
@@ -281,7 +281,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def as_asked(
         self, exog: Any, exposure: Any = None
     ) -> tuple[Trees, Matrix, Vector | None]:
-        """The trees, and raw data as the features that they are asked about.
+        """Return the trees, and raw data encoded as the features that the trees know.
 
         Parameters
         ----------
@@ -317,8 +317,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.
 
-        A split is on one feature of `exog_names`, which may be of two variables, as
-        that of a:b; for shares of variables see `importance`.
+        A split is on one feature of `exog_names`. Such a feature may belong to two
+        variables, like that of a:b; for shares of variables see `importance`.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         return pd.DataFrame(columns, index=pd.Index(self.exog_names))
 
     def as_record(self, kind: type[Any]) -> Any:
-        """What plots draw of these results.
+        """The record that plots draw for these results.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         return self.one_step_ahead() if kind is OneStepAhead else self
 
     def summary(self, n_orders: int = 0) -> Any:
-        """Tables of what the model is and which variables matter.
+        """Return tables that describe the model and show which variables matter.
 
         Parameters
         ----------
@@ -478,7 +478,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def plot_relevance(
         self, features: Sequence[str] | None = None, *, ax: Axes | None = None
     ) -> Figure:
-        """Draw how much splits on each feature explain, a box each over the trees.
+        """Draw how much splits on each feature explain, as a box plot over the trees.
 
         Parameters
         ----------
@@ -495,11 +495,11 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         return plots.plot_relevance(self.inner.relevance(), features, ax=ax)
 
     def remove_data(self) -> None:
-        """Let go of the data of the model and of every row that the trees hold.
+        """Drop the data of the model and every row that the trees hold.
 
-        Predictions of rows that are given stay the same, and `append` goes on. Fitted
-        values, residuals and what the model was fitted to are gone, and what trees
-        answer from their rows; see `DynamicTree.remove_data`.
+        Predictions at given rows stay the same, and `append` still works. Fitted
+        values, residuals and the training data are gone, and so are the answers that
+        trees compute from their rows; see `DynamicTree.remove_data`.
         """
         self.tree.remove_data()
         self.model.remove_data()
@@ -512,13 +512,14 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         *,
         position: Any = None,
     ) -> None:
-        """Save trees and formula to a file, whole or not at all.
+        """Save trees and formula to a file; an interrupted save leaves no partial file.
 
-        The file holds the rows that the trees hold, as these need them to go on
-        learning: the last `window` ones, or without a window all. The frame that the
-        model was made from is not in it. With `remove_data` there is no row in it.
-        ``dyntree.formula.api.load`` makes results of it again; ``dyntree.load`` its
-        trees alone. The formula is kept as data: nothing in the file is ever run.
+        The file contains the rows that the trees hold, because the trees need them to
+        learn more rows: the last `window` rows, or all rows without a window. The file
+        does not contain the frame that the model was made from. With `remove_data` it
+        contains no row. ``dyntree.formula.api.load`` restores the results, and
+        ``dyntree.load`` the trees alone. The formula is stored as data: nothing in the
+        file is ever executed.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ class Held:
 
     @property
     def n_rows(self) -> int:
-        """Rows that are searched."""
+        """Number of rows that are searched."""
         return len(self.rows) - self.n_gone + self.n_late
 
     @property
@@ -98,10 +98,10 @@ class Held:
 class CoverTree(StoredArrays):
     """Exact nearest neighbours by Euclidean distance.
 
-    Balls within balls: the children of a ball lie in it and have radii smaller by
-    `base` at least. A search opens the nearest balls first and leaves out those that
-    cannot hold a nearer row, so that it costs what the rows' own dimension asks for,
-    not that of the table.
+    The tree consists of nested balls: the children of a ball lie in it, and their radii
+    are smaller by a factor of at least `base`. A search visits the nearest balls first
+    and skips those that cannot contain a nearer row. Its cost therefore depends on the
+    intrinsic dimension of the rows, not on the number of columns.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class CoverTree(StoredArrays):
 
     @property
     def n_rows(self) -> int:
-        """Rows that are searched."""
+        """Number of rows that are searched."""
         return self._held.n_rows
 
     @property
@@ -230,12 +230,12 @@ class CoverTree(StoredArrays):
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns, where the first rows had names."""
+        """Names of the columns if the first rows had names."""
         return self._features.names
 
     @property
     def nodes(self) -> dict[str, NDArray[Any]]:
-        """The tree as arrays: rows that wait are not in it, rows just removed are."""
+        """The tree as arrays, without buffered rows but with rows just removed."""
         held = self._held
         nodes = {name: array.copy() for name, array in held.nodes.items()}
         nodes["centre"] = held.ids[centre_places(nodes)]
@@ -297,7 +297,7 @@ class CoverTree(StoredArrays):
         return [distance[part] for part in parts], [index[part] for part in parts]
 
     def truncate(self, n_nodes: int) -> tuple[Ids, Ids]:
-        """Part the rows into balls: the first `n_nodes` that a tree of them has.
+        """Partition the rows into balls: the first `n_nodes` nodes of their tree.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class CoverTree(StoredArrays):
 
     @locked
     def remove(self, index: Any) -> Self:
-        """Take rows out; one at least stays.
+        """Remove rows; at least one row must remain.
 
         Parameters
         ----------

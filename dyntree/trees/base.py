@@ -42,12 +42,12 @@ class TreeModel:
 
     @property
     def states(self) -> list[TreeState]:
-        """States of all its trees."""
+        """States of all trees of the model."""
         return [self.state]
 
     @property
     def n_seen(self) -> int:
-        """Rows ever given to `update`."""
+        """Number of rows given to `update` so far."""
         return self.state.n_seen
 
     @property
@@ -57,7 +57,7 @@ class TreeModel:
 
     @property
     def is_ready(self) -> bool:
-        """Whether trees have been planted, so that questions can be answered."""
+        """Whether the model has trees, so that it can predict."""
         return all(state.cloud is not None for state in self.states)
 
     @property
@@ -67,37 +67,37 @@ class TreeModel:
 
     @property
     def log_evidence(self) -> float:
-        """Sum of the log predictive densities of the rows, each given those before."""
+        """Sum of log predictive densities of the rows, each given those before it."""
         cloud = self.state.cloud
         return 0.0 if cloud is None else cloud.log_evidence
 
     @property
     def classes(self) -> tuple[Hashable, ...] | None:
-        """Labels in the order of the probabilities; None while they are not known."""
+        """Labels in the order of the probabilities; None until they are known."""
         return self.state.options.classes
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns of X, where it had names; None while not known."""
+        """Column names of X, if it had names; None until they are known."""
         features = self.state.features
         return None if features is None else features.names
 
     @property
     def columns_with_levels(self) -> tuple[str, ...]:
-        """Columns of strings or categories, as far as they are known or were named."""
+        """Columns of strings or categories that are known or were named."""
         state = self.state
         found = () if state.features is None else state.features.levels
         return tuple(dict([*(state.options.categories or ()), *found]))
 
     @property
     def columns_without_values(self) -> tuple[str, ...]:
-        """Columns that had no value so far and may become one of any kind."""
+        """Columns without any value so far, whose type is still open."""
         features = self.state.features
         return () if features is None else features.unknown
 
     @property
     def level_places(self) -> dict[str, list[int]]:
-        """Places of its levels among the features, of each column that has levels."""
+        """Feature indices of the levels, for each column that has levels."""
         features = self.state.features
         return {} if features is None else dict(features.level_places)
 
@@ -108,7 +108,7 @@ class TreeModel:
         return () if features is None else features.feature_names
 
     def class_place(self, label: Hashable) -> int:
-        """Place of a label among `classes`.
+        """Index of a label in `classes`.
 
         Raises
         ------
@@ -124,24 +124,24 @@ class TreeModel:
         return classes.index(label)
 
     def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
+        """Context manager that keeps other threads out of a series of calls."""
         return self._lock
 
     @locked
     def preview(
         self, X: Any, y: Any, start: int | None = None
     ) -> tuple[Encoded, list[Any]]:
-        """Check a stream that is to be learned, and encode it; see `Learner.preview`.
+        """Check and encode a stream that is to be learned; see `Learner.preview`.
 
-        The first rows fix the encoding just as they will when the model learns them.
-        While there are no trees, values that are beyond the scale of the first rows are
-        refused by `update` alone.
+        The first rows determine the encoding as they will when the model learns them.
+        While there are no trees, only `update` refuses values that are beyond the scale
+        of the first rows.
         """
         return previewed(self.state, X, y, start)
 
     @locked
     def fix_columns(self, features: FeatureMap) -> None:
-        """Settle which columns rows have, before the first row comes.
+        """Set the columns of rows before the first row comes.
 
         Parameters
         ----------
@@ -177,25 +177,25 @@ class TreeModel:
         return self
 
     def leave_new_levels_to_another(self) -> None:
-        """Count no new levels: another model that learns the same rows does."""
+        """Do not count new levels; another model that learns the same rows does."""
         for state in self.states:
             state.new_levels = None
 
     @locked
     def memory_usage(self) -> int:
-        """Bytes held by trees, rows and scratch."""
+        """Bytes held by trees, rows and work space."""
         return sum(state.nbytes() for state in self.states)
 
     @property
     def leaf_prior(self) -> str | None:
-        """Of an earlier version's regression leaves, which keep it, their prior."""
+        """Prior of regression leaves that an earlier version saved, which keep it."""
         if any(state.is_anchored for state in self.states):
             return "anchored level, of an earlier version"
         return None
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+        """Description of the model, as a dict of JSON values."""
         model: Any = self
         options = self.state.options
         return {

@@ -24,7 +24,7 @@ Trees = DynamicTree | StreamingTree | AveragedStream | AveragedTrees
 
 
 def make_tree(options: Mapping[str, Any]) -> Trees:
-    """Make the model that options stand for.
+    """Make the model that options describe.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def _average(kind: type[Average], options: dict[str, Any], asked: str) -> Averag
 
 
 def only_for_windows(options: Mapping[str, Any]) -> list[str]:
-    """Names of the options given that have a meaning in one window only."""
+    """Names of the given options that apply to a single window only."""
     return [
         name
         for name, default in STREAM_OPTIONS.items()

@@ -34,11 +34,11 @@ from dyntree.trees.state import TreeState, with_ones
 class DynamicTree(TreeAnswers, checkpoint.Stored):
     """A Bayesian regression or classification tree that learns row by row.
 
-    The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011):
-    each new row weighs them by how well they foresaw it, resamples them, and lets each
-    keep, grow or prune its tree. Rows can be retired into the priors of the leaves that
-    held them (Anagnostopoulos and Gramacy 2013), so that a stream fits into a bounded
-    memory; `StreamingTree` does that by itself.
+    The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011).
+    Each new row weights the particles by their predictive density, resamples them, and
+    lets each keep, grow or prune its tree. Rows can be retired into the priors of the
+    leaves that held them (Anagnostopoulos and Gramacy 2013), so that a stream fits into
+    bounded memory; `StreamingTree` does this automatically.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         The options in force, complete once the width of X is known.
     seed : int
     n_seen : int
-        Rows ever given to `update`.
+        Number of rows given to `update` so far.
     log_evidence : float
         Sum of the log predictive densities of the rows (R's rules: of those after the
         first ``n_start``), each given the rows before it.
@@ -197,14 +197,14 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @classmethod
     def of_state(cls, state: TreeState) -> Self:
-        """Return a tree that learns into a given state, and answers from it."""
+        """Return a tree that uses a given state."""
         tree = cls.__new__(cls)
         tree.state, tree._lock = state, state.lock
         return tree
 
     @property
     def tree(self) -> Self:
-        """The tree itself, by the name that a stream has for its own."""
+        """The tree itself, under the name that streams use for their tree."""
         return self
 
     @property
@@ -274,7 +274,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @locked
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
-        """Give up active rows; the leaves that held them remember them as sums.
+        """Retire active rows; the leaves that held them keep them as sums.
 
         Parameters
         ----------
@@ -321,15 +321,15 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @locked
     def remove_data(self) -> Self:
-        """Let go of every row; what is kept is what predictions need (native rules).
+        """Drop every row, and keep only what predictions need (native rules).
 
-        All rows are retired: predictions stay the same, in a window to rounding, and
-        learning goes on as in one, with splits that later rows alone can move. Row by
-        row there is nothing left, in memory or in a file: `importance`,
-        ``score_active`` and ``score(..., "ei", best="rows")`` have no rows to look at,
-        and ``score("alc")``, `relevance` and `sensitivity` need `bounds` and
-        `categorical`, until new rows have come. Trees that a `StreamingTree` has half
-        grown are let go: they would lack the rest of the rows.
+        All rows are retired. Predictions stay the same, in a window up to rounding.
+        Learning continues as in a window, and only later rows can change the splits. No
+        individual row is left, in memory or in a file. Until new rows have come,
+        `importance`, ``score_active`` and ``score(..., "ei", best="rows")`` have no
+        rows to use, and ``score("alc")``, `relevance` and `sensitivity` need `bounds`
+        and `categorical`. Trees that a `StreamingTree` has partly grown are dropped,
+        because they would lack the rest of the rows.
 
         Returns
         -------
@@ -355,10 +355,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     def rejuvenate(self, order: ArrayLike | None = None) -> Self:
         """Grow fresh particles from the active rows and add them to the cloud.
 
-        They compete with the old ones at the next row, when the cloud is resampled to
-        its size. What was retired is not known to them. All of it is done at once;
-        trees that a `StreamingTree` is growing meanwhile, a few rows at a time, go on
-        growing and join when they are done.
+        They compete with the old particles at the next row, when the cloud is resampled
+        to its size. They do not know retired rows. All of this is done at once. Trees
+        that a `StreamingTree` is growing a few rows at a time continue to grow, and
+        join when they are complete.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @locked
     def rehearse(self, X: Any, y: Any) -> Rehearsal | None:
-        """What would become of the particles at one more row; nothing changes.
+        """Report what a further row would do to the particles, without learning it.
 
         Parameters
         ----------
@@ -413,7 +413,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @locked
     def frozen_view(self, what: str = "a view") -> TreeView:
-        """Return the particles as they are now, to look at one by one.
+        """Return a view of the current particles for inspection.
 
         Parameters
         ----------
@@ -439,9 +439,9 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything the model is, as a plain header and arrays.
+        """Full state of the model, as a plain header and arrays.
 
-        Equal models give equal headers and equal bytes, however they came about.
+        Equal models give equal headers and equal bytes, however they were made.
 
         Returns
         -------

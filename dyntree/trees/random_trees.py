@@ -28,13 +28,13 @@ from dyntree.trees.state import TreeState
 
 @checkpoint.savable
 class RandomTreesStream(TreePredictions, checkpoint.Stored):
-    """Random trees, grown row by row, of which all prunings are averaged exactly.
+    """Random trees, grown row by row and averaged exactly over all their prunings.
 
-    Each tree is grown by the rows that come to its leaves, with cuts that are drawn
-    among a few. Its forecast is the mean over all trees that can be had from it by
-    pruning, each weighed by its posterior probability: context tree weighting (Willems,
-    Shtarkov and Tjalkens 1995) over random trees. That takes time in proportion to the
-    depth of a row alone. There is no particle filter, and nothing to resample.
+    Each tree is grown by the rows that reach its leaves, with cuts that are drawn from
+    a few candidates. Its prediction is the mean over all prunings of the tree, each
+    weighted by its posterior probability. This is context tree weighting (Willems,
+    Shtarkov and Tjalkens 1995) over random trees. Its time is proportional to the depth
+    of a row. There is no particle filter and no resampling.
 
     Parameters
     ----------
@@ -111,14 +111,14 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
 
     @classmethod
     def of_state(cls, state: TreeState, is_frozen: bool) -> Self:
-        """Return a model that learns into a given state."""
+        """Return a model that uses a given state."""
         model = cls.__new__(cls)
         model._hold(state, is_frozen)
         return model
 
     @property
     def tree(self) -> Self:
-        """The model itself, by the name that a stream has for its own tree."""
+        """The model itself, under the name that streams use for their tree."""
         return self
 
     def update(
@@ -133,15 +133,15 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         """Learn rows in order.
 
         A frozen model checks the rows and learns nothing from them. `threads` trees
-        learn side by side, by default DYNTREE_NUM_THREADS or 1; what is learned does
-        not depend on it. Other parameters, what is returned and what bad rows and
-        interrupts do are those of `DynamicTree.update`.
+        learn in parallel, by default DYNTREE_NUM_THREADS or 1; the result does not
+        depend on it. Other parameters, the return value, and the handling of bad rows
+        and interrupts are as in `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
         return self._take_rows(X, y, sample_weight, None, progress, n_threads)
 
     def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
-        """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
+        """Learn one row by a faster path; see `StreamingTree.learn_row`."""
         state = self.state
         with self._lock:
             weight = one_weight(state.options, sample_weight)
@@ -158,7 +158,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         self, rows: Matrix, responses: Responses, proba: Matrix | None = None,
         n_threads: int = 1,
     ) -> Vector:  # fmt: skip
-        """Learn rows as the core has them; see `StreamingTree.learn_encoded`."""
+        """Learn encoded rows; see `StreamingTree.learn_encoded`."""
         found: Vector = self.state.cloud.update(
             rows, responses.y, proba, n_threads, responses.weights
         )
@@ -189,10 +189,10 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
 
     @locked
     def remove_data(self) -> Self:
-        """Let go of every row; see `DynamicTree.remove_data`.
+        """Drop every row; see `DynamicTree.remove_data`.
 
-        Trees stay as they are: a leaf of one row keeps its response, as its mean.
-        Leaves are cut again once they have new rows enough.
+        The trees do not change: a leaf of one row keeps the response of the row as its
+        mean. Leaves are split again once they have enough new rows.
         """
         self.state.cloud = self.state.ready("remove_data").without_rows()
         return self
@@ -217,13 +217,13 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         return TreeStats(*self.state.ready("stats").stats())
 
     def memory(self) -> dict[str, Any]:
-        """What tells this stream from others in an average."""
+        """The memory that distinguishes this stream from others in an average."""
         options: Any = self.options
         return {"trees": options.n_trees, "discount": options.discount}
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+        """Description of the model, as a dict of JSON values."""
         options: Any = self.options
         facts = super().facts()
         del facts["particles"], facts["leaf prior"]
@@ -243,7 +243,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
 
     @locked
     def freeze(self) -> Self:
-        """Stop learning: from now on `update` checks its rows and forgets them."""
+        """Stop learning: from now on `update` checks its rows, but learns nothing."""
         self.is_frozen = True
         return self
 
@@ -268,7 +268,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything the model is; see `DynamicTree.to_arrays`."""
+        """Full state of the model; see `DynamicTree.to_arrays`."""
         return forest_arrays(self.state, self.is_frozen)
 
     @classmethod

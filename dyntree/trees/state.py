@@ -68,7 +68,7 @@ class TreeState:
 
     @property
     def n_active(self) -> int:
-        """Rows held one by one."""
+        """Number of active rows, which are held individually."""
         return len(self.waiting_y) if self.cloud is None else self.cloud.n_active
 
     @property
@@ -83,7 +83,7 @@ class TreeState:
 
     @property
     def n_retired(self) -> int:
-        """Rows given up since the start."""
+        """Number of rows retired so far."""
         return 0 if self.cloud is None else self.cloud.n_retired
 
     @property
@@ -129,7 +129,7 @@ class TreeState:
         return header
 
     def nbytes(self) -> int:
-        """Bytes held by trees, rows and scratch."""
+        """Bytes held by trees, rows and work space."""
         if self.cloud is None:
             n_lists = 1 if self.waiting_weights is None else 2
             return int(self.waiting_X.nbytes) + 8 * n_lists * len(self.waiting_y)

@@ -31,11 +31,11 @@ from dyntree.trees.state import TreeState
 
 @checkpoint.savable
 class StreamingTree(JointDraws, checkpoint.Stored):
-    """The online scheme: a bounded window of active rows around a dynamic tree.
+    """A dynamic tree that holds a bounded window of active rows: the online scheme.
 
-    Once the window is full, a row retires for each new one: its leaf keeps it as
-    sufficient statistics and the tree goes on as if it were still there, but for the
-    splits it could still suggest (Anagnostopoulos and Gramacy 2013).
+    Once the window is full, one row is retired for each new row. Its leaf keeps it as
+    sufficient statistics. The tree continues as if the row were still there, except
+    that the row can no longer suggest splits (Anagnostopoulos and Gramacy 2013).
 
     Parameters
     ----------
@@ -148,14 +148,14 @@ class StreamingTree(JointDraws, checkpoint.Stored):
     def of_state(
         cls, state: TreeState, options: StreamOptions, is_frozen: bool
     ) -> Self:
-        """Return a stream that learns into a given state, in such a window."""
+        """Return a stream that uses a given state, with the given window."""
         stream = cls.__new__(cls)
         stream._hold(state, options, is_frozen)
         return stream
 
     @property
     def seed(self) -> int:
-        """What all random draws of the tree come from."""
+        """The seed of all random draws of the tree."""
         return self.state.seed
 
     def update(
@@ -167,15 +167,16 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
-        """Learn rows in order, retiring one for each that the window cannot hold.
+        """Learn rows in order, and retire one row for each that the window cannot hold.
 
-        A frozen model checks the rows and learns nothing from them. Parameters, what is
-        returned and what bad rows and interrupts do are those of `DynamicTree.update`.
+        A frozen model checks the rows and learns nothing from them. Parameters, the
+        return value, and the handling of bad rows and interrupts are as in
+        `DynamicTree.update`.
         """
         return self._take_rows(X, y, sample_weight, exposure, progress)
 
     def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
-        """Learn one row by a shorter way than `update` (native rules).
+        """Learn one row by a faster path than `update` (native rules).
 
         Parameters
         ----------
@@ -208,7 +209,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         proba: Matrix | None = None,
         shares: Vector | None = None,
     ) -> Vector:
-        """Learn rows as the core has them (native rules, once there are trees).
+        """Learn encoded rows (native rules, once there are trees).
 
         Parameters
         ----------
@@ -257,12 +258,12 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         return self.tree.predict(X, sample_weight, exposure=exposure, threads=threads)
 
     def remove_data(self) -> Self:
-        """Let go of every row; see `DynamicTree.remove_data`."""
+        """Drop every row; see `DynamicTree.remove_data`."""
         self.tree.remove_data()
         return self
 
     def with_window(self, window: int) -> Self:
-        """Return a stream without trees like this one, in another window.
+        """Return a stream like this one, without trees and with another window.
 
         Parameters
         ----------
@@ -289,11 +290,11 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         )
 
     def memory(self) -> dict[str, Any]:
-        """What tells this stream from others in an average."""
+        """The memory that distinguishes this stream from others in an average."""
         return {"window": self.options.window, "forget": self.options.forget}
 
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+        """Description of the model, as a dict of JSON values."""
         options = self.options
         return super().facts() | {
             "window": options.window,
@@ -303,7 +304,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         }
 
     def freeze(self) -> Self:
-        """Stop learning: from now on `update` checks its rows and forgets them."""
+        """Stop learning: from now on `update` checks its rows, but learns nothing."""
         self.is_frozen = True
         return self
 
@@ -312,7 +313,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         return self.of_state(self.tree.copy().state, self.options, self.is_frozen)
 
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything the model is; see `DynamicTree.to_arrays`."""
+        """Full state of the model; see `DynamicTree.to_arrays`."""
         with self._lock:
             return stream_arrays(self.state, self.options, self.is_frozen)
 

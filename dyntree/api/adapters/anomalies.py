@@ -19,12 +19,12 @@ from dyntree.api.adapters.trees import (
 
 
 class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
-    """An anomaly detector of river: what came, under what the model foresaw of it.
+    """An anomaly detector for river, based on the predictive distribution of a model.
 
-    The score is 1 less the tail probability (see `Prediction` and `ClassPrediction`):
-    0 for what was foreseen best, near 1 for an anomaly, 1 for a label that never came
-    before. Where rows follow the model, about a share 1 - c of them has a score of c or
-    more.
+    The score is 1 minus the tail probability (see `Prediction` and `ClassPrediction`).
+    It is 0 for the most expected response, close to 1 for an anomaly, and 1 for a label
+    that was never seen before. Where rows follow the model, a share of about 1 - c of
+    them has a score of c or more.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
         self.model.learn_one(x, y, w)
 
     def score_one(self, x: Row, y: Any) -> float:
-        """How anomalous a response is at a row, in [0, 1]; 0 before any was learned.
+        """Anomaly score of a response at a row, in [0, 1]; 0 before any row is known.
 
         Parameters
         ----------
@@ -88,8 +88,8 @@ class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
 class RiverChangeAlarm(base.DriftDetector):
     """A `ChangeAlarm` as a drift detector of river.
 
-    As to river's detectors, large values are bad: errors, losses, anomaly scores. Only
-    a change for the worse is a drift.
+    As for river's detectors, large values are bad: errors, losses, anomaly scores. Only
+    a change for the worse counts as drift.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ def forest_of(arguments: Mapping[str, Any]) -> RandomTreesStream:
 
 
 class RiverRandomTreesRegressor(StreamRegressor):
-    """Random trees of which all prunings are averaged, as a regressor of river.
+    """Random trees, averaged over all their prunings, as a river regressor.
 
     Features may come late, in any order, or not at all, as in
     `RiverDynamicTreeRegressor`.
@@ -71,10 +71,10 @@ class RiverRandomTreesRegressor(StreamRegressor):
 
 
 class RiverRandomTreesClassifier(StreamClassifier):
-    """Random trees of which all prunings are averaged, as a classifier of river.
+    """Random trees, averaged over all their prunings, as a river classifier.
 
-    Labels are learned as they come. Features may come late, in any order, or not at
-    all, as in `RiverDynamicTreeRegressor`.
+    New labels are learned when they first appear. Features may come late, in any order,
+    or not at all, as in `RiverDynamicTreeRegressor`.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ class MixtureAdapter(base.Clusterer):
 
 
 class RiverDPGMMClusterer(MixtureAdapter):
-    """An online Dirichlet process mixture of round Gaussians as a clusterer of river.
+    """Online Dirichlet process mixture of spherical Gaussians, as a river clusterer.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class RiverDPGMMClusterer(MixtureAdapter):
 
 
 class RiverDPMPPCAClusterer(MixtureAdapter):
-    """An online mixture of probabilistic principal components as a clusterer of river.
+    """Online mixture of probabilistic principal components, as a river clusterer.
 
     Parameters
     ----------
@@ -194,7 +194,7 @@ class RiverDPMPPCAClusterer(MixtureAdapter):
 
 
 class RiverHDPHSMMClusterer(MixtureAdapter):
-    """An online hidden semi-Markov model as a clusterer of river.
+    """Online hidden semi-Markov model, as a river clusterer.
 
     Parameters
     ----------

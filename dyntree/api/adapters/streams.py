@@ -70,7 +70,7 @@ class RowDistribution:
         return float(self.prediction.cdf([y])[0])
 
     def tail_probability(self, y: float) -> float:
-        """Two-sided tail probability of a response; small is anomalous."""
+        """Two-sided tail probability of a response; small means anomalous."""
         return float(self.prediction.tail_probability([y])[0])
 
     def ppf(self, q: float) -> float:

@@ -25,11 +25,11 @@ def stream_of(arguments: Mapping[str, Any]) -> Stream:
 
 
 class RiverDynamicTreeRegressor(StreamRegressor):
-    """A dynamic tree in a bounded window as a regressor of river.
+    """Dynamic tree in a bounded window, as a river regressor.
 
-    Features may come late, in any order, or not at all: one that a row does not have is
-    missing in it, and one that is new was missing in all rows before. Text makes one
-    0/1 feature a level, and levels may come late too.
+    Features may come late, in any order, or not at all: a feature that a row lacks is
+    missing in that row, and a new feature was missing in all rows before. A text
+    feature becomes one 0/1 feature for each level, and new levels may come late too.
 
     Parameters
     ----------
@@ -131,12 +131,12 @@ class RiverDynamicTreeRegressor(StreamRegressor):
 
 
 class RiverDynamicTreeClassifier(StreamClassifier):
-    """A dynamic tree in a bounded window as a classifier of river.
+    """Dynamic tree in a bounded window, as a river classifier.
 
-    Labels are learned as they come. Features may come late, in any order, or not at
-    all: one that a row does not have is missing in it, and one that is new was missing
-    in all rows before. Text makes one 0/1 feature a level, and levels may come late
-    too.
+    New labels are learned when they first appear. Features may come late, in any order,
+    or not at all: a feature that a row lacks is missing in that row, and a new feature
+    was missing in all rows before. A text feature becomes one 0/1 feature for each
+    level, and new levels may come late too.
 
     Parameters
     ----------

@@ -176,7 +176,7 @@ class OnlineMixin:
 
     @property
     def log_evidence_(self) -> float:
-        """Sum of the log predictive densities of the rows, each given those before."""
+        """Sum of log predictive densities of the rows, each given those before it."""
         check_is_fitted(self)
         return float(self.model_.log_evidence)
 

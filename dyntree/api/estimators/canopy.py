@@ -49,10 +49,10 @@ COUNTS = ("poisson", "multinomial")  # families of counts, which may be sparse
 
 
 class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
-    """Finite mixture of up to many thousands of components.
+    """Finite Gaussian mixture with up to many thousands of components.
 
     Fits where scikit-learn's GaussianMixture runs out of memory: no table of rows by
-    components is ever held, and late sweeps cost O(n_rows). The method is told in
+    components is ever held, and late sweeps cost O(n_rows). The method is described in
     `dyntree.mixtures.Canopy`.
 
     Parameters
@@ -183,7 +183,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit to rows; what was learned before is dropped, but for `warm_start`.
+        """Fit to rows; without `warm_start`, what was learned before is dropped.
 
         Parameters
         ----------
@@ -278,7 +278,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         *,
         n_rows: float | None = None,
     ) -> Self:
-        """Become a fitted mixture of components that are known.
+        """Set known components, so that the mixture counts as fitted.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         return self.model_.score(rows, sample_weight=sample_weight)
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion of rows; the lower the better.
+        """Bayesian information criterion of rows; lower is better.
 
         Parameters
         ----------
@@ -396,7 +396,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         return self.model_.bic(rows)
 
     def aic(self, X: Any) -> float:
-        """Akaike's information criterion of rows; the lower the better.
+        """Akaike information criterion of rows; lower is better.
 
         Parameters
         ----------

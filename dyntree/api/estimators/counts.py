@@ -22,11 +22,11 @@ SAME = 1e-12  # relative distance of rates that are one but for rounding
 
 
 class DynamicTreeCountRegressor(OnlineRegressor):
-    """A dynamic tree of counts of events, by exposure, as a regressor of scikit-learn.
+    """Dynamic tree for counts of events with exposures, as a scikit-learn regressor.
 
     A leaf holds the rate of events per unit of exposure. Rows are learned in the order
-    they come, by `fit` anew and by `partial_fit` on top. Missing values (NaN) are taken
-    as they are.
+    they come. `fit` starts anew, and `partial_fit` adds to what was learned. Missing
+    values (NaN) are allowed.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None
     ) -> Self:
-        """Learn rows in order, and nothing else: what was learned before is dropped.
+        """Learn rows in order; what was learned before is dropped.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     ) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
-        A first call is a `fit`. Later ones go on with the parameters of the first.
+        The first call is a `fit`. Later calls keep the parameters of the first.
         """
         first = not hasattr(self, "model_")
         rows, counts = self._checked(X, y, first, y_numeric=True)
@@ -175,10 +175,11 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None
     ) -> float:
-        """Share of the Poisson deviance that is explained, D^2, at most 1.
+        """Fraction of Poisson deviance explained, D^2; at most 1.
 
-        Beside the model with one rate for all rows (Hastie, Tibshirani and Wainwright
-        2015, section 3.4); without exposures it is ``d2_tweedie_score`` of power 1.
+        It is relative to the model with one rate for all rows (Hastie, Tibshirani and
+        Wainwright 2015, section 3.4); without exposures it is ``d2_tweedie_score`` of
+        power 1.
 
         Parameters
         ----------

@@ -22,7 +22,7 @@ from dyntree.mixtures.shared.arrays import settled_aliases
 class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
     """Clusters that are born, move, fade and die over phases, for scikit-learn.
 
-    Labels are ids that persist: a cluster has the same one in all phases, and an id is
+    Labels are persistent ids: a cluster has the same id in all phases, and an id is
     never used twice.
 
     Parameters
@@ -49,7 +49,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
     cluster_centers_ : ndarray of shape (n_particles, n_features)
         Their means.
     n_clusters_ : int
-        Clusters that had rows in the last phase.
+        Number of clusters that had rows in the last phase.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Only if X had names, all of them strings.
@@ -105,7 +105,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         return DependentDPMixture(**given, seed=seed)
 
     def fit(self, X: Any, y: Any = None, *, phases: Any = None) -> Self:
-        """Learn phases in the order of their labels, and forget what was before.
+        """Learn phases in the order of their labels; earlier learning is dropped.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         return self._learned(self._fresh(), X, phases, reset=True)
 
     def partial_fit(self, X: Any, y: Any = None, *, phases: Any = None) -> Self:
-        """Learn another phase, or several, on top of what was learned before.
+        """Learn one or more further phases on top of what was learned before.
 
         Parameters
         ----------
@@ -195,6 +195,6 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
 
     @property
     def n_clusters_(self) -> int:
-        """Clusters that had rows in the last phase."""
+        """Number of clusters that had rows in the last phase."""
         check_is_fitted(self)
         return self.model_.n_clusters

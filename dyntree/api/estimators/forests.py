@@ -11,11 +11,11 @@ from dyntree.trees.random_trees import RandomTreesStream
 
 
 class RandomTreesRegressor(OnlineRegressor):
-    """Random trees of which all prunings are averaged, as a regressor of scikit-learn.
+    """Random trees, averaged over all their prunings, as a scikit-learn regressor.
 
-    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
-    Missing values (NaN) are taken as they are. There is no choice of linear leaves;
-    `DynamicTreeRegressor` has them.
+    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
+    to what was learned. Missing values (NaN) are allowed. Leaves are never linear;
+    `DynamicTreeRegressor` offers linear leaves.
 
     Parameters
     ----------
@@ -72,10 +72,10 @@ class RandomTreesRegressor(OnlineRegressor):
 
 
 class RandomTreesClassifier(OnlineClassifier):
-    """Random trees of which all prunings are averaged, as a classifier of scikit-learn.
+    """Random trees, averaged over all their prunings, as a scikit-learn classifier.
 
-    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
-    Missing values (NaN) are taken as they are.
+    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
+    to what was learned. Missing values (NaN) are allowed.
 
     Parameters
     ----------

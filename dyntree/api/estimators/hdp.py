@@ -39,9 +39,9 @@ class MemoryBoundedTopics(
 ):
     """Topics shared by documents in bounded memory, for scikit-learn.
 
-    Rows are points, and `groups` says which document each is of; without it all rows
-    are one document, and this is an online Bayesian mixture of Gaussians. With
-    ``family="multinomial"`` rows are documents, and columns count words.
+    Rows are points, and `groups` assigns each point to a document. Without `groups`,
+    all rows are one document, and the model is an online Bayesian mixture of Gaussians.
+    With ``family="multinomial"``, rows are documents, and columns count words.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class MemoryBoundedTopics(
         }
 
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Learn rows, and nothing else: what was learned before is dropped.
+        """Learn rows; what was learned before is dropped.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class MemoryBoundedTopics(
         return self._kept(model, rows, groups)
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
-        """Learn one epoch more, on top of what was learned before.
+        """Learn one more epoch on top of what was learned before.
 
         Parameters
         ----------
@@ -242,7 +242,7 @@ class MemoryBoundedTopics(
         return model.topic_words_ * counts[:, None]
 
     def predict(self, X: Any, groups: Any = None) -> Ids:
-        """Best topic of each row, of words of each document.
+        """Best topic of each row; where X counts words, of each document.
 
         Parameters
         ----------
@@ -258,7 +258,7 @@ class MemoryBoundedTopics(
         return self._labels(self._rows(X), groups)
 
     def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> Ids:
-        """Learn rows and say the topic of each, as `labels_` does.
+        """Learn rows and return the topic of each, as in `labels_`.
 
         Parameters
         ----------
@@ -272,7 +272,7 @@ class MemoryBoundedTopics(
         return self.fit(X, y, groups).labels_
 
     def predict_proba(self, X: Any, groups: Any = None) -> Matrix:
-        """Probability of each topic at each row, or of words in each document.
+        """Topic probabilities of each row or, where X counts words, of each document.
 
         Parameters
         ----------
@@ -292,7 +292,7 @@ class MemoryBoundedTopics(
         return self.model_.predict_proba(rows, groups=groups)
 
     def transform(self, X: Any, groups: Any = None) -> Matrix:
-        """Topic probabilities of rows, or of words the proportions of documents.
+        """Topic probabilities of rows; where X counts words, proportions in documents.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ class MemoryBoundedTopics(
         return self.predict_proba(X, groups)
 
     def score_samples(self, X: Any) -> Vector:
-        """Log density of each row under the topics, weighted as all points have them.
+        """Log density of each row under the topics, weighted by their overall shares.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class MemoryBoundedTopics(
         return density
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean of `score_samples`; of words per word.
+        """Mean of `score_samples`; where X counts words, the mean per word.
 
         Parameters
         ----------
@@ -344,7 +344,7 @@ class MemoryBoundedTopics(
         return float(np.mean(self.score_samples(X)))
 
     def perplexity(self, X: Any) -> float:
-        """Perplexity, exp(-score): of a word where X counts words, else of a row.
+        """Perplexity, exp(-score): per word where X counts words, otherwise per row.
 
         Parameters
         ----------

@@ -43,7 +43,7 @@ class MixtureMixin(MixtureAnswers):
     _fresh: Callable[[Matrix], Any]
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn rows in order, and nothing else: what was learned before is dropped.
+        """Learn rows in order; what was learned before is dropped.
 
         Parameters
         ----------
@@ -166,10 +166,11 @@ class DPGMMClusterer(
     ClusterMixin,
     BaseEstimator,
 ):
-    """An online Dirichlet process mixture of round Gaussians, for scikit-learn.
+    """Online Dirichlet process mixture of spherical Gaussians, for scikit-learn.
 
-    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top,
-    in batches of any size. The number of clusters is found; nothing is random.
+    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
+    to what was learned, in batches of any size. The number of clusters is learned from
+    the data; nothing is random.
 
     Parameters
     ----------
@@ -248,10 +249,11 @@ class DPGMMClusterer(
 
 
 class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
-    """An online mixture of probabilistic principal components, for scikit-learn.
+    """Online mixture of probabilistic principal components, for scikit-learn.
 
-    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top,
-    in batches of any size. Clusters and dimensions are found; nothing is random.
+    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
+    to what was learned, in batches of any size. The number of clusters and their
+    dimensions are learned from the data; nothing is random.
 
     Parameters
     ----------
@@ -320,11 +322,11 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
 
 class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
-    """An online hidden semi-Markov model, for scikit-learn.
+    """Online hidden semi-Markov model, for scikit-learn.
 
-    Rows are one sequence, learned in the order they come, by `fit` anew and by
-    `partial_fit` on top. `predict` asks for each row by itself, as scikit-learn does;
-    `decode` for the path of all.
+    Rows are one sequence and are learned in the order they come. `fit` starts anew, and
+    `partial_fit` adds to what was learned. `predict` labels each row by itself, as
+    scikit-learn does; `decode` finds the most probable path of all rows.
 
     Parameters
     ----------
@@ -399,7 +401,7 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         return OnlineHDPHSMM(**with_scales(given, rows))
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
-        """Learn rows in order, and nothing else: what was learned before is dropped.
+        """Learn rows in order; what was learned before is dropped.
 
         Parameters
         ----------
@@ -424,12 +426,12 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
-        Without lengths the sequence goes on over calls.
+        Without lengths, the sequence continues across calls.
         """
         return self._partial_fit(X, lengths)
 
     def decode(self, X: Any, lengths: Any = None) -> Path:
-        """The most probable path of rows through the states; its ids are the model's.
+        """The most probable path of rows through the states, with the ids of the model.
 
         Parameters
         ----------

@@ -113,7 +113,7 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
     """A regressor whose `_fresh` makes its model."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn rows in order, and nothing else: what was learned before is dropped.
+        """Learn rows in order; what was learned before is dropped.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
-        A first call is a `fit`. Later ones go on with the parameters of the first.
+        The first call is a `fit`. Later calls keep the parameters of the first.
         """
         if self._is_plain(X) and is_column(y, X) and y.dtype == np.float64:
             # the model refuses what is not finite
@@ -208,7 +208,7 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         return by_class * check_weights(sample_weight, len(labels))
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn rows in order, and nothing else: what was learned before is dropped.
+        """Learn rows in order; what was learned before is dropped.
 
         Parameters
         ----------

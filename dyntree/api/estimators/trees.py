@@ -24,10 +24,10 @@ def tree_of(estimator: TreesMixin, **options: Any) -> Trees:
 
 
 class DynamicTreeRegressor(OnlineRegressor):
-    """A dynamic tree as a regressor of scikit-learn.
+    """Dynamic tree as a scikit-learn regressor.
 
-    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
-    Missing values (NaN) are taken as they are.
+    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
+    to what was learned. Missing values (NaN) are allowed.
 
     Parameters
     ----------
@@ -125,10 +125,10 @@ class DynamicTreeRegressor(OnlineRegressor):
 
 
 class DynamicTreeClassifier(OnlineClassifier):
-    """A dynamic tree as a classifier of scikit-learn.
+    """Dynamic tree as a scikit-learn classifier.
 
-    Rows are learned in the order they come, by `fit` anew and by `partial_fit` on top.
-    Missing values (NaN) are taken as they are.
+    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
+    to what was learned. Missing values (NaN) are allowed.
 
     Parameters
     ----------

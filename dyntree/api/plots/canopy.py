@@ -26,7 +26,7 @@ def _model_of(model: Any) -> Canopy:
 
 
 def plot_sweeps(model: Canopy, *, ax: Target = None) -> Figure:
-    """Draw what the sweeps of a fit did: likelihood, rows that moved, lists.
+    """Draw the history of a fit: log-likelihood, rows that moved and lists, by sweep.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def plot_images(
     components: Any = None,
     ax: Target = None,
 ) -> Figure:
-    """Draw components of a mixture over images: the mean, and rows that belong to it.
+    """Draw components of a mixture over images: each mean, and rows that belong to it.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ N_SD = 2.0  # standard deviations that a band reaches
 def plot_lifelines(
     model: DependentDPMixture, *, top: int = 20, ax: Target = None
 ) -> Figure:
-    """Draw the life of each particle as a bar over the phases, as thick as its rows.
+    """Draw the life of each particle as a bar whose thickness shows its number of rows.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def plot_trajectories(
 def plot_flow_field(
     model: DependentDPMixture, X: Any = None, *, n_arrows: int = 9, ax: Target = None
 ) -> Figure:
-    """Draw the fields of an `AffineFlow`, each where its rows are.
+    """Draw the velocity fields of an `AffineFlow`, each in the region of its rows.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def plot_topic_trends(
     n_words: int = 4,
     ax: Target = None,
 ) -> Figure:
-    """Draw the shares of topics over the phases, each named by its foremost words.
+    """Draw the shares of topics over the phases, each labelled with its top words.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def plot_topic_trends(
 def plot_vi(
     distances: Mapping[str, Any], n_clusters: Any = None, *, ax: Target = None
 ) -> Figure:
-    """Draw distances from the truth over the phases, one line a method.
+    """Draw distances from the truth over the phases, one line for each method.
 
     Parameters
     ----------

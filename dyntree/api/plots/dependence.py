@@ -29,7 +29,7 @@ def plot_dependence(
     response: str = "y",
     ax: Target = None,
 ) -> Figure:
-    """Draw partial dependence, one panel each, with 90 % posterior bands.
+    """Draw partial dependence with 90 % posterior bands, one panel for each variable.
 
     Parameters
     ----------

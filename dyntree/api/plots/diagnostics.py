@@ -30,7 +30,7 @@ def plot_diagnostics(
     response: str = "y",
     ax: Target = None,
 ) -> Figure:
-    """Draw six panels that tell whether predictions one step ahead were right.
+    """Draw six diagnostic panels of the one-step-ahead predictions.
 
     Parameters
     ----------

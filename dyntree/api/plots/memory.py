@@ -17,7 +17,7 @@ HATCHES = ("", "..", "//", "xx", "\\\\", "++")
 
 
 def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
-    """Draw how much each memory of an averaged stream counted for, over time.
+    """Draw the weight of each memory of an averaged stream over time.
 
     Parameters
     ----------

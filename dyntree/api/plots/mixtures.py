@@ -148,7 +148,7 @@ def plot_subspaces(
 def plot_segments(
     labels: Any, X: Any = None, *, names: Sequence[str] | None = None, ax: Target = None
 ) -> Figure:
-    """Draw the segments of a sequence over time, as bands, and rows in front of them.
+    """Draw the segments of a sequence over time as bands behind the rows.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def plot_segments(
 
 
 def plot_lambda_path(path: LambdaPath, *, ax: Target = None) -> Figure:
-    """Draw how many clusters each cost of a new one gives, and the BIC of each.
+    """Draw the number of clusters, and the BIC, for each cost of a new cluster.
 
     Parameters
     ----------

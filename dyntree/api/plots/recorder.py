@@ -24,7 +24,7 @@ N_NOTED = 11  # numbers in a note, the fields of a Trace
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """How a cloud of particles fared, noted every so many rows.
+    """The state of a cloud of particles over time, recorded at regular intervals.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Trace:
 
 
 class Recorder:
-    """Feeds rows to a model and takes a note every so many of them.
+    """Feeds rows to a model and records its state at regular intervals.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class Recorder:
     def update(
         self, X: Any, y: Any, *, exposure: Any = None, progress: Progress = None
     ) -> Self:
-        """Let the model learn rows in order, taking notes.
+        """Let the model learn rows in order, and record its state.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Recorder:
         return self
 
     def trace(self) -> Trace:
-        """Return the notes so far."""
+        """Return what was recorded so far."""
         table = np.array(self._notes, dtype=np.float64).reshape(-1, N_NOTED)
         counts = table[:, [0, -2, -1]].astype(np.int64)
         evidence, ess, kept, grow, prune, height, leaves, size = table[:, 1:-2].T.copy()
@@ -157,7 +157,7 @@ class Recorder:
         )
 
     def predict(self, X: Any, *, exposure: Any = None) -> Prediction | ClassPrediction:
-        """What the model says of rows; see `DynamicTree.predict`."""
+        """Predictions of the model at rows; see `DynamicTree.predict`."""
         return self.model.predict(X, exposure=exposure)
 
     def preview(self, X: Any, y: Any, start: int | None = None) -> Any:

@@ -47,7 +47,7 @@ def plot_surface(
 ) -> Figure:
     """Draw predictive mean and standard deviation over two features.
 
-    The active pool, the rows still held one by one, lies on top.
+    The active rows, which the model still holds individually, are drawn on top.
 
     Parameters
     ----------

@@ -150,7 +150,7 @@ def plot_topics_over_documents(
 
 
 def plot_epoch_seconds(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
-    """Draw the seconds of the processor that each epoch took.
+    """Draw the processor time of each epoch, in seconds.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def plot_epoch_seconds(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
 
 
 def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
-    """Draw the bytes held after each epoch, beside those of the points seen.
+    """Draw the bytes held after each epoch, compared with those of all points seen.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
 
 
 def plot_free_energy(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
-    """Draw the free energy per point, and the topics, after each epoch.
+    """Draw the free energy per point and the number of topics after each epoch.
 
     Parameters
     ----------
@@ -277,7 +277,7 @@ def plot_clumps(
     *,
     ax: Target = None,
 ) -> Figure:
-    """Draw what is held of the points: clumps as ellipses, and single points.
+    """Draw what a model holds of the points: clumps as ellipses, and single points.
 
     Parameters
     ----------
@@ -389,7 +389,7 @@ def plot_tradeoff(
     limits: Any, values: Any, ylabel: str = "free energy per point", *,
     ax: Target = None,
 ) -> Figure:  # fmt: skip
-    """Draw what models of several memories reach, against their bytes.
+    """Draw the scores of models with several memory limits against their bytes.
 
     Parameters
     ----------

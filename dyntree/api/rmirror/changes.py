@@ -326,7 +326,7 @@ def deletecloud(obj: DynaTree) -> None:
 
 
 def deleteclouds() -> None:
-    """Delete all live clouds, printing a line for each as R does.
+    """Delete all live clouds, and print a line for each as R does.
 
     Notes
     -----

@@ -32,7 +32,7 @@ def alc(
     probs: ArrayLike | None = None,
     verb: int = 0,
 ) -> DynaTree:
-    """Expect what a response at each candidate takes off the predictive variance.
+    """Expected reduction of the predictive variance by a response at each candidate.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def alcX(
     approx: bool = False,
     verb: int = 0,
 ) -> DynaTree:
-    """`alc` over a rectangle, at the stored rows.
+    """Compute `alc` over a rectangle, with the stored rows as candidates.
 
     Parameters
     ----------
@@ -346,7 +346,7 @@ def qEntropy(object: DynaTree, XX: ArrayLike, q: float = 0, verb: int = 0) -> Dy
 def qEI(
     object: DynaTree, XX: ArrayLike, q: float = 0, alpha: float = 2, verb: int = 0
 ) -> DynaTree:
-    """Expect what a response at each candidate tells about crossing the level `q`.
+    """Expected improvement of each candidate for the contour at the level `q`.
 
     Parameters
     ----------
@@ -400,7 +400,7 @@ def qEI(
 def alcalc(
     obj: Mapping[str, Any], method: str = "alm", prec: float = 1
 ) -> NDArray[np.float64]:
-    """Pick the criterion of a method out of an object that has been asked for it.
+    """Return the criterion of a method from an object that has already computed it.
 
     Parameters
     ----------

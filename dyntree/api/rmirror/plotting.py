@@ -34,7 +34,7 @@ def plot(
     ylab: str = "y",
     ax: Axes | None = None,
 ) -> Figure:
-    """Draw the data and what `predict` said, along one input.
+    """Draw the data and the predictions along one input.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def plotprogress(
     *,
     ax: Sequence[Axes] | None = None,
 ) -> Figure:
-    """Draw how a sequential design of one input is getting on, in four panels.
+    """Draw the progress of a sequential design with one input, in four panels.
 
-    The fit with the point chosen last and the noise-free truth; the logarithm of a
-    tracked criterion over time; the criterion by which the next point is chosen; a
-    histogram of the inputs so far.
+    The panels show the fit with the last chosen point and the noise-free truth, the
+    logarithm of a tracked criterion over time, the criterion that chooses the next
+    point, and a histogram of the inputs so far.
 
     Parameters
     ----------

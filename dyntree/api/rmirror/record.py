@@ -18,7 +18,7 @@ from .stream import RStream
 
 
 class DynaTree(Mapping[str, Any]):
-    """An object of R's class ``dynaTree``: named fields, and a cloud they came from.
+    """An object of R's class ``dynaTree``: named fields, and the cloud behind them.
 
     Fields are read as ``obj["mean"]`` or ``obj.mean`` (``sens.class`` also as
     ``obj.sens_class``) and never change; functions return a new object with more
@@ -132,7 +132,7 @@ class DynaTree(Mapping[str, Any]):
         row_ids: NDArray[np.int64] | None = None,
         without: Collection[str] = (),
     ) -> DynaTree:
-        """Return a new object with these fields added or replaced, those dropped."""
+        """Return a new object with some fields added or replaced and others dropped."""
         kept = {key: item for key, item in self._fields.items() if key not in without}
         after = DynaTree.__new__(DynaTree)
         after._fields = kept | _frozen_fields(fields)

@@ -52,7 +52,7 @@ def dynaTrees(
     seed: int | None = None,
     rng: RStream | None = None,
 ) -> DynaTree:
-    """Fit the same model to `R` orders of the rows and combine what they say.
+    """Fit the same model to `R` orders of the rows and combine the results.
 
     Parameters
     ----------

@@ -127,7 +127,7 @@ class RStream:
         return np.asarray(self.source.uniforms(n))
 
     def ahead(self, n: int) -> NDArray[np.float64]:
-        """Return the next `n` uniforms and leave the stream where it is.
+        """Return the next `n` uniforms without advancing the stream.
 
         Parameters
         ----------

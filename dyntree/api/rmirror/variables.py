@@ -21,7 +21,7 @@ def relevance(
     approx: bool = False,
     verb: int = 0,
 ) -> DynaTree:
-    """Reduction in predictive variance (entropy) that each input's splits bring.
+    """Reduction in predictive variance (or entropy) due to the splits on each input.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def varpropuse(object: DynaTree) -> NDArray[np.float64]:
 
 
 def varproptotal(object: DynaTree) -> NDArray[np.float64]:
-    """Average share of a tree's splits that are on each input.
+    """Average proportion of a tree's splits that are on each input.
 
     Parameters
     ----------

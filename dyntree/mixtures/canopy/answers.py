@@ -216,7 +216,7 @@ class CanopyAnswers(Mixture):
         return density
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion of rows; the lower the better.
+        """Bayesian information criterion of rows; lower is better.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class CanopyAnswers(Mixture):
         return float(self._n_parameters() * np.log(len(density)) - 2.0 * density.sum())
 
     def aic(self, X: Any) -> float:
-        """Akaike's information criterion of rows; the lower the better.
+        """Akaike information criterion of rows; lower is better.
 
         Parameters
         ----------

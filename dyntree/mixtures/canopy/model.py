@@ -44,13 +44,13 @@ ROWS_GIVEN = 100.0  # that a component set by hand counts for
 class Canopy(CanopyStreams):
     """Finite mixture of many components.
 
-    EM touches every pair of a row and a component in every sweep. Here rows that are
-    neighbours in a cover tree share a short list of candidates, calibrated on exact
-    posteriors, and draw among these; a Metropolis-Hastings correction keeps the
-    posterior of the labels as it is whatever the lists are, and lists are made anew at
-    the pace at which they go stale. A late sweep over n rows and m components costs
-    O(n) for the draws and O(n m) only once in many sweeps (after Zaheer, Kottur, Ahmed
-    and Smola 2017).
+    EM visits every pair of a row and a component in every sweep. Here, rows that are
+    neighbours in a cover tree share a short list of candidate components, which is
+    calibrated on exact posteriors. Each row draws its label from this list. A
+    Metropolis-Hastings correction preserves the posterior of the labels, whatever the
+    lists are. The lists are rebuilt at the rate at which they become stale. A late
+    sweep over n rows and m components costs O(n) for the draws and O(n m) only once in
+    many sweeps (after Zaheer, Kottur, Ahmed and Smola 2017).
 
     Parameters
     ----------
@@ -170,12 +170,12 @@ class Canopy(CanopyStreams):
 
     @property
     def history(self) -> np.recarray[Any, Any]:
-        """One `CanopySweep` a sweep of the last `fit`, as a record array."""
+        """One `CanopySweep` for each sweep of the last `fit`, as a record array."""
         return self._state.history
 
     @property
     def converged(self) -> bool:
-        """Whether the last `fit` settled before `max_iter`."""
+        """Whether the last `fit` converged before `max_iter`."""
         return self._state.converged
 
     def _own_facts(self) -> dict[str, Any]:
@@ -186,7 +186,7 @@ class Canopy(CanopyStreams):
         }
 
     def memory_usage(self) -> int:
-        """Bytes of parameters, their sums, and rows that wait."""
+        """Bytes of parameters, their sums, and buffered rows."""
         return self._state.nbytes + 2000
 
     # ------------------------------------------------------------ fitting
@@ -204,7 +204,7 @@ class Canopy(CanopyStreams):
         save_every: int = 10,
         scratch: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit to a table that is there as a whole; what was learned before is dropped.
+        """Fit to a complete table; what was learned before is dropped.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Canopy(CanopyStreams):
         progress: Progress = None,
         callback: Callback | None = None,
     ) -> Self:
-        """Fit to rows that are elsewhere; see `dyntree.api.distributed`.
+        """Fit to rows that other processes hold; see `dyntree.api.distributed`.
 
         Parameters
         ----------
@@ -407,7 +407,7 @@ class Canopy(CanopyStreams):
         scratch: str | os.PathLike[str] | None = None,
         n_threads: int | None = None,
     ) -> Canopy:
-        """Go on with a fit that `save_to` kept; the result is as if it had not stopped.
+        """Continue a fit that `save_to` stored; the result is as if it had not stopped.
 
         Parameters
         ----------
@@ -461,7 +461,7 @@ class Canopy(CanopyStreams):
         *,
         n_rows: float | None = None,
     ) -> Self:
-        """Become a mixture of components that are known.
+        """Set known components.
 
         Parameters
         ----------

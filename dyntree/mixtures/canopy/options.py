@@ -85,7 +85,7 @@ class MixturePrior:
 
 @dataclass(frozen=True, kw_only=True)
 class CanopyOptions:
-    """How sweeps are made cheap, and what they do beside.
+    """Options that control the cost of sweeps and their additional steps.
 
     Parameters
     ----------

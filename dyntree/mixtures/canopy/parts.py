@@ -213,7 +213,7 @@ def place_for(scratch: Any, rows: Any) -> Singles | None:
 def badly_fitted(
     parts: Any, plan: Plan, known: Components, n: int, time: int
 ) -> Matrix:
-    """Rows of low density among a few thousand, lowest first; scaled."""
+    """Scaled rows of low density from a few thousand rows, lowest first."""
     places = parts.drawn(np.random.default_rng([plan.seed, 5, time]), REJECTED_FROM)
     rows = plan.scaling.doubles(parts.take(places))
     return worst_fitted(known, FAMILY_OF[plan.family], rows, n)
@@ -237,7 +237,7 @@ class LocalShards:
         return [shard.sweep(order) for shard in self.shards]
 
     def badly_fitted(self, known: Components, n: int, time: int) -> Matrix:
-        """Rows of low density among a few thousand, lowest first; scaled."""
+        """Scaled rows of low density from a few thousand rows, lowest first."""
         return badly_fitted(self.parts, self.plan, known, n, time)
 
     @property

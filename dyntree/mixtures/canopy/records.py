@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class CanopySweep:
-    """What a sweep did.
+    """Record of one sweep.
 
     Parameters
     ----------

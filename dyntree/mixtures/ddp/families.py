@@ -105,16 +105,16 @@ class Family(ABC):
         return np.zeros(1)
 
     def scaled_by_rows(self) -> NDArray[np.bool_]:
-        """Which columns of the rows fix a scale that was not given."""
+        """Which columns of the rows determine a scale that was not given."""
         return np.zeros(1, dtype=bool)
 
     @property
     def knows_widths(self) -> bool:
-        """Whether the widths of clusters were given, and are not chosen by rows."""
+        """Whether the widths of clusters were given instead of chosen from rows."""
         return True
 
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
-        """Return the resolved family with the default scales of some columns anew.
+        """Return the resolved family with new default scales for some columns.
 
         They are those of `fresh`, the family resolved by the rows that now come.
         """
@@ -167,7 +167,7 @@ class Family(ABC):
 
     @abstractmethod
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
-        """Prior rows once they have seen sums."""
+        """Prior rows updated by the sums of rows."""
 
     def check_steps(self, transition: Transition) -> None:
         """Raise ValueError for steps of another number of columns."""
@@ -208,7 +208,7 @@ class Family(ABC):
 
     @abstractmethod
     def is_sound(self, priors: Matrix) -> bool:
-        """Whether these can be prior rows."""
+        """Whether these are valid prior rows."""
 
     @abstractmethod
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:

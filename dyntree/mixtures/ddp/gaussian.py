@@ -34,7 +34,7 @@ FARTHEST = 1e140  # standard deviations, so that sums of squares are finite
 
 @dataclass(frozen=True)
 class GaussianKnownVariance(Family):
-    """Gaussian rows about a location, their variance R known.
+    """Gaussian rows around an unknown location, with known variance R.
 
     Parameters
     ----------
@@ -134,16 +134,16 @@ class GaussianKnownVariance(Family):
         return np.array(self.base_mean)
 
     def scaled_by_rows(self) -> NDArray[np.bool_]:
-        """Which columns of the rows fix a scale that was not given."""
+        """Which columns of the rows determine a scale that was not given."""
         return np.array([self.base_variance is None and not self.is_rotated])
 
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
-        """Return the resolved family with the default scales of some columns anew."""
+        """Return the resolved family with new default scales for some columns."""
         var = np.where(columns, fresh.base_variance, self.base_variance)
         return replace(self, base_variance=vector("base_variance", var, len(var)))
 
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
-        """Raise ValueError for rows whose squares are no numbers in units of R."""
+        """Raise ValueError for rows whose squares, in units of R, are not finite."""
         least = float(np.sqrt(np.linalg.eigvalsh(self._noise_matrix())[0]))
         most = FARTHEST * least
         if np.abs(rows).max(initial=0.0) > most:
@@ -198,7 +198,7 @@ class GaussianKnownVariance(Family):
         return label_sums(np.column_stack([ones, turned, squares]), labels, n)
 
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
-        """Prior rows once they have seen sums."""
+        """Prior rows updated by the sums of rows."""
         mean, var = np.split(priors, 2, axis=1)
         noise = self._axes()[0]
         v = 1.0 / (1.0 / var + sums[:, :1] / noise)
@@ -223,7 +223,7 @@ class GaussianKnownVariance(Family):
         return np.hstack([self._turned(found["mean"]), var])
 
     def is_sound(self, priors: Matrix) -> bool:
-        """Whether these can be prior rows."""
+        """Whether these are valid prior rows."""
         return bool(np.all(np.split(priors, 2, axis=1)[1] > 0.0))
 
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
@@ -252,7 +252,7 @@ class GaussianKnownVariance(Family):
         return np.repeat(self._matrix()[None], len(priors), axis=0)
 
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
-        """Draw rows, each at a location of its own."""
+        """Draw rows, each around its own location."""
         mean, var = np.split(prior, 2)
         noise = self._axes()[0]
         rows = mean + np.sqrt(var + noise) * rng.normal(size=(n, len(mean)))

@@ -52,7 +52,7 @@ class Learning(Mixture):
     # ------------------------------------------------------------ rows
     @property
     def n_seen(self) -> int:
-        """Rows ever given to `update`."""
+        """Number of rows given to `update` so far."""
         return self._state.n_rows
 
     @property

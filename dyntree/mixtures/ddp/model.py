@@ -32,11 +32,12 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 class DependentDPMixture(Answers):
     """Dependent Dirichlet process mixture, learned phase by phase.
 
-    Clusters (*particles*) survive from phase to phase with some probability, move, and
-    new ones join them: a Markov chain of Dirichlet processes built from Poisson
-    processes by thinning, point transition and superposition (Lin, Grimson and Fisher
-    2010). Each phase is learned by Gibbs sampling given what the phases before left;
-    ids persist, and the number of particles is found.
+    Clusters (*particles*) survive from phase to phase with some probability and move,
+    and new clusters join them. The model is a Markov chain of Dirichlet processes,
+    built from Poisson processes by thinning, point transition and superposition (Lin,
+    Grimson and Fisher 2010). Each phase is learned by Gibbs sampling, conditional on
+    what was learned from the phases before. Ids are persistent, and the number of
+    particles is learned from the data.
 
     Parameters
     ----------
@@ -162,7 +163,7 @@ class DependentDPMixture(Answers):
     # ------------------------------------------------------------ what it is
     @property
     def family_(self) -> Family:
-        """The family with the scales that it has found in the first phase."""
+        """The family with the scales that were estimated from the first phase."""
         return self._ready("family_")
 
     def _own_facts(self) -> dict[str, Any]:
@@ -208,7 +209,7 @@ class DependentDPMixture(Answers):
     # ------------------------------------------------------------ several models
     @classmethod
     def superpose(cls, models: Iterable[Self], seed: int = 0) -> Self:
-        """Return one model that goes on from several: a node with several parents.
+        """Return one model that continues several models: a node with several parents.
 
         Parameters
         ----------
@@ -283,7 +284,7 @@ class DependentDPMixture(Answers):
         grid: Mapping[str, Iterable[Any]],
         progress: Progress = None,
     ) -> Calibration:
-        """Score settings by how well each phase was foreseen from those before it.
+        """Score settings by how well they predict each phase from the phases before it.
 
         Parameters
         ----------

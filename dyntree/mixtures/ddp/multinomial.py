@@ -73,7 +73,7 @@ class Multinomial(Family):
         return {"family": type(self).__name__, "beta": self.beta}
 
     def counting(self, rows: Matrix) -> NDArray[np.bool_]:
-        """Which rows have a word."""
+        """Which rows have at least one word."""
         return np.asarray(rows.any(axis=1))
 
     def n_sums(self) -> int:
@@ -102,7 +102,7 @@ class Multinomial(Family):
         return out
 
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
-        """Prior rows once they have seen sums."""
+        """Prior rows updated by the sums of rows."""
         return priors + sums[:, 2:]
 
     def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
@@ -120,7 +120,7 @@ class Multinomial(Family):
         return found["beta"]
 
     def is_sound(self, priors: Matrix) -> bool:
-        """Whether these can be prior rows."""
+        """Whether these are valid prior rows."""
         return bool(np.all(priors > 0.0))
 
     def log_marginal(self, priors: Matrix, sums: Matrix) -> Vector:
@@ -142,7 +142,7 @@ class Multinomial(Family):
         return found
 
     def row_covariances(self, priors: Matrix) -> Matrix:
-        """Refused: it would be words times words."""
+        """Raise an error, because the matrix would have n_words by n_words entries."""
         raise ValueError(
             "covariances need a family of Gaussians; got Multinomial, whose mean tells "
             "all there is."
@@ -158,6 +158,6 @@ class Multinomial(Family):
         return rng.dirichlet(prior, size=n)
 
     def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
-        """Hellinger distances of the mean probabilities, times 6: 3 is half way."""
+        """Hellinger distances of the mean probabilities, times 6; 3 is half way."""
         roots = np.sqrt(self.means(priors))
         return 6.0 * np.sqrt(np.maximum(0.0, 1.0 - roots @ roots.T))

@@ -134,7 +134,7 @@ class Regression(Family):
         return label_sums(np.hstack(parts), labels, n)
 
     def posterior(self, priors: Matrix, sums: Matrix) -> Matrix:
-        """Prior rows once they have seen sums."""
+        """Prior rows updated by the sums of rows."""
         return priors + sums
 
     def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
@@ -195,7 +195,7 @@ class Regression(Family):
         return np.hstack([flat, of_usual(*(found[name] for name in names)).flat()])
 
     def is_sound(self, priors: Matrix) -> bool:
-        """Whether these can be prior rows."""
+        """Whether these are valid prior rows."""
         for part in self._parts(priors):
             d = part.square.shape[1]
             diagonal = np.diagonal(part.square, axis1=1, axis2=2)
@@ -248,7 +248,7 @@ class Regression(Family):
         return out
 
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
-        """Draw rows, each at a location of its own."""
+        """Draw rows, each around its own location."""
         rows = np.zeros((n, len(self.origin())))
         for part, (first, d, p) in zip(
             self._parts(prior[None]), self.blocks(), strict=True
@@ -381,14 +381,14 @@ class GaussianUnknown(Regression):
         return replace(self, kappa=found.kappa, df=df, scale=scale)
 
     def with_tenth(self, rows: Matrix) -> Self:
-        """The family with a tenth of the variances of rows, where it has no scale."""
+        """The family with a tenth of the variances of rows where no scale was given."""
         if self.scale is not None:
             return self
         mean = means_of(rows) if self.base_mean is None else self.base_mean
         return replace(self, scale=OF_SPREAD * spread_of(rows, mean))
 
     def partition(self, rows: Matrix) -> Ids:
-        """Labels of rows that may all be new; see `Family`."""
+        """Labels of rows that may all belong to new clusters; see `Family`."""
         assert self.kappa is not None
         assert self.df is not None
         root = np.linalg.cholesky(np.array(self.scale))
@@ -407,20 +407,20 @@ class GaussianUnknown(Regression):
         return (Block(0, len(self.base_mean), 1),)
 
     def origin(self) -> Vector:
-        """What is taken off rows."""
+        """The values that are subtracted from rows."""
         return np.array(self.base_mean)
 
     def scaled_by_rows(self) -> NDArray[np.bool_]:
-        """Which columns of the rows fix a scale that was not given."""
+        """Which columns of the rows determine a scale that was not given."""
         return np.array([self.scale is None])
 
     @property
     def knows_widths(self) -> bool:
-        """Whether the widths of clusters were given, and are not chosen by rows."""
+        """Whether the widths of clusters were given instead of chosen from rows."""
         return self.scale is not None
 
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
-        """Return the resolved family with the default scales of some columns anew."""
+        """Return the resolved family with new default scales for some columns."""
         d = len(columns)
         same = scale_of(1.0, self.df, d) / scale_of(1.0, fresh.df, d)
         diagonal = same * np.diag(np.array(fresh.scale))
@@ -534,21 +534,21 @@ class AffineFlow(Regression):
         return Block(0, half, 1), Block(half, half, half + 1)
 
     def origin(self) -> Vector:
-        """What is taken off rows."""
+        """The values that are subtracted from rows."""
         centre = np.array(self.location.base_mean)
         return np.concatenate([centre, np.zeros(len(centre))])
 
     def scaled_by_rows(self) -> NDArray[np.bool_]:
-        """Which columns of the rows fix a scale that was not given: x, then v."""
+        """Which columns of the rows determine a scale that was not given: x, then v."""
         return np.array([self.location.scale is None, self.velocity_scale is None])
 
     @property
     def knows_widths(self) -> bool:
-        """Whether the widths of clusters were given, and are not chosen by rows."""
+        """Whether the widths of clusters were given instead of chosen from rows."""
         return self.location.knows_widths
 
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
-        """Return the resolved family with the default scales of some columns anew."""
+        """Return the resolved family with new default scales for some columns."""
         half = len(columns) // 2
         x, v = columns[:half], columns[half:]
         units = np.where(x, fresh.location_variance, self.location_units())
@@ -561,7 +561,7 @@ class AffineFlow(Regression):
         )  # fmt: skip
 
     def location_units(self) -> Vector:
-        """Variances of x in which slopes are counted; 1 in files of before."""
+        """Variances of x that are the units of slopes; 1 in older files."""
         half = len(self.location.base_mean)
         known = 1.0 if self.location_variance is None else self.location_variance
         return vector("location_variance", known, half, positive=True)

@@ -43,7 +43,7 @@ def steps_of(name: str, value: Any, width: int) -> Vector:
 
 @dataclass(frozen=True)
 class RandomWalk(Steps):
-    """Locations take a Gaussian step a phase, and may be drawn back to the base.
+    """Locations take a Gaussian step each phase, optionally pulled back to the base.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class RandomWalk(Steps):
 
 @dataclass(frozen=True)
 class Discount(Steps):
-    """What is known of a location fades: its sums of rows count less each phase.
+    """Knowledge of a location fades: the sums of its rows count less each phase.
 
     Parameters
     ----------
@@ -108,12 +108,12 @@ Parameters = dict[str, NDArray[np.float64]]
 
 
 class CustomTransition(Protocol):
-    """A user's own rule for what is known of locations after another phase.
+    """A user-defined rule for how knowledge of locations changes between phases.
 
-    Any function, or object that can be called, of two arguments: what is known of n
-    particles, and the same of the base measure, with n = 1. It returns what is known of
-    the particles one phase later. It is called once for each phase that passes, whether
-    a particle has rows in it or not.
+    The rule is any callable of two arguments: what is known of n particles, and the
+    same for the base measure, with n = 1. It returns what is known of the particles one
+    phase later. It is called once for each phase that passes, whether or not a particle
+    has rows in that phase.
 
     Notes
     -----

@@ -25,7 +25,7 @@ from dyntree.mixtures.hdp.state import TRACKED, State, joined_names
 
 
 def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
-    """Join models that have learned different documents, on several machines say.
+    """Merge models that learned different documents, for example on several machines.
 
     Parameters
     ----------

@@ -51,10 +51,10 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 class MemoryBoundedHDP(TopicAnswers):
     """Topics shared by documents, learned epoch by epoch in bounded memory.
 
-    A hierarchical Dirichlet process mixture by variational inference. Points are
-    summarised by clumps that share one topic, documents by groups that share their
-    proportions; what is held never takes more than `memory_limit` bytes, and the
-    number of topics grows with the data as far as that allows.
+    The model is a hierarchical Dirichlet process mixture, learned by variational
+    inference. Points are summarised by clumps that share one topic, and documents by
+    groups that share their proportions. The model never holds more than `memory_limit`
+    bytes, and the number of topics grows with the data as far as this limit allows.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class MemoryBoundedHDP(TopicAnswers):
         sample_weight: Any = None,
         progress: Progress = None,
     ) -> Self:
-        """Learn documents anew, `epoch_size` at a time.
+        """Learn documents from scratch, `epoch_size` at a time.
 
         Parameters
         ----------
@@ -313,7 +313,7 @@ class MemoryBoundedHDP(TopicAnswers):
 
     @locked
     def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
-        """Learn one epoch of rows; y says which document each is of.
+        """Learn one epoch of rows; y gives the document of each row.
 
         Parameters
         ----------
@@ -361,7 +361,7 @@ class MemoryBoundedHDP(TopicAnswers):
     def preview(
         self, X: Any, y: Any = None, start: int | None = None
     ) -> tuple[Any, list[Any]]:
-        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
+        """Check and encode rows that are to be learned; see `Learner.preview`."""
         if start is not None:
             params.count("start", start, 0)
         if FAMILIES[self.settings.family].of_words:
@@ -381,7 +381,7 @@ class MemoryBoundedHDP(TopicAnswers):
         max_groups: int | None = None,
         keep: bool = False,
     ) -> Self:
-        """Compress what is held, at once.
+        """Compress now what the model holds.
 
         Parameters
         ----------

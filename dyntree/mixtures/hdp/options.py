@@ -120,7 +120,7 @@ class HDPPrior(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class HDPOptions(Checked):
-    """How a topic model searches; the defaults suit most data.
+    """Options of the search of a topic model; the defaults suit most data.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ class SweepReport:
 
 @dataclass(frozen=True)
 class EpochReport:
-    """An epoch that is about to become part of a model.
+    """Report of an epoch that is about to become part of a model.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class EpochReport:
     free_energy : float
         Nats, in units of the data, of what is held.
     memory : int
-        Bytes at rest.
+        Total bytes held between epochs.
     """
 
     epoch: int
@@ -91,7 +91,7 @@ class Retrieved:
 
 @dataclass(frozen=True)
 class TopicTable:
-    """What topics there are, by decreasing count.
+    """Table of topics, sorted by decreasing count.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class TopicTable:
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """Where the bytes are.
+    """Memory in bytes, by use.
 
     Attributes
     ----------
@@ -139,13 +139,13 @@ class MemoryReport:
 
     @property
     def total(self) -> int:
-        """Bytes at rest."""
+        """Total bytes held between epochs."""
         return sum(self.resting.values())
 
 
 @dataclass(frozen=True)
 class LDA:
-    """The same model as a latent Dirichlet allocation with fixed topics.
+    """Latent Dirichlet allocation with the topics of a fitted model, held fixed.
 
     Attributes
     ----------

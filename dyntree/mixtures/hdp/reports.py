@@ -14,7 +14,7 @@ N_TOP = 10  # words shown of a topic
 
 
 def topics(model: MemoryBoundedHDP, n_words: int = N_TOP) -> TopicTable:
-    """Table of the topics, by decreasing count.
+    """Return a table of the topics, sorted by decreasing count.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def topics(model: MemoryBoundedHDP, n_words: int = N_TOP) -> TopicTable:
 
 
 def memory_report(model: MemoryBoundedHDP) -> MemoryReport:
-    """Where the bytes of a model are.
+    """Report the memory of a model in bytes, by use.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def memory_report(model: MemoryBoundedHDP) -> MemoryReport:
 
 
 def to_lda(model: MemoryBoundedHDP) -> LDA:
-    """The topics of words as a latent Dirichlet allocation.
+    """Convert a topic model of word counts to a latent Dirichlet allocation.
 
     Parameters
     ----------

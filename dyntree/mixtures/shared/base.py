@@ -36,12 +36,12 @@ class StoredArrays(checkpoint.Stored):
         """The model of a header and arrays, once they are checked."""
 
     def exclusive(self) -> AbstractContextManager[Any]:
-        """Context in which no other thread's call comes between the caller's calls."""
+        """Context manager that keeps other threads out of a series of calls."""
         return self._lock
 
     @locked
     def copy(self) -> Self:
-        """Return an independent model that would go on alike."""
+        """Return an independent copy, which continues in the same way."""
         again = type(self).__new__(type(self))
         vars(again).update(vars(self))  # what is learned is replaced, never changed
         again._lock = ModelLock()
@@ -49,7 +49,7 @@ class StoredArrays(checkpoint.Stored):
 
     @locked
     def to_arrays(self) -> tuple[dict[str, Any], Arrays]:
-        """Everything the model is, as a plain header and arrays.
+        """Full state of the model, as a plain header and arrays.
 
         Returns
         -------
@@ -134,7 +134,7 @@ class Mixture(StoredArrays, ABC):
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """Names of the columns of X, where it had names; None while not known."""
+        """Column names of X, if it had names; None until they are known."""
         known = self._columns_learned
         return None if known is None else known.names
 
@@ -154,7 +154,7 @@ class Mixture(StoredArrays, ABC):
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+        """Description of the model, as a dict of JSON values."""
         names = self.feature_names
         return {
             "kind": type(self).__name__,
@@ -179,7 +179,7 @@ class Mixture(StoredArrays, ABC):
     def preview(
         self, X: Any, y: Any = None, start: int | None = None
     ) -> tuple[Any, list[Any]]:
-        """Check rows that are to be learned, and encode them; see `Learner.preview`."""
+        """Check and encode rows that are to be learned; see `Learner.preview`."""
         if start is not None:
             params.count("start", start, 0)
         _, rows = self._encoded(X)

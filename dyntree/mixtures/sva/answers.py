@@ -301,7 +301,7 @@ class ClusterAnswers(Learning):
 
     @locked
     def lambda_path(self, X: Any) -> LambdaPath:
-        """How many clusters rows have under each of several costs of a new one.
+        """Number of clusters for each of several costs of a new cluster.
 
         Parameters
         ----------

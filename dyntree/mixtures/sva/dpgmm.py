@@ -25,12 +25,13 @@ from dyntree.runtime.locking import locked
 
 @checkpoint.savable
 class OnlineDPGMM(SmallVarianceMixture):
-    """Online Dirichlet process mixture of round Gaussians, in closed form.
+    """Online Dirichlet process mixture of spherical Gaussians, in closed form.
 
-    A row joins the nearest cluster, or opens one where that costs more than `lambda_`:
-    the limit of Gibbs sampling in a Dirichlet process mixture as its variance goes to 0
-    (DP-means: Kulis and Jordan 2012), in one pass over a stream (Tanwani and Calinon
-    2019). Clusters too near to one another merge, and such as few rows join go.
+    A row joins the nearest cluster, or opens a new cluster if joining costs more than
+    `lambda_`. This is the limit of Gibbs sampling in a Dirichlet process mixture as its
+    variance goes to 0 (DP-means: Kulis and Jordan 2012), in one pass over a stream
+    (Tanwani and Calinon 2019). Clusters that are too close to one another merge, and
+    clusters that few rows join are removed.
 
     Parameters
     ----------
@@ -151,15 +152,16 @@ class OnlineDPGMM(SmallVarianceMixture):
 
     @property
     def objective(self) -> float:
-        """Cost of all clusters, plus squared distances of all rows to their means."""
+        """Cost of all clusters plus squared distances of all rows to their means."""
         known = self._ready("objective")
         return float(self.lambda_ * known.n + known.array("scatter").sum())
 
     @property
     def noise(self) -> float:
-        """Standard deviation of a coordinate within clusters, pooled over all of them.
+        """Pooled standard deviation of a coordinate within clusters.
 
-        Where there are no more rows than clusters it is what `lambda_` stands for.
+        Where there are no more rows than clusters, it is the value implied by
+        `lambda_`.
         """
         known = self._ready("noise")
         width = known.n_features

@@ -25,10 +25,11 @@ from dyntree.mixtures.sva.subspaces import SubspaceMixture
 class OnlineDPMPPCA(SubspaceMixture):
     """Online Dirichlet process mixture of probabilistic principal components.
 
-    A row joins the cluster whose subspace it is nearest to, or opens one where that
-    costs more than `lambda_`; the cluster's mean, covariance and dimension follow in
-    closed form (Tanwani and Calinon 2019; Tipping and Bishop 1999). Clusters merge
-    where their joint likelihood says so, and such as few rows join go.
+    A row joins the cluster with the nearest subspace, or opens a new cluster if joining
+    costs more than `lambda_`. The mean, covariance and dimension of the cluster are
+    updated in closed form (Tanwani and Calinon 2019; Tipping and Bishop 1999). Clusters
+    merge where their joint likelihood favours it, and clusters that few rows join are
+    removed.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from dyntree.mixtures.sva.model import SmallVarianceMixture
 def product_over_frames(
     models: Sequence[SmallVarianceMixture], frames: Sequence[tuple[Any, Any]]
 ) -> tuple[Matrix, Matrix]:
-    """Gaussians of the world that agree with those seen from several frames.
+    """Gaussians in world coordinates that combine those seen from several frames.
 
     Parameters
     ----------

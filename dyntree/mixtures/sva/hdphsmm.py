@@ -25,10 +25,11 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 class OnlineHDPHSMM(SequenceMixture):
     """Online hierarchical Dirichlet process hidden semi-Markov model, in closed form.
 
-    States are clusters as in `OnlineDPMPPCA` or `OnlineDPGMM`; a row pays for its
-    distance to a state, and for the move from that of the row before. Moves, durations
-    and states are counted as rows come (Tanwani and Calinon 2019). A segment is a run
-    of rows in one state; rows in clusters that are not confirmed do not end it.
+    States are clusters as in `OnlineDPMPPCA` or `OnlineDPGMM`. The cost of a row is its
+    distance to a state plus the cost of the transition from the state of the row
+    before. Transitions, durations and states are counted as rows come (Tanwani and
+    Calinon 2019). A segment is a run of rows in one state; rows in unconfirmed clusters
+    do not end it.
 
     Parameters
     ----------
@@ -140,7 +141,7 @@ class OnlineHDPHSMM(SequenceMixture):
     def update(
         self, X: Any, y: Any = None, *, lengths: Any = None, progress: Progress = None
     ) -> Self:
-        """Learn rows in order, as one sequence with those before, or as several.
+        """Learn rows in order, as a continuation of the sequence or as new sequences.
 
         Parameters
         ----------
@@ -180,9 +181,9 @@ class OnlineHDPHSMM(SequenceMixture):
 
     @locked
     def end_sequence(self) -> Self:
-        """End the segment that goes on; the next row belongs to another sequence.
+        """End the current segment; the next row belongs to a new sequence.
 
-        Its duration is recorded, and no move is.
+        The duration of the segment is recorded, but no transition.
 
         Returns
         -------

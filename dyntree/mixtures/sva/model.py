@@ -70,7 +70,7 @@ class SmallVarianceMixture(ClusterAnswers):
     # ------------------------------------------------------------ copies and files
     @locked
     def copy(self) -> Self:
-        """Return an independent model that would go on alike."""
+        """Return an independent copy, which continues in the same way."""
         again = type(self)._from_checked(*self.to_arrays())
         again._labels = self.labels_
         return again

@@ -51,7 +51,7 @@ class Clusters(Answer):
 
 @dataclass(frozen=True, eq=False)
 class LambdaPath(Answer):
-    """How many clusters rows have under each of several costs of a new one.
+    """Number of clusters for each of several costs of a new cluster.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class Path(Answer):
 
 @dataclass(frozen=True, eq=False)
 class Durations(Answer):
-    """How long the segments of each confirmed state were.
+    """Durations of the segments of each confirmed state.
 
     Attributes
     ----------

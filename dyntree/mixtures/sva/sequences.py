@@ -73,7 +73,7 @@ class SequenceMixture(SubspaceMixture):
 
     @locked
     def durations(self) -> Durations:
-        """How long the segments of each confirmed state were.
+        """Durations of the segments of each confirmed state.
 
         Returns
         -------

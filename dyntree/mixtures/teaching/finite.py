@@ -17,9 +17,9 @@ from dyntree.mixtures.teaching.baseline import PhaseBaseline
 class DynamicFiniteMixture(PhaseBaseline):
     """A mixture of a given number of components that move from phase to phase.
 
-    The fixed model that a `DependentDPMixture` is measured against: the same families,
-    transitions and sweeps, with K components that all live for ever, and weights drawn
-    anew in each phase from a Dirichlet distribution.
+    This is the fixed-size baseline for a `DependentDPMixture`. It has the same
+    families, transitions and sweeps, but its K components never die, and their weights
+    are drawn anew in each phase from a Dirichlet distribution.
 
     Parameters
     ----------

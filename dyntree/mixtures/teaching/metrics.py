@@ -13,7 +13,8 @@ from dyntree.labels import is_label
 def variation_of_information(a: Any, b: Any) -> float:
     """Variation of information of two clusterings, H(a) + H(b) - 2 I(a, b), in nats.
 
-    A metric: 0 where clusters are the same up to their names, at most log(n_rows).
+    It is a metric: 0 if the clusterings are the same up to their labels, and at most
+    log(n_rows).
 
     Parameters
     ----------

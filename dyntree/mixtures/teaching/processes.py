@@ -60,7 +60,7 @@ class DirichletDraw:
         params.positive("concentration", self.concentration)
 
     def mass(self, where: Callable[[Matrix], Any]) -> float:
-        """Probability of a set, told by a function of the atoms."""
+        """Probability of a set, which is given as a function of the atoms."""
         inside = np.asarray(where(self.atoms), dtype=bool)
         return float(self.weights[inside].sum())
 
@@ -71,7 +71,7 @@ def draw_dirichlet_process(
     n_atoms: int = 500,
     seed: Seed = None,
 ) -> DirichletDraw:
-    """Draw a Dirichlet process by breaking a stick (Sethuraman 1994).
+    """Draw a Dirichlet process by stick breaking (Sethuraman 1994).
 
     Parameters
     ----------
@@ -244,12 +244,12 @@ def merge(
     into: Callable[[Matrix, np.random.Generator], Any],
     seed: Seed = None,
 ) -> DirichletDraw:
-    """Send atoms to common places, and unite those that meet: DP(T mu).
+    """Move atoms to common places, and merge those that meet: DP(T mu).
 
-    As in `move`, atoms go independently of one another, by a map or by chance; but the
-    places are few, so that masses add up (theorems 6 and 7, for a kernel T whose image
-    of mu has atoms). What is at the places p_1, p_2, ... is then Dirichlet(T mu(p_1),
-    T mu(p_2), ...).
+    As in `move`, atoms move independently of one another, by a map or at random. Here
+    there are few places, so that the masses at a place add up (theorems 6 and 7, for a
+    kernel T whose image of mu has atoms). The masses at the places p_1, p_2, ... are
+    then Dirichlet(T mu(p_1), T mu(p_2), ...).
 
     Parameters
     ----------

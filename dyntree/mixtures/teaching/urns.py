@@ -282,7 +282,7 @@ class UrnMixture(PhaseBaseline):
     # ------------------------------------------------------------ answers
     @property
     def n_clusters(self) -> int:
-        """Clusters that had rows in the last phase."""
+        """Number of clusters that had rows in the last phase."""
         labels = self.labels_
         return len(np.unique(labels[labels >= 0]))
 
@@ -307,12 +307,13 @@ class UrnMixture(PhaseBaseline):
 
 
 class RecurrentCRPMixture(UrnMixture):
-    """Recurrent Chinese restaurant process: clusters come back by recent counts.
+    """Recurrent Chinese restaurant process: recent counts determine cluster weights.
 
-    A row of phase t joins cluster k with a chance proportional to m'_kt plus its rows
-    in t so far, and founds a new one proportional to the concentration, with
-    m'_kt = sum over d = 1 ... window of exp(-d / decay) m_k,t-d (Ahmed and Xing 2008).
-    A cluster without rows in `window` phases is gone; nothing is thinned.
+    A row of phase t joins cluster k with probability proportional to m'_kt plus the
+    cluster's rows in t so far. It founds a new cluster with probability proportional to
+    the concentration. Here m'_kt = sum over d = 1 ... window of exp(-d / decay) m_k,t-d
+    (Ahmed and Xing 2008). A cluster without rows in `window` phases disappears; there
+    is no thinning.
 
     Parameters
     ----------
@@ -396,12 +397,12 @@ class RecurrentCRPMixture(UrnMixture):
 
 
 class GeneralizedPolyaUrnMixture(UrnMixture):
-    """Generalised Polya urn: rows of the past are deleted before new ones are drawn.
+    """Generalised Polya urn: past rows are deleted before new rows are drawn.
 
-    Before each phase some of the rows that a cluster has had are deleted, and those
-    left are in a Polya urn from which rows of the phase are drawn; a cluster without a
-    row is gone (Caron, Davy and Doucet 2007). In law each phase is a Dirichlet process
-    mixture, as far as the transition keeps the base.
+    Before each phase, some of the past rows of each cluster are deleted. The remaining
+    rows form a Polya urn, from which the rows of the phase are drawn. A cluster without
+    rows disappears (Caron, Davy and Doucet 2007). In distribution, each phase is a
+    Dirichlet process mixture, provided that the transition preserves the base.
 
     Parameters
     ----------

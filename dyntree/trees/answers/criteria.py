@@ -180,7 +180,7 @@ class TreeCriteria(TreePredictions):
         categorical: Sequence[bool] | None = None,
         approx: bool = False,
     ) -> Vector:
-        """How much sampling a response at each candidate row promises.
+        """Expected benefit of sampling a response at each candidate row.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class TreeCriteria(TreePredictions):
 
     @locked
     def score_active(self, rule: str) -> Vector:
-        """How much each active row still tells; low values may go first.
+        """Value of each active row to the model; rows with low values may go first.
 
         Parameters
         ----------

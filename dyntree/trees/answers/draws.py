@@ -261,10 +261,10 @@ class JointDraws(TreeModel):
         rng: np.random.Generator,
         exposure: Any = None,
     ) -> Iterator[DrawBlock]:
-        """Joint draws at rows, some at a time.
+        """Joint draws at rows, in blocks of rows.
 
-        For whoever reduces them at once and need not hold them all. Nothing may be
-        learned meanwhile; see `exclusive`.
+        It is for callers that reduce each block at once and need not hold all draws.
+        Nothing may be learned in the meantime; see `exclusive`.
 
         Parameters
         ----------
@@ -295,8 +295,8 @@ class JointDraws(TreeModel):
     ) -> PosteriorDraws:
         """Draw from the posterior, jointly at all rows of X.
 
-        A draw is one tree with one set of parameters for each of its leaves. It says
-        something of every row, so that differences and averages of rows have intervals.
+        A draw is one tree with one set of parameters for each of its leaves. Every draw
+        covers all rows, so that differences and averages of rows have intervals.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class JointDraws(TreeModel):
         sample_weight: Any = None,
         exposure: Any = None,
     ) -> PosteriorDraws:
-        """As `posterior_draws`, of checked arguments and without a warning."""
+        """As `posterior_draws`, for checked arguments and without a warning."""
         check_response_pairs(X, sample_weight, exposure)
         values: NDArray[Any] | None = None
         weights: Vector | None = None
@@ -456,7 +456,7 @@ class JointDraws(TreeModel):
         return PosteriorDraws(values, kind, self.classes)
 
     def warn_if_alike(self) -> None:
-        """Warn once of a single cloud whose trees begin with the same few splits."""
+        """Warn once if the trees of a single cloud share their first few splits."""
         state = self.states[0]
         one_cloud = len(self.states) == 1 and not isinstance(state.cloud, Forest)
         if not one_cloud or state.cloud is None or "roots" in state.warned:

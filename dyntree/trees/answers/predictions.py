@@ -88,23 +88,23 @@ class TreePredictions(JointDraws):
 
     @property
     def seed(self) -> int:
-        """What all random draws come from."""
+        """The seed of all random draws."""
         return self.state.seed
 
     @property
     def n_active(self) -> int:
-        """Rows held one by one."""
+        """Number of active rows, which are held individually."""
         return self.state.n_active
 
     @property
     def n_retired(self) -> int:
-        """Rows given up since the start."""
+        """Number of rows retired so far."""
         return self.state.n_retired
 
     @property
     @locked
     def active_ids(self) -> NDArray[np.int64]:
-        """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
+        """Row numbers of the active rows, ndarray of int64 of shape (n_active,)."""
         if self.state.cloud is None:
             return np.arange(len(self.state.waiting_y))
         return np.asarray(self.state.cloud.row_ids())
@@ -181,7 +181,7 @@ class TreePredictions(JointDraws):
 
     @locked
     def mean_at(self, row: Matrix) -> float:
-        """Predictive mean at one row, by a shorter way than `predict` (native rules).
+        """Predictive mean at one row, by a faster path than `predict` (native rules).
 
         Parameters
         ----------

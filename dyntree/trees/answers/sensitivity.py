@@ -183,13 +183,13 @@ class TreeAnswers(TreeCriteria):
     ) -> Importance:
         """Share of the predicted variance that each input accounts for.
 
-        Through splits and slopes alike. An input's effect is half the mean squared
-        change of the mean prediction, of the probabilities for classes, when its value
-        in an active row is replaced by that of another one: the total Sobol' effect
-        (Jansen 1999, equation 12), over the rows held. Its share is of the sum over all
-        inputs, so that effects which inputs have together count for each of them. Of
-        inputs that nearly are functions of each other, each change leads to rows that
-        never come: their shares tell what the model does there.
+        Both splits and slopes count. The effect of an input is half the mean squared
+        change of the mean prediction (of the probabilities for classes) when its value
+        in an active row is replaced by that of another row. This is the total Sobol'
+        effect (Jansen 1999, equation 12) over the rows held. The share is relative to
+        the sum over all inputs, so that a joint effect of several inputs counts for
+        each of them. If inputs are nearly functions of each other, such a change leads
+        to rows that never occur, and their shares describe the model at those rows.
 
         Parameters
         ----------

@@ -65,9 +65,10 @@ class SplitView:
 
 
 class TreeView:
-    """The particles of a `DynamicTree` as they were when it was made.
+    """The particles of a `DynamicTree` at the time when the view was made.
 
-    Made by ``DynamicTree.frozen_view``. Rows are features here, as from `encode`.
+    ``DynamicTree.frozen_view`` makes it. Rows are given as features, as `encode`
+    returns them.
 
     Attributes
     ----------
@@ -83,7 +84,7 @@ class TreeView:
         self._ones = tree.state.ones
 
     def encode(self, X: Any) -> Matrix:
-        """Features of rows, ndarray of shape (n_rows, n_features), checked."""
+        """Check rows and return their features, array of shape (n_rows, n_features)."""
         return np.array(stored(self.tree.state, X)[:, self._ones :])
 
     def rows(self) -> tuple[Matrix, NDArray[Any]]:
@@ -92,7 +93,7 @@ class TreeView:
         return np.asarray(X[:, self._ones :]), np.asarray(y)
 
     def row_counts(self) -> Vector:
-        """How often each active row counts: its weight where weights are frequencies.
+        """How often each active row counts: its weight if weights are frequencies.
 
         Of shape (n_rows,).
         """
@@ -101,7 +102,7 @@ class TreeView:
         return np.ones(self._cloud.n_active)
 
     def exposures(self) -> Vector | None:
-        """Exposures of the counts of `rows`, shape (n_rows,); None: no counts."""
+        """Exposures of the counts of `rows`, shape (n_rows,); None without counts."""
         if not self.tree.options.is_count:
             return None
         unit: float = self._cloud.prior_point["exposure_unit"]
@@ -110,8 +111,8 @@ class TreeView:
     def spans(self) -> tuple[Vector, Vector]:
         """Lowest and highest value of each feature, each of shape (n_features,).
 
-        Of all rows learned; where the past fades, and under R's rules, of the active
-        rows. Infinite for features without any value.
+        They cover all rows learned; where the past fades, and under R's rules, only the
+        active rows. They are infinite for features without any value.
         """
         low, high, _ = self._cloud.spans()
         return np.asarray(low[self._ones :]), np.asarray(high[self._ones :])
@@ -126,7 +127,7 @@ class TreeView:
         return np.asarray(query.split_counts(self._cloud))[:, self._ones :]
 
     def gap_features(self) -> set[int]:
-        """Places of the features of which a split asks whether there is a value."""
+        """Indices of features where a split tests whether a value is missing."""
         found, nodes = set(), [self.particle(k) for k in range(self.n_particles)]
         while nodes:
             node = nodes.pop()
@@ -156,7 +157,7 @@ class TreeView:
         return location, scale, df
 
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
-        """Mean and variance of a response by each tree, where variances are finite.
+        """Mean and variance of a response under each tree, where variances are finite.
 
         Degrees of freedom count as in `Prediction.var` under native rules; counts are
         those of an exposure of 1.
@@ -177,7 +178,7 @@ class TreeView:
         return rate, laws.variances().reshape(rate.shape)
 
     def count_log_density(self, rows: Matrix, y: Vector, exposure: Vector) -> Matrix:
-        """Log probability of a count at each row by each tree.
+        """Log probability of a count at each row under each tree.
 
         Parameters
         ----------
@@ -213,7 +214,7 @@ class TreeView:
     def drawn(
         self, rows: Matrix, rng: np.random.Generator, exposure: Vector | None = None
     ) -> tuple[NDArray[np.float64], NDArray[Any]]:
-        """One joint draw from each tree: its means or probabilities, and responses.
+        """One joint draw from each tree: means or probabilities, and responses.
 
         Parameters
         ----------
@@ -276,7 +277,7 @@ class TreeView:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What would become of the particles at a row.
+    """What a further row would do to the particles.
 
     Attributes
     ----------
@@ -299,7 +300,7 @@ class Rehearsal:
 
 
 def rehearsed(cloud: Any, row: Matrix, response: Responses) -> Rehearsal:
-    """A cloud, a stored row and its response -> what would come of them on a copy."""
+    """Report what a stored row would do to a cloud, by learning it on a copy."""
     cloud = cloud.copy(cloud.source.copy())
     n_before, shares = cloud.n_particles, _weights(cloud, row, response)
     seen: list[tuple[int, Vector]] = []

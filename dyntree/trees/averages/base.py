@@ -90,11 +90,11 @@ class TreeAverage(JointDraws, checkpoint.Stored):
     @property
     @abstractmethod
     def weights(self) -> Vector:
-        """Weight of each member in the answers now, shape (n_members,)."""
+        """Current weight of each member in predictions, shape (n_members,)."""
 
     @property
     def state(self) -> TreeState:  # type: ignore[override]
-        """State of the first member: all know the same columns and labels."""
+        """State of the first member; all members know the same columns and labels."""
         state: TreeState = self.members[0].tree.state
         return state
 
@@ -118,7 +118,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
     @property
     def tree(self) -> Any:
-        """The average itself, by the name that a stream has for its own tree."""
+        """The average itself, under the name that streams use for their tree."""
         return self
 
     @property
@@ -128,12 +128,12 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
     @property
     def n_active(self) -> int:
-        """Rows held one by one, in all members together."""
+        """Number of rows held individually, in all members together."""
         return sum(state.n_active for state in self.states)
 
     @property
     def n_retired(self) -> int:
-        """Rows given up since the start, in all members together."""
+        """Number of rows retired so far, in all members together."""
         return sum(state.n_retired for state in self.states)
 
     def _reseeded_members(self, seed: int) -> list[Any]:
@@ -153,7 +153,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
     @locked
     def remove_data(self) -> Self:
-        """Let go of every row, in all members; see `DynamicTree.remove_data`."""
+        """Drop every row in all members; see `DynamicTree.remove_data`."""
         self._ready("remove_data")
         for member in self.members:
             member.tree.remove_data()
@@ -161,7 +161,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
     @locked
     def rehearse(self, X: Any, y: Any) -> Rehearsal | None:
-        """What would become of the particles at one more row; see `DynamicTree`.
+        """Report what a further row would do to the particles; see `DynamicTree`.
 
         Shares are averaged over the members by their weights.
         """
@@ -188,7 +188,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         exposure: Any = None,
         threads: int | None = None,
     ) -> Prediction | ClassPrediction:
-        """Predictive distribution at each row of X: the mixture of the members'.
+        """Predictive distribution at each row of X, a mixture over the members.
 
         Parameters and what is returned are those of `DynamicTree.predict`.
         """
@@ -286,7 +286,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         rng: np.random.Generator,
         exposure: Any = None,
     ) -> Iterator[DrawBlock]:
-        """Joint draws at rows, some at a time; see `JointDraws.draw_blocks`."""
+        """Joint draws at rows, in blocks of rows; see `JointDraws.draw_blocks`."""
         for state in self.states:
             state.ready("posterior_draws")
         rows, weights = self._member_rows(X), self._draw_weights
@@ -321,7 +321,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         categorical: Sequence[bool] | None = None,
         approx: bool = False,
     ) -> Vector:
-        """How much sampling a response at each candidate row promises.
+        """Expected benefit of sampling a response at each candidate row.
 
         Parameters
         ----------
@@ -403,8 +403,8 @@ class TreeAverage(JointDraws, checkpoint.Stored):
     ) -> Importance:
         """Share of the predicted variance that each input accounts for.
 
-        See `DynamicTree.importance`; the prediction is that of the average, the rows
-        are those of the member that holds most.
+        See `DynamicTree.importance`. The prediction is that of the average, and the
+        rows are those of the member that holds the most.
         """
         trees = self._ready("importance")
         holder = max(trees, key=lambda tree: tree.n_active).state

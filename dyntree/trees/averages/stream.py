@@ -86,13 +86,13 @@ def member_of(
 
 @checkpoint.savable
 class AveragedStream(TreeAverage):
-    """Streams of different memories, averaged by how well each foresaw the last rows.
+    """Average of streams with different memories, weighted by recent performance.
 
-    No single window serves a stream whose pace is not known: a short one follows fast
-    drift and wastes what does not change, a long one is slow to see a change. Here
-    several clouds learn every row, each with a memory of its own, and the answer is the
-    mixture of theirs: dynamic model averaging (Raftery, Karny and Ettler 2010) over
-    windows. There is nothing to tune.
+    No single window suits a stream whose rate of change is unknown. A short window
+    follows fast drift, but wastes information that does not change. A long window
+    adapts slowly to a change. Here several clouds learn every row, each with its own
+    memory, and the prediction is a mixture of their predictions: dynamic model
+    averaging (Raftery, Karny and Ettler 2010) over windows. There is nothing to tune.
 
     Parameters
     ----------
@@ -224,13 +224,13 @@ class AveragedStream(TreeAverage):
     # ------------------------------------------------------------ what it is
     @property
     def weights(self) -> Vector:
-        """Weight of each member in the answers now, shape (n_members,)."""
+        """Current weight of each member in predictions, shape (n_members,)."""
         weights = np.exp(self._log_weights)
         return np.asarray(weights / weights.sum())
 
     @property
     def stacker_share(self) -> float:
-        """Weight of the regression beside the average; 0 without two labels."""
+        """Weight of the regression that joins the average; 0 without two labels."""
         if not self._stacks:
             return 0.0
         shares = np.exp(self._log_shares)
@@ -248,12 +248,12 @@ class AveragedStream(TreeAverage):
 
     @property
     def log_evidence(self) -> float:
-        """Sum of the log predictive densities of the average, row by row."""
+        """Sum of the log predictive densities of the rows under the average."""
         return self._log_evidence
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+        """Description of the model, as a dict of JSON values."""
         weights = self.weights.round(4).tolist()
         members = [
             member.memory() | {"weight": weight}
@@ -273,18 +273,18 @@ class AveragedStream(TreeAverage):
         threads: int | None = None,
         progress: Progress = None,
     ) -> Self:
-        """Learn rows in order: every member learns each of them.
+        """Learn rows in order; every member learns each row.
 
         A frozen model checks the rows and learns nothing from them. `threads` members
-        learn side by side, by default DYNTREE_NUM_THREADS or 1; what is learned does
-        not depend on it. Other parameters, what is returned and what bad rows and
-        interrupts do are those of `DynamicTree.update`.
+        learn in parallel, by default DYNTREE_NUM_THREADS or 1; the result does not
+        depend on it. Other parameters, the return value, and the handling of bad rows
+        and interrupts are as in `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
         return self._take_rows(X, y, sample_weight, exposure, progress, n_threads)
 
     def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
-        """Learn one row by a shorter way; see `StreamingTree.learn_row`."""
+        """Learn one row by a faster path; see `StreamingTree.learn_row`."""
         with self._lock:
             state = self.state
             weight = one_weight(state.options, sample_weight)
@@ -522,7 +522,7 @@ class AveragedStream(TreeAverage):
 
     @locked
     def freeze(self) -> Self:
-        """Stop learning: from now on `update` checks its rows and forgets them."""
+        """Stop learning: from now on `update` checks its rows, but learns nothing."""
         self.is_frozen = True
         return self
 
@@ -544,7 +544,7 @@ class AveragedStream(TreeAverage):
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything the model is; see `DynamicTree.to_arrays`."""
+        """Full state of the model; see `DynamicTree.to_arrays`."""
         self._check_same_rows()
         return self._with_members(*self._own_arrays())
 

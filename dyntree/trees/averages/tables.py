@@ -166,12 +166,13 @@ def fitted_powers(
 
 @checkpoint.savable
 class AveragedTrees(TreeAverage, Sequence[Any]):
-    """Several small clouds of trees that learn the same rows, averaged.
+    """Average of several small clouds of trees that learn the same rows.
 
-    Particles of one cloud are near copies of one another, so that what a cloud says
-    depends on chance and on the order in which rows came. Clouds with seeds and orders
-    of their own differ where one cloud is in doubt without knowing it: their average
-    errs less, and its intervals are honest where those of one cloud are too narrow.
+    The particles of one cloud are near copies of one another, so that the predictions
+    of a cloud depend on chance and on the order of the rows. Clouds with different
+    seeds and orders differ where a single cloud is more certain than it should be.
+    Their average has a smaller error, and its intervals have the right width where
+    those of one cloud are too narrow.
 
     Parameters
     ----------
@@ -322,7 +323,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     # ------------------------------------------------------------ what it is
     @property
     def weights(self) -> Vector:
-        """Weight of each member in the answers, shape (n_members,): all equal."""
+        """Weight of each member in predictions, shape (n_members,); all are equal."""
         return np.full(len(self.members), 1.0 / len(self.members))
 
     @property
@@ -332,7 +333,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     @property
     def log_evidence(self) -> float:
-        """Log of the mean evidence of the clouds, each an estimate of the same."""
+        """Log of the mean of the clouds' estimates of the evidence."""
         if not self.n_seen:
             return 0.0
         found = np.array([member.log_evidence for member in self._clouds])
@@ -340,7 +341,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     @locked
     def facts(self) -> dict[str, Any]:
-        """What the model is, by name, as values for JSON."""
+        """Description of the model, as a dict of JSON values."""
         facts: dict[str, Any] = self.members[0].facts()
         n_forests = len(self.members) - len(self)
         more = {"forests": n_forests} if n_forests else {}
@@ -357,7 +358,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         threads: int | None = None,
         progress: Progress = None,
     ) -> Self:
-        """Let every cloud learn the rows, each in an order of its own.
+        """Learn rows with every cloud, each in its own order.
 
         Parameters
         ----------
@@ -501,7 +502,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
-        """Everything the model is; see `DynamicTree.to_arrays`."""
+        """Full state of the model; see `DynamicTree.to_arrays`."""
         self._check_same_rows()
         own: Header = {"seed": self.seed, "shuffle": self.shuffle}
         own["powers"] = list(self.powers)

@@ -56,7 +56,7 @@ class AverageView(TreeView):
         self._homes = [(k, i) for k, size in enumerate(sizes) for i in range(size)]
 
     def encode(self, X: Any) -> Matrix:
-        """Features of rows, ndarray of shape (n_rows, n_features), checked."""
+        """Check rows and return their features, array of shape (n_rows, n_features)."""
         return self._views[0].encode(X)
 
     def rows(self) -> tuple[Matrix, NDArray[Any]]:

@@ -189,7 +189,7 @@ def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
 def previewed(
     state: TreeState, X: Any, y: Any, start: int | None = None
 ) -> tuple[Encoded, list[Any]]:
-    """Check a stream that is to be learned, and encode it; see `Learner.preview`."""
+    """Check and encode a stream that is to be learned; see `Learner.preview`."""
     if start is not None:
         start = params.count("start", start, 0)
     check_paired(X, y)
