@@ -172,7 +172,7 @@ class ChangeAlarm(Stored):
         if not rate < 1.0:
             raise ValueError(
                 f"false_alarm_rate must be in (0, 1); got {false_alarm_rate!r}. Give "
-                "the alarms a row, such as 1e-5."
+                "the number of alarms per row, such as 1e-5."
             )
         self.false_alarm_rate = rate
         self.memory = params.count("memory", memory, FEWEST)
@@ -328,8 +328,9 @@ class AlarmedRows:
             raise ValueError(f"alarm must be a ChangeAlarm; got {alarm!r}.")
         if on_alarm is not None and (alarm is None or not callable(on_alarm)):
             raise ValueError(
-                "on_alarm must be a function of the row that gives an alarm, beside "
-                f"alarm=ChangeAlarm(); got {on_alarm!r} with alarm={alarm!r}."
+                "on_alarm must be a function of the row that triggers an alarm, "
+                f"together with alarm=ChangeAlarm(); got {on_alarm!r} with "
+                f"alarm={alarm!r}."
             )
         self._alarm, self._on_alarm = alarm, on_alarm
         self.rows: list[int] = []

@@ -268,7 +268,7 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
     try:
         header, arrays = archive.read(file)
         if header.get("format") != FORMAT:
-            raise CheckpointError("it is no file of dyntree's")
+            raise CheckpointError("it is not a file of dyntree")
         version = header.get("version")
         if type(version) is not int or not 1 <= version <= VERSION:
             writer = header.get("release", "a later one")
@@ -291,4 +291,6 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
     except CheckpointError as error:
         raise CheckpointError(f"{failure}: {error}") from error
     except UNSOUND as error:
-        raise CheckpointError(f"{failure}: it describes no model ({error})") from error
+        raise CheckpointError(
+            f"{failure}: it does not describe a model ({error})"
+        ) from error

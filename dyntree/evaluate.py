@@ -247,7 +247,7 @@ def prequential(
     if not scored or (counted is not None and not counted.any()):
         raise ValueError(
             f"no row was scored: the model needs more than the {n_rows} rows given, "
-            "and some of them a weight above 0."
+            "and some rows need a weight above 0."
         )
     seconds = clock / (n_rows - start)
     at = np.array(scored)
@@ -269,7 +269,7 @@ def _check_learner(model: Any, sample_weight: Any, exposure: Any) -> None:
     check_online_model("model", model, Learner)
     if hasattr(model, "score_samples"):
         raise ValueError(
-            f"model must foresee responses; {type(model).__name__} has none. Use "
+            f"model must predict responses; {type(model).__name__} has none. Use "
             "prequential_density(model, X)."
         )
     if exposure is not None:

@@ -311,15 +311,15 @@ class TreeOptions:
         """Raise ValueError where rows cannot count by how far out they lie."""
         if self.model not in ("constant", "linear"):
             raise ValueError(
-                "robust=True needs real responses, model='constant' or 'linear', whose "
-                "distance from what is foreseen has a unit; got it with "
+                "robust=True needs real responses, model='constant' or 'linear', "
+                "whose distance from the prediction has a unit; got it with "
                 f"model={self.model!r}. Leave it out."
             )
         if self.weighting == "frequency":
             raise ValueError(
-                "robust=True lets a row count as one of larger variance, which weights "
-                "that are frequencies cannot say; got it with weighting='frequency'. "
-                "Leave one of them out."
+                "robust=True gives outlying rows a larger variance, which is not "
+                "possible if weights are frequencies; got it with "
+                "weighting='frequency'. Leave one of them out."
             )
 
     def _refuse_r(self) -> None:
@@ -532,8 +532,8 @@ class StreamOptions:
             and options.intercept == "implicit"
         ):
             raise ValueError(
-                "a window needs rows that can be retired, which intercept='implicit' "
-                "leaves cannot; use intercept='augmented'."
+                "a window needs leaves that can retire rows, which is impossible with "
+                "intercept='implicit'; use intercept='augmented'."
             )
         if self.discard == "entropy" and options.model != "class":
             raise ValueError(

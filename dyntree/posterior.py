@@ -249,9 +249,9 @@ class PosteriorDraws:
             if own.keys() & columns.keys():
                 twice = min(own.keys() & columns.keys())
                 raise ValueError(
-                    f"labels must give columns of different names; {label!r} and one "
-                    f"before give {twice!r}. Take mean(), std() and conf_int(), or "
-                    "rename a label."
+                    f"labels must give columns of different names; {label!r} and an "
+                    f"earlier label both give {twice!r}. Use mean(), std() and "
+                    "conf_int(), or rename a label."
                 )
             columns |= own
         if self.table is not None:
@@ -288,7 +288,7 @@ def shares(
         bad = [group for group, sum_ in zip(masks, total, strict=True) if not sum_ > 0]
         where = f" in group {bad[0]!r}" if bad and bad[0] is not None else ""
         raise ValueError(
-            "an average needs a row with a weight above 0 in every group; got none"
-            f"{where}."
+            "every group of an average needs a row with a weight above 0; got "
+            f"none{where}."
         )
     return np.asarray(found / total[:, None])

@@ -270,7 +270,7 @@ FACES = {
                 for name, kind in (_FAMILIES | _STEPS).items()
             ),
             (r"\bDependentDPMixture\b", "ddp_mixture()"),
-            (r", or a function as CustomTransition tells", ""),
+            (r", or a function as described in CustomTransition", ""),
         ),
     ),
     "canopy_mixture": Face(

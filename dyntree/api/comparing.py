@@ -155,17 +155,17 @@ def _named(fits: Any) -> dict[Any, DynamicTreeResults]:
             )
         if fit.model.endog is None:
             raise ValueError(
-                f"fits must have data; {name!r} has none: it was loaded from a file, "
-                "or they were removed."
+                f"fits must have data; {name!r} has none, because it was loaded from a "
+                "file or its data were removed."
             )
     first = next(iter(named))
     for name, fit in named.items():
         if not _same_rows(next(iter(named.values())), fit):
             raise ValueError(
-                "fits must have the same responses, row by row, and count them alike: "
-                f"densities of others say nothing of one another. Those of {name!r} "
-                f"differ from those of {first!r}; a missing value or a weight of 0 may "
-                "have left out rows, or freq_weights count them otherwise."
+                "fits must have the same responses, row by row, with the same "
+                "weights; otherwise their densities cannot be compared. Those of "
+                f"{name!r} differ from those of {first!r}; a missing value or a weight "
+                "of 0 may have left out rows, or freq_weights differ."
             )
     return named
 

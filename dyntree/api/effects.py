@@ -57,8 +57,8 @@ class VariableEffects:
         table = self.model.table if exog is None else self.model.table_of(exog)
         if table is None:
             raise ValueError(
-                "exog must be given, because the model has no data: it was loaded from "
-                "a file, or they were removed; got None."
+                "exog must be given, because the model has no data (it was loaded "
+                "from a file, or its data were removed); got None."
             )
         return table
 

@@ -54,9 +54,9 @@ class LearningResults:
         """
         if self.design.offsets:
             raise ValueError(
-                "a formula with an offset cannot be learned row by row here: its trees "
-                "know nothing of the offset. Take the trees and features themselves: "
-                "prequential(fit.tree, features, y, exposure=...)."
+                "a formula with an offset cannot be learned row by row here, because "
+                "its trees do not know the offset. Use the trees and features "
+                "instead: prequential(fit.tree, features, y, exposure=...)."
             )
         return self.tree, self.design.encode(self.model.table_of(exog))
 

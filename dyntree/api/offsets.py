@@ -69,8 +69,8 @@ class RowOffsets:
             refuse_exposure(options)
         if options.model == "class":
             raise ValueError(
-                "offset must not be given for labels: it is taken off numbers, or is "
-                "the log exposure of counts. Leave it out."
+                "offset must not be given for labels: it is subtracted from numbers, "
+                "or is the log exposure of counts. Leave it out."
             )
 
     def of(self, table: Table | None, n_rows: int) -> Vector:

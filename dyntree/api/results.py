@@ -309,8 +309,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         if self.design.offsets and given is None:
             names = " + ".join(one.label for one in self.design.offsets)
             raise ValueError(
-                f"offset must be given with features, transform=False: they tell "
-                f"nothing of {names}. Give its values: offset=..."
+                "offset must be given with features (transform=False), which do not "
+                f"contain {names}. Give its values: offset=..."
             )
         return rows, Table({}), None if given is None else given.of(None, len(rows))
 

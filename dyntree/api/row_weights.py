@@ -37,8 +37,8 @@ class RowWeights:
         """Those of two arguments of which one at least is None; None: both are."""
         if weights is not None and freq_weights is not None:
             raise ValueError(
-                "weights and freq_weights must not both be given: the first divide "
-                "variances, the second count rows."
+                "weights and freq_weights must not both be given: weights divide "
+                "variances, freq_weights count rows."
             )
         if freq_weights is not None:
             return cls("freq_weights", freq_weights)

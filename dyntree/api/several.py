@@ -99,8 +99,8 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
     def __getattr__(self, name: str) -> Any:
         if hasattr(DynamicTreeResults, name):
             raise AttributeError(
-                f"{name} is of one response; ask the fits of {list(self)} one by one, "
-                f"as by results[{next(iter(self))!r}].{name}."
+                f"{name} is defined for one response; ask the fits of {list(self)} one "
+                f"by one, for example results[{next(iter(self))!r}].{name}."
             )
         raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
 
@@ -153,8 +153,8 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         sizes = {len(y) for y in endog if y is not None}
         if exog is None and len(sizes) > 1:
             raise ValueError(
-                "exog must be given where fits have other rows, as a missing response "
-                "leaves one out; got None."
+                "exog must be given if the fits have different rows, because a "
+                "missing response leaves out a row; got None."
             )
         if back_transform:
             back = self.get_prediction(exog, transform, back_transform=True, **beside)

@@ -60,8 +60,8 @@ class BadRows:
         if not resumed and self._is_late and _has_content(self._how):
             told = "none yet" if before is None else f"they went to {before} before"
             raise ValueError(
-                f"--bad-rows {self._how} is there already, and holds other rows: of "
-                f"this stream {told}. Move it away, or name another file."
+                f"--bad-rows {self._how} exists already, and holds other rows: of this "
+                f"stream {told}. Move it away, or name another file."
             )
         self.has_moved = not resumed
         with output(self._how, resumed, n_bytes) as (self._file, place):

@@ -288,8 +288,8 @@ class Feed:
         size = os.fstat(self._file.fileno()).st_size
         if size < chunks.n_read:
             warnings.warn(
-                f"{self.path} was cut; it is read on from its beginning, and what it "
-                "held and was not read yet is lost. Rotate files by renaming them.",
+                f"{self.path} was truncated. It is now read from its beginning, and "
+                "rows that were not read yet are lost. Rotate files by renaming them.",
                 stacklevel=2,
             )
             self._coming.appendleft(self._opened())
@@ -341,10 +341,10 @@ class Feed:
         if number == old["rows"] - 1 and old["last"] not in (None, fingerprint(record)):
             if not old["whole"]:
                 raise ValueError(
-                    f"row {number} of {self.path} was its last one, was taken though "
-                    "it had no newline at its end, and has grown since; the model has "
-                    "learned a part of it. Resume from an older copy of the "
-                    "checkpoint, or begin anew without it."
+                    f"row {number} of {self.path} was the last row and had no newline "
+                    "at its end, but was taken, and has grown since; the model has "
+                    "learned only a part of it. Resume from an older copy of the "
+                    "checkpoint, or start again without it."
                 )
             raise self._another(
                 f"its row {number}, the last one taken, is another than it was"

@@ -152,9 +152,9 @@ class LateLabels:
         if not self._told and not self._ready and len(self._queue) == self._most:
             self._told = True
             warnings.warn(
-                f"none of the next {self._most} labels is of one of the "
-                f"{self._most} rows that wait; the labels go on waiting for their "
-                "rows. Raise --pending, or leave labels of older rows out.",
+                f"none of the next {self._most} labels belongs to one of the "
+                f"{self._most} waiting rows; these labels wait for their rows. Raise "
+                "--pending, or leave out labels of older rows.",
                 stacklevel=2,
             )
         return False

@@ -129,7 +129,7 @@ class Session:
         """Take over what the checkpoint holds, if it is of the same command."""
         if not arguments.resume:
             raise ValueError(
-                f"{self.path} is there already; add --resume to go on from it, or "
+                f"{self.path} exists already; add --resume to continue from it, or "
                 "remove it."
             )
         self.model, self.notes = checkpoint.load_with(self.path)
@@ -141,11 +141,11 @@ class Session:
             self.notes["input"] = NEW | {"rows": self.notes.get("rows", 0)}
         needed = {"formula", "format", "options", "inputs", "rows", "learned", "bytes"}
         if not needed <= {*self.notes}:
-            raise ValueError(f"{self.path} is no checkpoint of a stream.")
+            raise ValueError(f"{self.path} is not a checkpoint of a stream.")
         if differences := told_differences(self.notes, wanted):
             raise ValueError(
                 f"--resume needs the options of the first call; {differences}. Give "
-                "those of the first call, or begin anew with another --checkpoint."
+                "those of the first call, or start again with another --checkpoint."
             )
 
     @property
@@ -514,8 +514,8 @@ class Session:
                 self.notes[name] = feed.unfinished
         if self.late is not None and (n_lost := self.late.n_lost):
             warnings.warn(
-                f"{n_lost} labels were read from a pipe and not taken. Give them again "
-                "when it goes on, or give labels as NDJSON, of which they are kept.",
+                f"{n_lost} labels were read from a pipe but not used. Give them again "
+                "when the command resumes, or give labels as NDJSON, which are kept.",
                 stacklevel=2,
             )
 

@@ -192,9 +192,9 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
         told = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
         if 2 * len(odd) <= len(column) or (many and not told):
             warnings.warn(
-                f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, "
-                f"and so each of its {n_levels} values is a level. Mend it, or leave "
-                "it out of the formula.",
+                f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, so "
+                f"each of its {n_levels} values is a level. Correct it, or leave it "
+                "out of the formula.",
                 stacklevel=2,
             )
 
@@ -242,10 +242,10 @@ class NamedLevels:
     def _warn(self, name: str) -> None:
         levels, others = self._places.pop(name), self._others.pop(name)
         warnings.warn(
-            f"column {name!r} has none of the levels that were named, "
-            f"{', '.join(levels)}, in its first {len(others)} values, but "
-            f"{others[0]!r}; such values count as missing. Name levels as the table "
-            f"writes them, where the model is made: --levels {name}=A,B,...",
+            f"column {name!r} has none of the named levels, {', '.join(levels)}, in "
+            f"its first {len(others)} values, but values such as {others[0]!r}, which "
+            "count as missing. When the model is made, name the levels as the table "
+            f"writes them: --levels {name}=A,B,...",
             stacklevel=2,
         )
 

@@ -131,8 +131,9 @@ class Design(KnownOffsets):
             numbers.append(response)
         elif offsets:
             raise ValueError(
-                f"formula must have no {offsets[0].label} beside labels: an offset is "
-                "taken off numbers, or is the log exposure of counts. Leave it out."
+                f"formula must have no {offsets[0].label} if the response is a label: "
+                "an offset is subtracted from numbers, or is the log exposure of "
+                "counts. Leave it out."
             )
         numbers.extend(offsets)
         kinds = {}

@@ -135,7 +135,7 @@ class Factor:
             raise ValueError(
                 f"data must be within the outer knots of {self.expression.label}, from "
                 f"{low} to {high}; got {numbers[refused[0]]} in row {refused[0]}. Give "
-                "lower_bound= and upper_bound=, or take cr or ns, which go on beyond."
+                "lower_bound= and upper_bound=, or use cr or ns, which extrapolate."
             )
         found = self.basis.columns(numbers)
         found[np.isnan(found) & ~np.isnan(numbers)[:, None]] = np.inf

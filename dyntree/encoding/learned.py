@@ -29,7 +29,7 @@ def statistic(what: str, values: Vector, label: str) -> float:
     spread = np.sqrt((values**2).sum() / n_free) if n_free > 0 else 0.0
     if not spread > 0.0 or not np.isfinite(spread):
         raise ValueError(
-            f"data must have values that differ, to be scaled in {label}; got "
+            f"data must have distinct values to be scaled in {label}; got "
             f"{len(values)} of spread {spread}. Leave the scale out."
         )
     return float(spread)

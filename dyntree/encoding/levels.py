@@ -159,10 +159,10 @@ class NewLevels:
             self._told.add(name)
             warn(
                 ManyLevelsWarning,
-                f"column {name!r} holds text most of whose values are new, as those of "
-                "identifiers are; each is a level, which takes a column of its own, "
-                "memory and time. Leave such a column out, make it numbers, or name "
-                f"the levels that count: categories={{{name!r}: [...]}}.",
+                f"column {name!r} holds text, and most of its values are new, as in a "
+                "column of identifiers. Each value is a level, which needs its own "
+                "feature, memory and time. Leave the column out, convert it to "
+                f"numbers, or name the levels to use: categories={{{name!r}: [...]}}.",
             )
 
     def copy(self) -> NewLevels:

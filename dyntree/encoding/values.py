@@ -27,7 +27,7 @@ def check_levels(name: str, levels: Sized) -> None:
         raise ValueError(
             f"column {name!r} must have at most {MOST_LEVELS} levels; got "
             f"{len(levels)}, a feature each. Leave such a column out, make it numbers, "
-            f"or name the levels that count: categories={{{name!r}: [...]}}."
+            f"or name the levels to use: categories={{{name!r}: [...]}}."
         )
 
 

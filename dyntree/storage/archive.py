@@ -101,7 +101,7 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         raise
     except zipfile.BadZipFile as error:
         raise CheckpointError(
-            f"it is no model that dyntree saved, or is broken ({error})"
+            f"it is not a model that dyntree saved, or it is broken ({error})"
         ) from error
     except BROKEN as error:
         raise CheckpointError(f"it is broken ({error})") from error
@@ -111,7 +111,7 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         # its directory counts bytes that are gone, back to before the file begins
         raise CheckpointError("it is broken (bytes are missing)") from error
     if not isinstance(header, dict):
-        raise CheckpointError("its header is no JSON object")
+        raise CheckpointError("its header is not a JSON object")
     return header, arrays
 
 
@@ -125,7 +125,7 @@ def _members(archive: zipfile.ZipFile, n_bytes: int) -> list[str]:
         plain = info.filename == HEADER or re.fullmatch(r"\w+\.npy", info.filename)
         stored = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
         if not plain or not stored or info.file_size != info.compress_size:
-            raise CheckpointError(f"its member {info.filename!r} is not of our kind")
+            raise CheckpointError(f"its member {info.filename!r} is of no known kind")
         if info.filename == HEADER and info.file_size > MAX_HEADER:
             raise CheckpointError(f"its header has {info.file_size} bytes")
     if sum(info.file_size for info in infos) > n_bytes:
@@ -161,7 +161,7 @@ def _array(name: str, member: bytes) -> NDArray[Any]:
     (length,) = struct.unpack("<H", member[len(MAGIC) : start])
     found = LAYOUT.fullmatch(member[start : start + length])
     if not member.startswith(MAGIC) or found is None:
-        raise CheckpointError(f"its member {name!r} is no array of ours")
+        raise CheckpointError(f"its member {name!r} is not an array of dyntree")
     dtype = np.dtype(found[1].decode("ascii"))
     shape = tuple(int(word) for word in found[2].split(b",") if word)
     if math.prod(shape) * dtype.itemsize != len(member) - start - length:

@@ -149,7 +149,7 @@ class TreeModel:
         """
         if self.n_seen:
             raise ValueError(
-                f"columns can be fixed before the first row only; {self.n_seen} rows "
+                f"columns can be set only before the first row; {self.n_seen} rows "
                 "have come."
             )
         for state in self.states:

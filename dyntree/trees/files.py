@@ -224,7 +224,7 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
 def demand(condition: Any, failure: str) -> None:
     """Raise CheckpointError unless the condition holds."""
     if not condition:
-        raise CheckpointError(f"it describes no sound model: {failure}")
+        raise CheckpointError(f"it does not describe a valid model: {failure}")
 
 
 def _template(options: dict[str, Any]) -> Cloud:

@@ -29,7 +29,7 @@ GIVEN_UP = -2
 def demand(holds: Any, fault: str) -> None:
     """Raise CheckpointError unless something holds."""
     if not holds:
-        raise CheckpointError(f"the file holds no model: {fault}.")
+        raise CheckpointError(f"the file does not hold a model: {fault}.")
 
 
 def forest_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:

@@ -345,8 +345,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         cloud = self.state.ready("remove_data")
         if self.options.rules == "r":
             raise ValueError(
-                "remove_data is for rules='native'; under R's rules retire rows, of "
-                "which one at least stays."
+                "remove_data is for rules='native'; under R's rules use retire, which "
+                "keeps at least one row."
             )
         self.state.cloud = cloud.without_rows()
         return self
@@ -404,8 +404,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         """Return a copy of a tree that has seen no row, with another seed."""
         if self.n_seen:
             raise ValueError(
-                f"a model can have another seed before its first row only; it has seen "
-                f"{self.n_seen}. Make a new one with the same options."
+                "the seed of a model can change only before its first row; it has "
+                f"seen {self.n_seen}. Make a new one with the same options."
             )
         again = self.copy()
         again.state.seed = params.count("seed", seed, 0, params.MAX_SEED)

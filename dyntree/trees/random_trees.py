@@ -255,7 +255,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         state = self.state.copy()
         if state.n_seen:
             raise ValueError(
-                "a model can be given another seed before its first row; "
+                "the seed of a model can change only before its first row; "
                 f"{state.n_seen} rows have come."
             )
         state.seed = seed

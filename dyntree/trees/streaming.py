@@ -133,7 +133,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         if options.discard == "alc" and options.forget < 1.0 and rules == "native":
             warn(
                 StaleWindowWarning,
-                "discard='alc' keeps rows that say much and so seldom touches their "
+                "discard='alc' keeps informative rows and so seldom changes their "
                 "leaves, whose past then never fades; with forget < 1 use 'age'.",
             )
 

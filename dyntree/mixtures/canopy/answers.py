@@ -149,7 +149,7 @@ class CanopyAnswers(Mixture):
         if top is None:
             if 8 * n * m > LARGEST_TABLE:
                 raise ValueError(
-                    f"predict_proba would take {8e-9 * n * m:.1f} GB for {n} rows and "
+                    f"predict_proba would need {8e-9 * n * m:.1f} GB for {n} rows and "
                     f"{m} components. Give top=k for the k largest of each row, or "
                     "fewer rows at a time."
                 )

@@ -194,8 +194,8 @@ class MixtureOptions:
         not_negative("tol", self.tol)
         if self.inference == "tree" and self.family == "full":
             raise ValueError(
-                "inference='tree' bounds densities by balls, which serve family 'full' "
-                "badly; take 'canopy2'."
+                "inference='tree' bounds densities by balls, which works badly for "
+                "family 'full'; use 'canopy2'."
             )
 
     def chosen(self, n_rows: int, n_features: int) -> str:

@@ -204,8 +204,8 @@ class Scaling:
             listed = ", ".join(repr(names[j]) for j in np.flatnonzero(equal)[:5])
             warn(
                 ScaleWarning,
-                f"{int(equal.sum())} of {d} columns have one value only ({listed}): "
-                "they tell no components apart. Drop them.",
+                f"{int(equal.sum())} of {d} columns are constant ({listed}), so that "
+                "they do not distinguish components. Drop them.",
             )
         middle = float(np.sqrt(variance.mean())) or 1.0
         scale = np.full(d, middle)

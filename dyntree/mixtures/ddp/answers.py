@@ -59,7 +59,7 @@ class Answers(Learning):
             known = f"{n - held} to {n - 1}" if held else "none"
             raise ValueError(
                 f"phase must be one whose labels are held, {known}; got {phase!r}. "
-                "history= says how many are."
+                "history= sets how many phases are kept."
             )
         return self._resolved(self._state.labels[number - (n - held)])
 

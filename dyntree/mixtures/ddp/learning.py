@@ -250,19 +250,19 @@ class Learning(Mixture):
         if is_first and len(rows) < FEWEST_AT_FIRST:
             warn(
                 ScaleWarning,
-                f"the scale of clusters is that of the first {len(rows)} rows, which "
-                f"are few. Begin with a phase of {FEWEST_AT_FIRST} rows at least, or "
-                "give the scales of the family.",
+                f"the scale of clusters is estimated from the first {len(rows)} rows, "
+                f"which are few. Begin with a phase of {FEWEST_AT_FIRST} rows at "
+                "least, or give the scales of the family.",
             )
         now = nearness_of(rows)
         factor = before.change(now)
         if factor != 1.0:
             warn(
                 ScaleWarning,
-                "the scale of clusters, that of the first rows, no longer fits: near "
-                f"rows of phase {self._state.n_phases} are {factor:.2g} times as far "
-                "apart as before. Their unit or gain may have changed. Rescale them, "
-                "or begin a new model.",
+                "the scale of clusters, estimated from the first rows, no longer "
+                f"fits: neighbouring rows of phase {self._state.n_phases} are "
+                f"{factor:.2g} times as far apart as before. Their unit or gain may "
+                "have changed. Rescale them, or begin a new model.",
             )
         is_new = factor != 1.0 or not before.n_rows
         return now if is_new and now.n_rows else before
@@ -272,23 +272,23 @@ class Learning(Mixture):
         if found.was_full:
             warn(
                 MixingWarning,
-                f"max_particles={self.options.max_particles} kept rows from founding "
-                "a particle. Give more, or a smaller innovation.",
+                f"max_particles={self.options.max_particles} prevented rows from "
+                "founding new particles. Raise it, or give a smaller innovation.",
             )
         if n_rows < TELLING:
             return
         if found.acceptance > 0.5 and found.proposed >= TELLING:
             warn(
                 MixingWarning,
-                f"{found.acceptance:.0%} of the changes of identity were accepted: "
-                "particles of this phase can hardly be told from those before. A "
-                "smaller step of the transition keeps them apart.",
+                f"{found.acceptance:.0%} of the proposed changes of identity were "
+                "accepted: particles of this phase can hardly be distinguished from "
+                "earlier ones. A smaller step of the transition keeps them apart.",
             )
         if found.agreement < 0.5:
             warn(
                 MixingWarning,
                 f"only {found.agreement:.0%} of the votes agree with the labels: "
-                "particles overlap, or sweeps do not mix. Give more n_sweeps.",
+                "particles overlap, or sweeps do not mix. Raise n_sweeps.",
             )
 
 

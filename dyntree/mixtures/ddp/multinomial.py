@@ -144,8 +144,8 @@ class Multinomial(Family):
     def row_covariances(self, priors: Matrix) -> Matrix:
         """Raise an error, because the matrix would have n_words by n_words entries."""
         raise ValueError(
-            "covariances need a family of Gaussians; got Multinomial, whose mean tells "
-            "all there is."
+            "covariances need a family of Gaussians; got Multinomial, whose "
+            "covariances follow from its mean."
         )
 
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:

@@ -46,8 +46,8 @@ def check_transition(family: Family, transition: Any) -> Transition:
     if not is_own and not isinstance(transition, family.transitions):
         listed = " or ".join(kind.__name__ for kind in family.transitions)
         raise ValueError(
-            f"transition must be a {listed} for {type(family).__name__}, or a "
-            f"function as CustomTransition tells; got {transition!r}."
+            f"transition must be a {listed} for {type(family).__name__}, or a function "
+            f"as described in CustomTransition; got {transition!r}."
         )
     found: Transition = transition
     return found
@@ -171,8 +171,9 @@ def options_to_header(options: DDPOptions) -> dict[str, Any]:
     for name, rule in (("survival", "a number"), ("transition", "one of ours")):
         if callable(getattr(options, name)):
             raise ValueError(
-                f"{name} must be {rule} to be saved; got a function, which no file of "
-                "ours can hold. Save what the function needs, and make the model anew."
+                f"{name} must be {rule} to be saved; got a function, which cannot be "
+                "stored in a file. Save what the function needs, and make a new model "
+                "from it."
             )
     header = {name: getattr(options, name) for name in DDP_OPTIONS}
     header["family"] = options.family.to_header()

@@ -41,8 +41,8 @@ def superposed_options(
         if family != families[0]:
             raise ValueError(
                 "models must have one family, with the same scales; got "
-                f"{params.short(families[0])} and {params.short(family)}. Begin the "
-                "one with family=other.family_, or give its scales."
+                f"{params.short(families[0])} and {params.short(family)}. Start one "
+                "with family=other.family_, or give its scales."
             )
         for name in DDP_OPTIONS:
             own, its = getattr(one, name), getattr(other, name)
@@ -53,8 +53,8 @@ def superposed_options(
     if len(options) > 1 and one.weight_memory < 1.0 and one.history_merge:
         raise ValueError(
             "history_merge must be False for models of weight_memory < 1 that are "
-            "superposed, as it compares exposures phase by phase, which are each "
-            f"model's own; got weight_memory={one.weight_memory:g}."
+            "superposed, because it compares exposures phase by phase, and these "
+            f"differ between models; got weight_memory={one.weight_memory:g}."
         )
     own = {name: getattr(one, name) for name in DDP_OPTIONS}
     return DDPOptions(**own | {

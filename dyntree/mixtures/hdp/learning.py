@@ -167,8 +167,8 @@ def magnified(context: Context, draft: State) -> tuple[State, Magnification, flo
         draft = draft.with_warning(
             "totals",
             UserWarning,
-            f"expected totals are below what was seen, {seen} documents of "
-            f"{draft.n_points:g} points; nothing is magnified from here on.",
+            f"expected totals are smaller than the data seen, {seen} documents of "
+            f"{draft.n_points:g} points; from now on, nothing is magnified.",
         )
     by_documents = max(1.0, lifetime / seen)
     by_points = by_documents if points is None else max(1.0, points / draft.n_points)
@@ -202,18 +202,18 @@ def compressed_after_epoch(
             "alpha",
             ConvergenceWarning,
             f"the step of alpha would have raised the free energy in {record.n_held} "
-            f"sweeps of epoch {draft.n_epochs + 1}, where alpha was kept instead; "
-            'take alpha_update="newton", or a prior of shape and rate nearer to 1.',
+            f"sweeps of epoch {draft.n_epochs + 1}, so alpha was kept there; "
+            'use alpha_update="newton", or a prior of shape and rate nearer to 1.',
         )
     n_topics, n_documents = topics.K, draft.n_documents
     if search.family.of_words and n_topics >= max(FEW, n_documents):
         draft = draft.with_warning(
             "many",
             ConvergenceWarning,
-            f"{n_topics} topics were found in {n_documents} documents: they follow "
-            "single documents. Words that documents repeat more than topics explain do "
-            "that, such as counts times a number. Divide such counts, or set "
-            "max_topics.",
+            f"{n_topics} topics were found in {n_documents} documents: the topics "
+            "follow single documents. This happens if documents repeat words more "
+            "often than topics explain, for example if counts were multiplied. Divide "
+            "such counts, or set max_topics.",
         )
     draft = replace(draft, n_epochs=draft.n_epochs + 1, next_id=record.next_id)
     history = np.concatenate([draft.history, np.zeros((1, len(HISTORY)))])
@@ -266,8 +266,8 @@ def compressed_to_limits(
     except BudgetError as error:
         least = (limits.memory or 0) + error.missing
         raise ValueError(
-            f"memory_limit must be at least {least} bytes for what must be held; got "
-            f"{limits.memory}. Raise it, or track and index fewer documents."
+            f"memory_limit must be at least {least} bytes for the data that must be "
+            f"held; got {limits.memory}. Raise it, or track and index fewer documents."
         ) from None
     if small.topics.K < topics.K:
         draft = draft.with_warning(
@@ -281,8 +281,8 @@ def compressed_to_limits(
         draft = draft.with_warning(
             "groups",
             MemoryBudgetWarning,
-            f"groups of documents took too much of memory_limit; they were merged to "
-            f"{small.topics.S}. Set max_groups to choose how many there are.",
+            "groups of documents took too much of memory_limit, and were merged to "
+            f"{small.topics.S} groups. Set max_groups to choose how many there are.",
         )
     if draft.document_group is not None:
         draft = replace(draft, document_group=small.group_of[draft.document_group])

@@ -99,8 +99,8 @@ class RowBatch(Batch):
             warn(
                 ScaleWarning,
                 f"columns {[name for name, one in known if one]} are constant in the "
-                "first epoch; they keep their unit. Leave them out, or start with "
-                "documents in which they vary.",
+                "first epoch, so that they keep their unit. Leave them out, or start "
+                "with documents in which they vary.",
             )
         return shift, np.where(still, 1.0, scale)
 

@@ -253,8 +253,8 @@ class Mixture(StoredArrays, ABC):
         """Return a copy of a model that has seen no row, with another seed."""
         if self.n_seen:
             raise ValueError(
-                f"a model can have another seed before its first row only; it has seen "
-                f"{self.n_seen}. Make a new one with the same options."
+                "the seed of a model can change only before its first row; it has "
+                f"seen {self.n_seen}. Make a new one with the same options."
             )
         again = self.copy()
         again.seed = params.count("seed", seed, 0, params.MAX_SEED)
@@ -272,8 +272,8 @@ def warn_renamed(model: Any, old: str, new: str) -> None:
     """Warn that an attribute of a model has a new name."""
     warn(
         DeprecationWarning,
-        f"{type(model).__name__}.{old} is called {new} now; the old name goes with the "
-        "next version.",
+        f"{type(model).__name__}.{old} is now called {new}; the next version removes "
+        "the old name.",
     )
 
 

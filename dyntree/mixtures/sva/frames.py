@@ -54,7 +54,7 @@ def product_over_frames(
     """
     if not len(models) or len(models) != len(frames):
         raise ValueError(
-            "models and frames must be one or more, and as many of either; got "
+            "models and frames must have the same length, at least one; got "
             f"{len(models)} and {len(frames)}."
         )
     precision: Any = 0.0
@@ -64,9 +64,10 @@ def product_over_frames(
         A, b = checked_frame(frame, means.shape[1], k)
         if k and precision.shape != (len(means), len(b), len(b)):
             raise ValueError(
-                "models must have as many confirmed clusters as one another, and "
-                f"frames as many rows; model {k} has {len(means)} and frame {k} "
-                f"{len(b)}, the first {precision.shape[0]} and {precision.shape[1]}."
+                "models must all have the same number of confirmed clusters, and "
+                f"frames the same number of rows; model {k} has {len(means)} and frame "
+                f"{k} {len(b)}, the first {precision.shape[0]} and "
+                f"{precision.shape[1]}."
             )
         try:
             seen = np.linalg.inv(A @ covariances @ A.T)

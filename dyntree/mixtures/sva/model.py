@@ -63,7 +63,9 @@ class SmallVarianceMixture(ClusterAnswers):
         if number not in ids:
             became = self.aliases_.get(number)
             told = "" if became is None else f"; it has been merged into {became}"
-            raise ValueError(f"id must name a cluster there is; got {id!r}{told}.")
+            raise ValueError(
+                f"id must be that of an existing cluster; got {id!r}{told}."
+            )
         known.remove(ids.index(number))
         return self
 

@@ -75,8 +75,8 @@ def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
         warn(
             ScaleWarning,
             f"the variance of column {names[int(variance.argmax())]!r} is more than "
-            f"{MOST_SPREAD:g} times that of {shown}, which distances will not see. "
-            "Standardise the columns.",
+            f"{MOST_SPREAD:g} times that of {shown}, which will hardly affect "
+            "distances. Standardise the columns.",
         )
 
 
@@ -94,7 +94,7 @@ def spherical_cost_path(sample: Sample, run: Callable[[float], Any]) -> LambdaPa
         least = sys.float_info.min
         warn(
             ScaleWarning,
-            "all rows that lambda_='auto' was to be chosen from are equal; any other "
+            "all rows for the choice of lambda_='auto' are equal, so any different "
             "row will open a cluster. Give lambda_.",
         )
         one = np.ones(1, dtype=np.int64)
@@ -214,7 +214,7 @@ def subspace_cost_path(sample: Sample, noise: float | str, run: Run) -> LambdaPa
         least = sys.float_info.min
         warn(
             ScaleWarning,
-            "all rows that lambda_='auto' was to be chosen from are equal; any other "
+            "all rows for the choice of lambda_='auto' are equal, so any different "
             "row will open a cluster. Give lambda_ and noise.",
         )
         one = np.ones(1, dtype=np.int64)

@@ -181,9 +181,9 @@ class SequenceMixture(SubspaceMixture):
         """
         warn(
             DeprecationWarning,
-            "score of OnlineHDPHSMM is the mean of the rows now, as of all mixtures; "
-            "score_total is their sum, which score was. This warning goes with the "
-            "next version.",
+            "score of OnlineHDPHSMM is now the mean over rows, as in all mixtures; "
+            "score_total is the sum, which score was before. The next version removes "
+            "this warning.",
         )
         total, n_rows = self._total(X, lengths, "score")
         if not n_rows:

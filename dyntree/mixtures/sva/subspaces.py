@@ -28,7 +28,8 @@ class SubspaceMixture(SmallVarianceMixture):
             warn(
                 ScaleWarning,
                 f"lambda_1 is {rule:g}, less than the variance of the noise, "
-                f"{noise**2:g}: every direction would be kept. 4 noise**2 is usual.",
+                f"{noise**2:g}: every direction would be kept. 4 noise**2 is a common "
+                "choice.",
             )
 
     @property
@@ -47,7 +48,7 @@ class SubspaceMixture(SmallVarianceMixture):
         number = params.count("cluster", cluster, 0)
         if number not in ids:
             raise ValueError(
-                f"cluster must be the id of one there is; got {cluster!r}."
+                f"cluster must be the id of an existing cluster; got {cluster!r}."
             )
         return int(ids.index(number))
 
@@ -98,7 +99,7 @@ class SubspaceMixture(SmallVarianceMixture):
         owners = list(cluster) if many else [cluster] * len(Z)
         if len(owners) != len(Z):
             raise ValueError(
-                f"cluster must name one cluster a row of Z, {len(Z)}; got "
+                f"cluster must name one cluster for each row of Z, {len(Z)}; got "
                 f"{len(owners)}."
             )
         out = np.empty((len(Z), known.n_features))

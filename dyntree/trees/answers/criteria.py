@@ -60,7 +60,7 @@ def region(
     if is_bare and (held or bounds is None or categorical is None):
         raise ValueError(
             "bounds and categorical must be given, and no rows can be drawn, because "
-            "remove_data took all rows and what was known of their ranges."
+            "remove_data dropped all rows and their ranges."
         )
     low, high, flags = cloud.spans(held)
     m = len(low)
@@ -118,7 +118,7 @@ def _incumbent(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
         return params.real("best", best)
     params.one_of("best", best, ("candidates", "rows"))
     if best == "rows" and not cloud.n_active:
-        raise ValueError("best='rows' needs rows; remove_data took all of them.")
+        raise ValueError("best='rows' needs rows, but remove_data dropped all of them.")
     return query.least_location(
         cloud, rows if best == "candidates" else cloud.rows()[0]
     )

@@ -365,8 +365,8 @@ class JointDraws(TreeModel):
         response_weights(self.states[0], None, sample_weight)
         if sample_weight is not None and kind == "mean":
             raise ValueError(
-                "sample_weight is that of new responses, kind='obs'; a mean has none. "
-                "Leave it out."
+                "sample_weight is for new responses, kind='obs'; a mean has no "
+                "weight. Leave it out."
             )
         self.warn_if_alike()
         return self.drawn(X, n_draws, kind, rng, sample_weight, exposure)
@@ -468,7 +468,7 @@ class JointDraws(TreeModel):
                 DegenerateTreesWarning,
                 f"the trees of this cloud begin with {n_roots:.1f} effectively "
                 f"distinct splits, fewer than {LEAST_ROOTS:g}: they agree by chance, "
-                "and intervals of differences and effects are too narrow. Average "
-                "several clouds: AveragedTrees(...), or n_clouds=10 in a formula or an "
-                "estimator.",
+                "so that intervals of differences and effects are too narrow. Average "
+                "several clouds: AveragedTrees(...), or n_clouds=10 in a formula or "
+                "an estimator.",
             )

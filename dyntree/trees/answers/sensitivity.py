@@ -84,7 +84,7 @@ def input_shares(
     groups = [group + state.ones for group in inputs.values()]
     n_samples = params.count("n_samples", n_samples, 2)
     if not len(X):
-        raise ValueError("importance needs rows; remove_data took all of them.")
+        raise ValueError("importance needs rows, but remove_data dropped all of them.")
     rng = np.random.default_rng([seed, state.n_seen])
     base, other = X[rng.integers(len(X), size=(2, n_samples))]
     mixed = np.tile(base, (len(groups) + 1, 1, 1))

@@ -147,8 +147,9 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         if len({member.tree.state.n_seen for member in self.members}) > 1:
             raise RuntimeError(
                 "members must have learned the same rows; got "
-                f"{[member.n_seen for member in self.members]} rows. One was taught by "
-                "itself, or memory ran out; go on from a checkpoint."
+                f"{[member.n_seen for member in self.members]} rows. One member "
+                "learned rows by itself, or memory ran out; continue from a "
+                "checkpoint."
             )
 
     @locked

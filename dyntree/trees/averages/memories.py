@@ -91,8 +91,9 @@ def own_memories(members: Any) -> list[dict[str, Any]]:
                 )
     if is_forest(found[0]):
         raise ValueError(
-            "members must begin with a window, whose trees answer what random trees "
-            f"cannot; got {params.short(found[0])}. Put it first."
+            "the first of members must have a window, because its trees answer "
+            f"questions that random trees cannot; got {params.short(found[0])}. Put it "
+            "first."
         )
     return found
 

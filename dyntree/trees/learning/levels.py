@@ -78,6 +78,6 @@ def warn_full(name: Hashable) -> None:
     warn(
         UnseenLevelWarning,
         f"X has more than {MOST_LEVELS} levels in column {name!r}; all others count as "
-        "missing. Leave such a column out, make it numbers, or name the levels that "
-        f"count: categories={{{name!r}: [...]}}.",
+        "missing. Leave such a column out, make it numbers, or name the levels to "
+        f"use: categories={{{name!r}: [...]}}.",
     )

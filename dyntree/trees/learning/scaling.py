@@ -116,10 +116,10 @@ def on_scale(
         warn(
             DistantInputsWarning,
             f"{argument} has values in column {_title(features, j)!r} more than "
-            f"{REACH:g} spreads away from the mean of the first rows; they count "
-            f"as {low:g} or {high:g}, so that linear leaves do not lose the other "
-            "rows beside them. Mend them, rescale the column, or begin with rows "
-            "that vary as later ones do.",
+            f"{REACH:g} spreads away from the mean of the first rows; they are clipped "
+            f"to {low:g} or {high:g}, so that linear leaves keep their precision for "
+            "the other rows. Correct them, rescale the column, or begin with rows "
+            "that vary as much as later ones.",
         )
     return near
 
@@ -146,8 +146,8 @@ def check_scale(
     raise ValueError(
         f"{argument} must be at most {LARGEST:g} spreads of the first rows away from "
         f"their mean, so that its square is finite; got {value} {where}, where the "
-        f"mean is {centre:g} and the spread {spread:g}. Mend it, or begin with rows "
-        "that vary as later ones do."
+        f"mean is {centre:g} and the spread {spread:g}. Correct it, or begin with rows "
+        "that vary as much as later ones."
     )
 
 

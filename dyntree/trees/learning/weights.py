@@ -152,9 +152,9 @@ def in_units(
     if not found.min(initial=1.0) > 0.0:
         row = int(found.argmin())
         raise ValueError(
-            f"{NAME} must be 0 or a number that is not lost beside the mean weight of "
-            f"the first rows, {unit:g}; got {found[row] * unit:g} in row "
-            f"{row - n_before}."
+            f"{NAME} must be 0 or a number that is not negligible compared with the "
+            f"mean weight of the first rows, {unit:g}; got {found[row] * unit:g} in "
+            f"row {row - n_before}."
         )
     return None if np.all(found == 1.0) else found
 
@@ -187,8 +187,8 @@ def refuse_anchored(state: TreeState) -> None:
     """Raise ValueError for leaves of an earlier version, which know no weights."""
     if state.is_anchored:
         raise ValueError(
-            f"{NAME} is unknown to leaves of an earlier version, from whose file this "
-            "model comes; learn the rows anew."
+            f"{NAME} is not supported by this model, which was loaded from a file of "
+            "an earlier version; learn the rows again with a new model."
         )
 
 

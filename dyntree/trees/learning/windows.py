@@ -38,7 +38,7 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
     default.
     """
     if not cloud.n_active:
-        raise ValueError("rejuvenate needs rows; remove_data took all of them.")
+        raise ValueError("rejuvenate needs rows, but remove_data dropped all of them.")
     if order is None:
         saved, n_particles = cloud.source.save(), cloud.n_particles
         try:

@@ -104,7 +104,7 @@ def test_fits_that_count_rows_otherwise_are_not_compared() -> None:
     for other in (
         fit("y ~ x", frame, freq_weights=0.5), fit("y ~ x", frame, weights=halves)
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="count them alike"):
+        with pytest.raises(ValueError, match="with the same weights"):
             dtf.compare({"one": plain, "other": other})
     weighed = fit("y ~ x", frame, weights="w")
     assert len(dtf.compare([plain, weighed], n_repeats=2)) == 2

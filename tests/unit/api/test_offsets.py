@@ -262,7 +262,7 @@ def test_what_is_no_offset_is_refused() -> None:
         "y ~ x + offset(C(g))": "an offset of numbers",
         "y ~ x + offset(g)": "numbers or dates",
         "y ~ x + offset(y)": "must not use the response",
-        "label ~ x + offset(z)": "beside labels",
+        "label ~ x + offset(z)": "if the response is a label",
         "y ~ x + offset(w)": "w",
     }.items():
         with pytest.raises(ValueError, match=words):

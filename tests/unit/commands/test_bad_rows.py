@@ -105,7 +105,7 @@ def test_a_file_of_bad_rows_is_never_overwritten(runs: Runs) -> None:
     before = first.read_bytes()
     assert runs("--bad-rows", first) == 1
     told = runs.told()
-    assert "bad.csv is there already" in told
+    assert "bad.csv exists already" in told
     assert "more.csv before" in told
     assert first.read_bytes() == before
 

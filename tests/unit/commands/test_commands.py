@@ -421,7 +421,7 @@ def test_what_does_not_fit_the_checkpoint_is_refused(
     assert (out.read_text(), saved.read_bytes()) == (text, old)
     assert run("fit", path, "--formula", "y ~ .", "--out", other, *SMALL) == 0
     assert run("stream", *rest, "--checkpoint", other, "--resume") == 1
-    assert "no checkpoint of a stream" in complaint(capsys)
+    assert "not a checkpoint of a stream" in complaint(capsys)
     frame.rename(columns={"q": "r"}).to_csv(path, index=False)
     assert run(*call, "--resume") == 1
     assert "its columns are" in complaint(capsys)

@@ -308,7 +308,7 @@ def test_offsets_that_cannot_be_are_refused(
     frame.to_csv(path, index=False)
     for command in ("fit", "evaluate", "stream"):
         for formula, told in (
-            ("label ~ x + offset(z)", "beside labels"),
+            ("label ~ x + offset(z)", "if the response is a label"),
             ("y ~ x + offset(nowhere)", "'nowhere'"),
             ("y ~ x + offset(part)", "a finite offset, offset(part), in every row"),
             ("y ~ x:offset(z)", "a term of its own"),

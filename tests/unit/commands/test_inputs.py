@@ -318,7 +318,7 @@ def test_a_file_cut_in_place_is_told(tmp_path: Path) -> None:
         wait_for(out, 26)
         process.send_signal(signal.SIGTERM)
         _, complaint = process.communicate(timeout=60)
-    assert "was cut; it is read on from its beginning" in complaint
+    assert "was truncated. It is now read from its beginning" in complaint
 
 
 @pytest.mark.parametrize(

@@ -401,7 +401,7 @@ def test_labels_that_a_stop_leaves_are_kept_or_told(kind: str, tmp_path: Path) -
     notes = load_with(runs.saved)[1]
     assert notes["labels"]["rows"] == 0
     if kind == "csv":
-        assert "500 labels were read from a pipe and not taken" in complaint
+        assert "500 labels were read from a pipe but not used" in complaint
     else:
         assert complaint == "dyntree: interrupted\n"
         assert notes["unfinished_label"].count("\n") == 500

@@ -119,5 +119,5 @@ def test_the_old_name_of_the_number_of_samples_warns(model: Any) -> None:
 
 def test_the_score_of_sequences_says_that_it_was_a_sum() -> None:
     model = MODELS["hsmm"]()
-    with pytest.warns(DeprecationWarning, match="score_total is their sum"):
+    with pytest.warns(DeprecationWarning, match="score_total is the sum"):
         model.score(ROWS)

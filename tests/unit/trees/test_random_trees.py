@@ -167,7 +167,7 @@ def test_an_average_of_windows_and_forests_answers_all_questions() -> None:
 
 
 def test_members_that_are_forests_are_checked() -> None:
-    with pytest.raises(ValueError, match="members must begin with a window"):
+    with pytest.raises(ValueError, match="the first of members must have a window"):
         AveragedStream("class", members=[{"n_trees": 3}])
     with pytest.raises(ValueError, match="members must have options among"):
         AveragedStream("class", members=[{"window": 9}, {"n_trees": 3, "forget": 0.9}])

@@ -93,7 +93,7 @@ def test_what_needs_rows_says_that_there_are_none(name: str) -> None:
         lambda: tree.sensitivity(**label),
         lambda: tree.sensitivity(method="boot", **label),
     ):
-        with pytest.raises(ValueError, match="remove_data took all"):
+        with pytest.raises(ValueError, match="remove_data dropped all"):
             call()
     ranges = {"bounds": [[0.0, 1.0]] * 3, "categorical": [False] * 3}
     assert np.all(np.isfinite(tree.relevance(**ranges).values))
@@ -104,7 +104,7 @@ def test_what_needs_rows_says_that_there_are_none(name: str) -> None:
             ("ei", {"best": "rows"}),
         ]
         for rule, options in rules[: 1 if tree.options.is_count else 2]:
-            with pytest.raises(ValueError, match="remove_data took all"):
+            with pytest.raises(ValueError, match="remove_data dropped all"):
                 tree.score(new, rule, **options)
         assert np.all(tree.score(new, "alc", **ranges) > 0.0)
 

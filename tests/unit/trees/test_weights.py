@@ -394,7 +394,7 @@ def test_files_with_unsound_weights_are_refused() -> None:
             DynamicTree.from_arrays(header, {**arrays, "leaf_sums": sums})
         other = {"variance": "frequency", "frequency": "variance"}[weighting]
         options = header["options"] | {"weighting": other}
-        with pytest.raises(ValueError, match="sound model"):
+        with pytest.raises(ValueError, match="valid model"):
             DynamicTree.from_arrays(header | {"options": options}, arrays)
     waiting = DynamicTree(**SMALL).update(X[:4], y[:4], [1.0, 2.0, 3.0, 4.0])
     header, arrays = waiting.to_arrays()

@@ -270,7 +270,7 @@ QUESTIONS: list[tuple[Callable[[DependentDPMixture], Any], str]] = [
     (lambda m: m.calibrate([1, 2], {}), "grid must be a dict"),
     (lambda m: m.calibrate([1, 2], {"sweeps": [1]}), "grid must name options"),
     (lambda m: m.calibrate([1, 2], {"survival": [2.0]}), "survival must be in"),
-    (lambda m: m.reseeded(1), "before its first row only"),
+    (lambda m: m.reseeded(1), "only before its first row"),
     (lambda m: m.update([[0.0, 1.0]], progress="x"), "progress must be"),  # type: ignore[arg-type]
 ]
 
@@ -286,7 +286,7 @@ def test_questions_are_checked(
 def test_more_particles_than_allowed_are_warned_of() -> None:
     X = 100.0 * np.random.default_rng(1).normal(size=(30, 2))
     model = DependentDPMixture(KNOWN, max_particles=4, concentration=5.0, **QUICK)
-    with pytest.warns(MixingWarning, match="max_particles=4 kept rows"):
+    with pytest.warns(MixingWarning, match="max_particles=4 prevented rows"):
         model.update(X)
     assert len(model.particles()) <= 4
     assert model.diagnostics().was_full

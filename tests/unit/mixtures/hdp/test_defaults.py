@@ -117,5 +117,5 @@ def test_topics_do_not_follow_documents_that_repeat_their_words(seed: int) -> No
 
 def test_topics_that_follow_single_documents_are_told() -> None:
     counts, _ = documents_of_five_topics(1)
-    with pytest.warns(ConvergenceWarning, match="they follow single documents"):
+    with pytest.warns(ConvergenceWarning, match="the topics follow single documents"):
         MemoryBoundedHDP("multinomial").fit(20 * counts[:60])

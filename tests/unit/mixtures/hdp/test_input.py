@@ -437,7 +437,9 @@ def test_options(text: str, given: Any) -> None:
 def test_totals_below_what_was_seen_are_warned_of_once() -> None:
     model = MemoryBoundedHDP(max_items=9, expected_documents=2)
     model.partial_fit([rows(), rows(seed=1)])
-    with pytest.warns(UserWarning, match="expected totals are below what was seen"):
+    with pytest.warns(
+        UserWarning, match="expected totals are smaller than the data seen"
+    ):
         model.partial_fit([rows(seed=2)])
     model.partial_fit([rows(seed=3)])
     assert model.history_.magnification[-1] == 1.0

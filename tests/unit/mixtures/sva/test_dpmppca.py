@@ -345,11 +345,11 @@ def test_rows_have_coordinates_and_come_back_from_them() -> None:
     again = model.inverse_transform(alone[:1], cluster=k)
     np.testing.assert_allclose(again, back[:1], rtol=0, atol=1e-12)
     assert model.inverse_transform([], cluster=k).shape == (0, 6)
-    with pytest.raises(ValueError, match="the id of one there is; got 999"):
+    with pytest.raises(ValueError, match="the id of an existing cluster; got 999"):
         model.transform(X, cluster=999)
     with pytest.raises(ValueError, match="coordinates of cluster"):
         model.inverse_transform(np.ones((1, 5)), cluster=k)
-    with pytest.raises(ValueError, match="one cluster a row of Z, 900; got 2"):
+    with pytest.raises(ValueError, match="one cluster for each row of Z, 900; got 2"):
         model.inverse_transform(Z, cluster=[k, k])
 
 

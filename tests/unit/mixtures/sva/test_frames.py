@@ -44,7 +44,7 @@ def test_one_frame_that_changes_nothing_changes_nothing() -> None:
 
 I3 = np.eye(3)
 BAD: dict[str, tuple[Any, str]] = {
-    "too few": ([(I3, np.zeros(3))], "as many of either; got 2 and 1"),
+    "too few": ([(I3, np.zeros(3))], "the same length, at least one; got 2 and 1"),
     "no pair": ([(I3, np.zeros(3)), 3], "frame 1 is none"),
     "wide": ([(I3, np.zeros(3)), (np.eye(2), np.zeros(2))], r"shape \(n_out, 3\)"),
     "NaN": ([(I3, np.full(3, np.nan)), (I3, np.zeros(3))], "frame 0 is not"),

@@ -417,7 +417,7 @@ def test_new_responses_have_the_noise_of_their_weight(make: Any) -> None:
         found = np.diff(np.quantile(draws, [0.25, 0.75], axis=0), axis=0)[0]
         told = np.diff(model.predict(asked, weight).quantile([0.25, 0.75]))[:, 0]
         np.testing.assert_allclose(found, told, rtol=0.06)
-    with pytest.raises(ValueError, match="a mean has none"):
+    with pytest.raises(ValueError, match="a mean has no weight"):
         model.posterior_draws(asked, 10, "mean", 3, [1.0, 1.0])
     with pytest.raises(ValueError, match="must be > 0"):
         model.posterior_draws(asked, 10, "obs", 3, [1.0, 0.0])

@@ -256,7 +256,7 @@ def test_members_that_fell_apart_are_found_out(tmp_path: Any) -> None:
     for part in (slice(50, 60), slice(50, 51)):
         with pytest.raises(RuntimeError, match="members must have learned the same"):
             stream.update(X[part], y[part])
-    with pytest.raises(RuntimeError, match="go on from a checkpoint"):
+    with pytest.raises(RuntimeError, match="continue from a checkpoint"):
         save(stream, tmp_path / "m.dyn")
     assert load(tmp_path / "m.dyn").n_seen == 50  # the good file is still there
 
