@@ -25,19 +25,19 @@ ROWS = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or -"
 STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
 without a response are predicted only. With --checkpoint the command may be killed at
 any time: the same call with --resume cuts the output back to the last checkpoint and
-goes on, so that no row and no line is lost or doubled. Ctrl-C, SIGTERM and SIGHUP let
-the row under way be finished and write a checkpoint; a second one ends it at once. The
-input must then come again from its first row (the rows taken are skipped), or begin
-after them with --input-continues. The output must be a file: --out FILE, or >> FILE in
-a shell; readers of a pipe may see lines again, which bear their row numbers. Columns of
-strings take new levels as they come, unless their levels are named with --levels; see
---new-levels."""
+continues, so that no row and no line is lost or repeated. After Ctrl-C, SIGTERM or
+SIGHUP the command finishes the current row and writes a checkpoint; a second signal
+ends it at once. When the command resumes, the input must start from its first row again
+(rows that were taken are skipped), or after them with --input-continues. The output
+must be a file: --out FILE, or >> FILE in a shell. Readers of a pipe may see lines
+twice, which can be recognised by their row numbers. Columns of strings accept new
+levels as they come, unless their levels are named with --levels; see --new-levels."""
 
 CROSSCHECK = "compare with the R package dynaTree, number for number"
 CROSSCHECK_HELP = """Fit a table in CRAN dynaTree and in dyntree from one seed, learn,
-retire and rejuvenate, ask everything, and tell what differs. Needs R with the package
-dynaTree. The exit code is 1 where bits differ and --seeds finds, or is not asked for,
-no agreement in distribution."""
+retire and rejuvenate, compare all results, and report the differences. The command
+needs R with the package dynaTree. The exit code is 1 if bits differ, unless --seeds is
+given and finds agreement in distribution."""
 DEMO_HELP = (
     "trees: stream Spambase through a dynamic tree that holds at most 500 rows, "
     "the same tree frozen after the first 500, and an average of smaller ones; "
@@ -117,7 +117,7 @@ def _add_demo(made: argparse.ArgumentParser) -> None:
         "--seed",
         type=int,
         default=1,
-        help="of the trees, or of the data of mixtures (default 1)",
+        help="seed of the trees, or of the data of mixtures (default 1)",
     )
     made.add_argument("--quiet", action="store_true", help="no progress bar")
 
@@ -128,10 +128,10 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
     group = made.add_argument_group("input and output")
     group.add_argument(
         "--format", choices=("csv", "ndjson", "parquet", "arrow"),
-        help="default by the name of the file",
+        help="format of the rows; by default from the file name",
     )  # fmt: skip
     _add_separator(group)
-    group.add_argument("--out", metavar="FILE", help="default standard output")
+    group.add_argument("--out", metavar="FILE", help="file; default standard output")
     _add_quantiles(group)
     _add_quiet(group)
     group = made.add_argument_group("checkpoints")
@@ -144,28 +144,30 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
         "--seconds",
         type=_seconds,
         metavar="S",
-        help="a checkpoint with the first row after so long, too",
+        help="also write a checkpoint at the first row after S seconds",
     )
     group.add_argument(
-        "--resume", action="store_true", help="go on from the checkpoint"
+        "--resume", action="store_true", help="continue from the checkpoint"
     )
     group.add_argument(
-        "--input-continues", action="store_true", help="the input has no old rows"
+        "--input-continues",
+        action="store_true",
+        help="the input starts after the old rows",
     )
     group.add_argument(
         "--follow",
         action="store_true",
-        help="read files on as they grow, and those that take their place",
+        help="keep reading files as they grow, and files that replace them",
     )
     group = made.add_argument_group("bad rows")
     group.add_argument(
         "--bad-rows", default="stop", metavar="WAY",
-        help="rows that cannot be taken stop the stream (stop, the default), are left "
-        "out and counted (skip), or go to a file of that name, CSV or .ndjson",
+        help="bad rows stop the stream (stop, the default), are left out and counted "
+        "(skip), or are written to a file of that name, CSV or .ndjson",
     )  # fmt: skip
     group.add_argument(
         "--most-bad", type=_positive, default=100, metavar="N",
-        help="bad rows in a row, after which the stream ends (default 100)",
+        help="number of successive bad rows that ends the stream (default 100)",
     )  # fmt: skip
     group = made.add_argument_group("late labels")
     group.add_argument(
@@ -174,39 +176,39 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
         "their rows; a weight comes with its label",
     )  # fmt: skip
     group.add_argument(
-        "--key", metavar="COLUMN", help="column of rows and labels that pairs them"
+        "--key", metavar="COLUMN", help="column that pairs rows and labels"
     )
     group.add_argument(
         "--pending", type=_positive, default=10_000, metavar="N",
-        help="rows that wait for their labels at most; the oldest go (default 10000)",
+        help="most rows that wait for labels; the oldest are dropped (default 10000)",
     )  # fmt: skip
-    _add_watch(made.add_argument_group("what an operator watches"))
+    _add_watch(made.add_argument_group("monitoring"))
     options.add_model(made, params.AUTO)
 
 
 def _add_watch(made: Any) -> None:
     made.add_argument(
         "--status", metavar="FILE",
-        help="file with running figures, JSON or by the suffix .prom for Prometheus; "
-        "replaced every 10 seconds, or as --report says",
+        help="file with running scores, as JSON, or for Prometheus with suffix .prom; "
+        "replaced every 10 seconds, or as often as --report",
     )  # fmt: skip
     made.add_argument(
         "--report", type=_seconds, metavar="SECONDS",
-        help="say running figures on standard error, so often",
+        help="print running scores to standard error at this interval",
     )  # fmt: skip
     made.add_argument(
         "--over", type=_positive, default=1000, metavar="N",
-        help="rows that running figures are of (default 1000)",
+        help="number of rows in running scores (default 1000)",
     )  # fmt: skip
     made.add_argument(
         "--surprise", action="store_true",
-        help="a column with the tail probability of each response under its own "
-        "prediction, small where it is anomalous",
+        help="add a column with the tail probability of each response under its "
+        "prediction; small values are anomalous",
     )  # fmt: skip
     made.add_argument(
         "--alarm", type=_rate, metavar="LEVEL",
-        help="a column that marks rows at which predictions have become worse, with so "
-        "many false alarms a row at most, such as 1e-5",
+        help="add a column that marks rows at which predictions have become worse, "
+        "with at most this rate of false alarms per row, such as 1e-5",
     )  # fmt: skip
 
 
@@ -218,7 +220,7 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--model", default=TreeOptions.model,
         choices=[model for model in params.MODELS if model not in params.COUNTS],
-        help="what leaves hold (default %(default)s)",
+        help="model in the leaves (default %(default)s)",
     )  # fmt: skip
     made.add_argument(
         "--particles", type=_positive, default=TreeOptions.n_particles, metavar="N",
@@ -234,34 +236,34 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
             help="as in dyntree.DynamicTree (default %(default)s)",
         )
     made.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of R and ours (default 1)"
+        "--seed", type=int, default=1, metavar="N", help="seed of both (default 1)"
     )
     made.add_argument(
-        "--backend", choices=("rpy2", "subprocess"), help="as it is there"
+        "--backend", choices=("rpy2", "subprocess"), help="default what is installed"
     )
     made.add_argument(
         "--seeds", type=int, default=0, metavar="N",
-        help="where bits differ, compare distributions over so many seeds (>= 20)",
+        help="if bits differ, compare distributions over N seeds (>= 20)",
     )  # fmt: skip
-    made.add_argument("--out", metavar="FILE", help="default standard output")
+    made.add_argument("--out", metavar="FILE", help="file; default standard output")
     made.add_argument("--csv", metavar="FILE", help="every quantity as a table")
     made.add_argument("--html", metavar="FILE", help="the report as a web page")
-    made.add_argument("--picture", metavar="FILE", help="PNG, PDF or SVG, by its name")
+    made.add_argument("--picture", metavar="FILE", help="PNG, PDF or SVG picture")
 
 
 def _add_separator(made: Any) -> None:
     made.add_argument(
         "--separator", type=_separator, default=",", metavar="C",
-        help="between cells of CSV: one character, or tab (default ,)",
+        help="separator of CSV cells: one character, or tab (default ,)",
     )  # fmt: skip
     made.add_argument(
         "--decimal", choices=(".", ","), default=".",
-        help="before the decimals of numbers (default %(default)s)",
+        help="decimal mark of numbers (default %(default)s)",
     )  # fmt: skip
     made.add_argument(
         "--times", action="append", default=[], metavar="COLUMN",
-        help="column of times, in ISO 8601, or COLUMN=FORM as in day=%%d.%%m.%%Y; may "
-        "come repeatedly",
+        help="column of times in ISO 8601, or COLUMN=FORM as in day=%%d.%%m.%%Y; may "
+        "be repeated",
     )  # fmt: skip
 
 
@@ -283,18 +285,18 @@ def _add_formula(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "--formula", required=True, metavar="F",
         help="like 'y ~ .' or 'y ~ a + b'; with formulaic also 'np.log(y) ~ . - a + "
-        "C(b)', for which a stream needs --levels of columns of text",
+        "C(b)'; for these a stream needs --levels of text columns",
     )  # fmt: skip
 
 
 def _add_quiet(made: Any) -> None:
-    made.add_argument("--quiet", action="store_true", help="no word on progress")
+    made.add_argument("--quiet", action="store_true", help="do not report progress")
 
 
 def _add_quantiles(made: Any) -> None:
     made.add_argument(
         "--quantiles", type=_levels, default=[0.05, 0.5, 0.95], metavar="Q,Q,...",
-        help="of real responses and counts (default 0.05,0.5,0.95)",
+        help="quantiles of real responses and counts (default 0.05,0.5,0.95)",
     )  # fmt: skip
 
 

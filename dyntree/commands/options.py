@@ -38,25 +38,25 @@ def add_model(
     group = parser.add_argument_group("model", "as in dyntree.StreamingTree")
     group.add_argument(
         "--model", choices=params.MODELS,
-        help=f"what leaves hold; default class for labels, else {TreeOptions.model}",
+        help=f"model in the leaves; default class for labels, else {TreeOptions.model}",
     )  # fmt: skip
     group.add_argument(
         "--window", type=_window, default=window, metavar="N",
-        help="most rows held one by one, 0 for all, or auto for an average of several "
+        help="most rows to hold, 0 for all, or auto for an average of several "
         "windows, which needs no tuning (default %(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--discard", choices=params.DISCARDS,
-        help="which row retires; default by the model",
+        help="which row retires; the default depends on the model",
     )  # fmt: skip
     group.add_argument(
         "--forget", type=float, metavar="F",
-        help="factor in [0, 1] on what is retired; default 1 forgets nothing",
+        help="factor in [0, 1] by which retired rows fade; default 1, no fading",
     )  # fmt: skip
     group.add_argument("--drift", action="store_true", help="follow a changing stream")
     group.add_argument(
         "--rejuvenate-every", type=int, metavar="N",
-        help="rows between regrown trees; 0 never",
+        help="rows between trees that are grown anew; 0 for never",
     )  # fmt: skip
     group.add_argument(
         "--particles", type=int, metavar="N", dest="n_particles",
@@ -65,50 +65,50 @@ def add_model(
     )  # fmt: skip
     group.add_argument(
         "--rules", default=TreeOptions.rules, choices=params.RULES,
-        help="of the filter; r gives the numbers of R's package (default %(default)s)",
+        help="rules of the filter; r gives the numbers of R's package (default "
+        "%(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--intercept", default=TreeOptions.intercept, choices=params.INTERCEPTS,
-        help="how linear leaves get their level (default %(default)s)",
+        help="intercept of linear leaves (default %(default)s)",
     )  # fmt: skip
     group.add_argument(
         "--min-leaf", type=int, metavar="N",
-        help="fewest rows in a leaf; default by the model and its columns",
+        help="fewest rows in a leaf; the default depends on model and columns",
     )  # fmt: skip
     group.add_argument(
         "--levels", action="append", default=[], metavar="COLUMN=A,B,...",
-        dest="categories", help="levels of a column of strings; may come repeatedly",
+        dest="categories", help="levels of a column of strings; may be repeated",
     )  # fmt: skip
     group.add_argument(
         "--new-levels", choices=params.NEW_LEVELS,
-        help="what a level means that comes once there are trees and that nobody named:"
-        f" a column of its own, a missing value, an error; default "
-        f"{TreeOptions.new_levels}",
+        help="treatment of unnamed levels that come once there are trees: a new "
+        f"feature, a missing value, or an error; default {TreeOptions.new_levels}",
     )  # fmt: skip
     group.add_argument(
         "--exposure", metavar="COLUMN",
-        help="column of the table with what each count was counted over; it is no "
-        "input, and predict needs it, too",
+        help="column with the exposure of each count; it is not an input, and predict "
+        "needs it, too",
     )  # fmt: skip
     group.add_argument(
         "--dispersion", type=float, metavar="F",
-        help="of --model negbin: a mean m has the variance m + F m^2; default tuned",
+        help="for --model negbin: the variance of a mean m is m + F m^2; default tuned",
     )  # fmt: skip
     group.add_argument(
         "--weights", metavar="COLUMN",
-        help="column of the table with the weight of each row; it is no input",
+        help="column with the weight of each row; it is not an input",
     )  # fmt: skip
     group.add_argument(
         "--weighting", choices=params.WEIGHTINGS,
-        help="what weights mean: they divide the variance of real responses, or count "
-        "rows; default variance, or for labels frequency",
+        help="meaning of weights: they divide the variance of real responses, or count "
+        "rows; default variance, or frequency for labels",
     )  # fmt: skip
     group.add_argument(
         "--robust", action="store_true", default=None,
-        help="let rows far outside of what was foreseen count with less weight, until "
-        "four in a row have shown that the stream has changed",
+        help="give less weight to rows far outside of their prediction, until four in "
+        "a row have shown that the stream has changed",
     )  # fmt: skip
-    group.add_argument("--seed", type=int, metavar="N", help="drawn where absent")
+    group.add_argument("--seed", type=int, metavar="N", help="seed; drawn if absent")
 
 
 def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
