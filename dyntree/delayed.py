@@ -1,4 +1,4 @@
-"""DelayedLabels: rows are foreseen when they come, learned when their label comes."""
+"""DelayedLabels: predict rows when they come, learn them when their labels come."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class DelayedLabels(Stored):
         row : mapping, Series or sequence of length n_features
             The values by name, or in the order of the columns.
         exposure : float, optional
-            Of a count, which is foreseen and learned with it.
+            Exposure of a count, used to predict and to learn it.
 
         Returns
         -------

@@ -62,8 +62,8 @@ class Prequential:
     weights : ndarray of shape (n_scored,) or None
         By which rows count in the scores, where they were given.
     tail_probability : ndarray of shape (n_scored,) or None
-        How far out what came lay in what was foreseen, small where it was anomalous: as
-        of `Prediction`, or of `ClassPrediction`.
+        Tail probability of each response under its prediction, small if the response
+        was anomalous; see `Prediction` and `ClassPrediction`.
     alarms : ndarray of int64 of shape (n_alarms,) or None
         Rows of the stream that gave an alarm, where there was one.
     bad_rows : dict of int to str
@@ -139,18 +139,18 @@ def prequential(
         `ClassScores` says; under R's rules all must be among the model's own.
     sample_weight : array_like of shape (n_rows,) or float, optional
         Weights >= 0 of the rows, for models of trees: with them rows are learned, and
-        count in all scores, those of the baseline too, which itself knows none. Where
-        weights divide variances a response is foreseen as one of its weight. Rows of
-        weight 0 are foreseen, but neither learned nor counted.
+        count in all scores, those of the baseline too, which itself knows none. If
+        weights divide variances, a response is predicted with the variance of its
+        weight. Rows of weight 0 are predicted, but neither learned nor counted.
     exposure : array_like of shape (n_rows,) or float, optional
-        Of counts, which are foreseen and learned with it; 1 by default.
+        Exposures of counts, used to predict and to learn them; 1 by default.
     start : int, default 0
         First row that is scored; those before it are learned at once. Rows that come
         before the model can predict are learned and not scored.
     delay : int, default 0
-        Rows that come between a row and its response: row t is learned once row
-        t + delay was foreseen, and the last rows at the end. River counts the steps to
-        the response, which are one more.
+        Rows that come between a row and its response: row t is learned once row t +
+        delay was predicted, and the last rows at the end. River counts the steps to the
+        response, which are one more.
     level : float in (0, 1), default 0.9
         Probability of the intervals.
     alarm : ChangeAlarm, optional
@@ -161,10 +161,10 @@ def prequential(
     on_bad_rows : {"raise", "skip"} or callable, default "raise"
         What becomes of rows that the model refuses, such as text among numbers, an
         infinite value, a response of the wrong kind, or a weight below 0. With "skip"
-        they are neither foreseen nor scored nor learned, just as if they were not
-        there, and `bad_rows` of the record tells them. So it is with a function, which
-        is called with the number of each and a ValueError that tells why; it may raise.
-        To find them, a copy of the model learns the stream first.
+        they are neither predicted nor scored nor learned, as if they were not there,
+        and `bad_rows` of the record lists them. A function has the same effect. It is
+        called with the number of each such row and a ValueError that says why; it may
+        raise. To find them, a copy of the model learns the stream first.
     progress : bool, callable or None, default None
         As in `DynamicTree.update`.
 

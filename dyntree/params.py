@@ -191,7 +191,7 @@ class TreeOptions:
         Negative binomial leaves: by it a count of mean m has the variance
         m + dispersion m^2 at an exposure of 1, > 0; None: the cloud tunes it.
     robust : bool
-        Native regression leaves: whether rows far outside of what is foreseen count
+        Native regression leaves: whether rows far outside of their prediction count
         with less weight.
     """
 

@@ -1,4 +1,4 @@
-"""Scores of what was foreseen of labels and of real responses."""
+"""Scores of predictions of labels and of real responses."""
 
 from __future__ import annotations
 

@@ -226,7 +226,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         weights : array_like of shape (n_rows,), float, or str, optional
             Weights >= 0 that divide the variance of a response, as in statsmodels' WLS
             and R's lm: one a row of `data`, or the name of a column, for which ``.``
-            does not stand then. Rows of weight 0 are foreseen, but not learned.
+            does not stand then. Rows of weight 0 are predicted, but not learned.
         freq_weights : array_like of shape (n_rows,), float, or str, optional
             How often each row counts instead, as in statsmodels' GLM; for labels and
             counts, too.
@@ -257,8 +257,8 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             several windows, `AveragedStream`. By default all are held.
         n_clouds : int, default 1
             Without a window: clouds of trees that are averaged, as in `AveragedTrees`.
-            All learn the rows in the order of the data, so that what is foreseen one
-            step ahead keeps its meaning.
+            All learn the rows in the order of the data, so that predictions one step
+            ahead keep their meaning.
         discard, forget, drift, rejuvenate_every
             As in `StreamingTree`; for windows only.
         n_particles : int, optional

@@ -62,22 +62,21 @@ class OneStepResults:
         Parameters
         ----------
         which : {"online", "final"}, default "online"
-            As each row was foreseen before it was learned, or as the trees see it now.
+            Whether each row is predicted before it was learned, or by the final trees.
 
         Returns
         -------
         Series or ndarray of shape (n_rows,)
-            As from `predict`. The first number is NaN online: nothing foresaw it.
+            As from `predict`. With "online" the first number is NaN, because nothing
+            was known.
 
         Raises
         ------
         ValueError
             If the model has no data: it was loaded from a file, or they were removed.
 
-        Notes
-        -----
-        What the rows were foreseen to be is found, at the first call, by learning them
-        once more from the same seed. Rows that were appended are not among them.
+        Notes ----- At the first call, the rows are learned once more from the same seed
+        to compute their predictions one step ahead. Appended rows are not included.
         """
         params.one_of("which", which, ("online", "final"))
         if which == "final":
@@ -91,7 +90,7 @@ class OneStepResults:
 
     @property
     def resid(self) -> Any:
-        """Responses less what was foreseen of them one step ahead, numbers only."""
+        """Responses minus their predictions one step ahead; numbers only."""
         return self._series(self._residuals("resid"), "resid")
 
     @property

@@ -1,4 +1,4 @@
-"""What results foresee of rows: moments, intervals and frames of them."""
+"""Predictions of results at rows: moments, intervals and frames."""
 
 from __future__ import annotations
 

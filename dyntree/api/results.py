@@ -255,8 +255,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             True: of the column that the response was made from, as of z where the
             response is ``np.log(z)``.
         weights : array_like of shape (n_rows,), float, or str, optional
-            Weights > 0 of the responses that are foreseen, where weights divide
-            variances; by default 1. A text is the name of a column.
+            Weights > 0 of the responses to predict, where weights divide variances; by
+            default 1. A text is the name of a column.
         offset, exposure
             As in `predict`.
 

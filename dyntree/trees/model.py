@@ -116,8 +116,8 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         "negbin": a count of mean m has the variance m + dispersion m^2 at an exposure
         of 1 (the alpha of NB2 in statsmodels). Tuned by the evidence where absent.
     robust : bool, default False
-        Native rules, real responses: whether a row that lies far outside of what was
-        foreseen counts with less weight, as one of larger variance does, until four
+        Native rules, real responses: whether a row that lies far outside of its
+        prediction counts with less weight, as one of larger variance does, until four
         such rows in a row have shown that the stream has changed (see Notes).
     seed : int, optional
         Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
@@ -147,15 +147,15 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     until more than ``n_start`` have come, and regression needs two distinct responses
     among the first ``min_leaf``.
 
-    With `robust`, a row lies outside if in no leaf where a particle has it
-    D = (df + 1) log(1 + z^2 / df) is at most 25, z being its distance from what was
-    foreseen over the scale of the Student t: five standard deviations, or more where df
-    are few. It then counts with the part (c / z)^4 of its weight, where D is 25 at
-    z = c: the tail of the weights of Geman and McClure (1985), by the predictive scale
-    as in West (1984) and Agamennoni, Nieto and Nebot (2012). Particles are weighed with
-    that weight, too, and `log_evidence` sums such densities. After four rows outside in
-    a row, of all or of those that came to the leaf, they count in full, until fifty
-    rows inside have come. First rows far from the median of the first ten fix no scale.
+    With `robust`, a row lies outside if D = (df + 1) log(1 + z^2 / df) exceeds 25 in
+    its leaf in every particle, where z is its distance from the prediction over the
+    scale of the Student t: five standard deviations, or more where df are few. It then
+    counts with the part (c / z)^4 of its weight, where D is 25 at z = c: the tail of
+    the weights of Geman and McClure (1985), by the predictive scale as in West (1984)
+    and Agamennoni, Nieto and Nebot (2012). Particles are weighed with that weight, too,
+    and `log_evidence` sums such densities. After four rows outside in a row, of all or
+    of those that came to the leaf, they count in full, until fifty rows inside have
+    come. First rows far from the median of the first ten fix no scale.
 
     Examples
     --------

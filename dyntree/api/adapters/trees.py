@@ -64,8 +64,8 @@ class RiverDynamicTreeRegressor(StreamRegressor):
     dispersion : float, optional
         "negbin": as in `DynamicTree`.
     robust : bool, default False
-        Whether rows far outside of what was foreseen count with less weight, until
-        four in a row have shown a change; see `DynamicTree`.
+        Whether rows far outside of their prediction count with less weight, until four
+        in a row have shown a change; see `DynamicTree`.
     new_columns : {"grow", "ignore"}, default "grow"
         What features and levels do that come after the first row: make the model wider,
         which copies it, or nothing. Ignore them where there is no end of them, as with

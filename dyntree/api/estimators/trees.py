@@ -61,8 +61,8 @@ class DynamicTreeRegressor(OnlineRegressor):
         What weights of rows mean: each divides the variance of its response (the
         default), or says how often the row counts; see `DynamicTree`.
     robust : bool, default False
-        Whether rows far outside of what was foreseen count with less weight, until
-        four in a row have shown a change; see `DynamicTree`.
+        Whether rows far outside of their prediction count with less weight, until four
+        in a row have shown a change; see `DynamicTree`.
     n_jobs : int, optional
         Clouds that learn side by side, and threads of a prediction; -1 for all cores.
         By default one, or what an enclosing ``joblib.parallel_config`` says. Results

@@ -1,4 +1,4 @@
-"""How well a stream was foreseen, over time."""
+"""Scores of the predictions of a stream over time."""
 
 from __future__ import annotations
 

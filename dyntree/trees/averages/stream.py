@@ -1,4 +1,4 @@
-"""AveragedStream: clouds of different memories, averaged by how well each foresees."""
+"""AveragedStream: clouds of different memories, averaged by predictive density."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class WeightHistory:
     rows : ndarray of int64 of shape (n_noted,)
         Numbers of rows, evenly spaced; at most 512 are remembered.
     weights : ndarray of shape (n_noted, n_members)
-        What each member counted for when that row was foreseen.
+        Weight of each member when that row was predicted.
     """
 
     rows: NDArray[np.int64]

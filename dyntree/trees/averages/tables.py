@@ -104,7 +104,7 @@ def learned_and_tested(
     """As `learned_in_order`, with what the model predicted of its second half of rows.
 
     That is probabilities of shape (n_rows, n_classes), in the order of `y`, each tenth
-    of that half foreseen before it was learned; NaN in the first half.
+    of that half predicted before it was learned; NaN in the first half.
     """
     member.state.settles_all = True
     if not tells:
@@ -209,12 +209,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Probabilities of labels are those of the average of the clouds to the first
         power, times those of the forests to the second, made to sum to one.
 
-    Notes
-    -----
-    An average of unlike clouds is too cautious about labels, and forests err where
-    clouds do not. Each member therefore also foresees the second half of the rows of
-    its order, a twentieth of them at a time before it learns it, and at the end the
-    powers are fitted to what was foreseen of each row (a logistic regression on log
+    Notes ----- An average of unlike clouds is too cautious about labels, and forests
+    err where clouds do not. Each member therefore also predicts the second half of the
+    rows of its order, a twentieth of them at a time, before it learns them. At the end
+    the powers are fitted to these predictions (a logistic regression on log
     probabilities): with normal priors about 1/2 of standard deviation 1/2, and none
     below 0, by the last call of `update` with 40 rows or more. They are 1/2 where
     `shuffle` is False.
