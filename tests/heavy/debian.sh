@@ -21,7 +21,7 @@ inside() {    # SYSTEM, what to run at /dyntree there
     PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
         chroot "$folder/$1/system" sh -ec "cd /dyntree; $2"
 }
-closing() { grep -E "^(FAILED|ERROR)|passed|failed" || true; }
+closing() { grep -E "^(Python|numpy|FAILED|ERROR) |passed|failed" || true; }
 status=0
 
 if [ ! -e "$folder/bare/made" ]; then
