@@ -1,7 +1,7 @@
 # A formula instead of new rows refits, as R's own update() does.
 update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
                            exposure = NULL, weights = NULL, offset = NULL, ...) {
-  if (if (missing(X)) missing(y) && nargs() > 1L else inherits(X, "formula"))
+  if (if (missing(X)) missing(y) else inherits(X, "formula"))
     return(refitted(object, match.call(), parent.frame()))
   no_more(...)
   there <- TRUE
@@ -24,6 +24,11 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
 # The response of a formula among the variables of a frame.
 response_in <- function(object, X) {
   formula <- formula.dyntree(object)
+  lost <- lacking(object, all.vars(formula[[2L]]), X)
+  if (length(lost))
+    stop("y must be given, or be among the new rows as in the fit, ",
+         deparse(formula[[2L]])[1L], "; they have no ", paste(lost, collapse = ", "), ".",
+         call. = FALSE)
   eval(formula[[2L]], X, environment(formula))
 }
 

@@ -3,7 +3,9 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   call <- match.call()
   if (missing(formula)) stop("the formula must come first, or as formula.", call. = FALSE)
   check_rules(as.list(call))
-  frame <- eval(frame_call(call, na.action), parent.frame())
+  asked <- frame_call(call, na.action)
+  asked$data <- data
+  frame <- eval(asked, parent.frame())
   terms <- attr(frame, "terms")
   y <- stats::model.response(frame)
   if (is.null(y))
@@ -26,7 +28,9 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
             "icept = \"none\" fits them without", call. = FALSE)
   attr(object, "call") <- called(call)
   attr(object, "formula") <- stats::formula(terms)
-  attr(object, "beside") <- as.list(call)[intersect(names(call), beside)]
+  named <- as.list(call)[intersect(names(call), beside)]
+  attr(object, "beside") <- named
+  attr(object, "variables") <- intersect(c(all.vars(terms), names_in(named)), names(data))
   if (length(object$y) == nrow(frame))
     attr(object, "na.action") <- attr(frame, "na.action")
   object
@@ -39,6 +43,9 @@ called <- function(call) {
   call[[1L]] <- quote(dynaTree)
   call
 }
+
+# The variables in expressions.
+names_in <- function(expressions) unlist(lapply(expressions, all.vars))
 
 # The call of model.frame() that a call of dynaTree() asks for.
 frame_call <- function(call, na.action = NULL) {
@@ -130,8 +137,14 @@ new_beside <- function(object, X, given, n) {
   terms <- attr(object, "terms")
   for (name in names(given)) {
     named <- attr(object, "beside")[[name]]
-    if (by_formula && is.null(given[[name]]) && !is.null(named))
+    if (by_formula && is.null(given[[name]]) && !is.null(named)) {
+      lost <- lacking(object, all.vars(named), X)
+      if (length(lost))
+        stop(name, " must be given, or be among the new rows as in the fit, ",
+             deparse(named)[1L], "; they have no ", paste(lost, collapse = ", "), ".",
+             call. = FALSE)
       given[name] <- list(eval(named, X, environment(terms)))
+    }
   }
   if (by_formula && !is.null(attr(terms, "offset"))) {
     more <- stats::model.offset(new_frame(object, X))

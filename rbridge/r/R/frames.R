@@ -55,18 +55,45 @@ takes <- function(x) is_plain(x) || is.factor(x) || is.character(x) ||
 # Columns made of a frame, with what they were made by.
 as_coded <- function(inputs, frame) {
   terms <- stats::delete.response(attr(frame, "terms"))
-  structure(inputs, terms = terms, xlevels = stats::.getXlevels(terms, frame))
+  structure(inputs, terms = terms, xlevels = stats::.getXlevels(terms, frame),
+            times = times_in(frame))
 }
+
+# What numbers dates and times are: days, seconds, or the units of a difference. R's own
+# functions take one for the other.
+times_in <- function(frame) unlist(lapply(frame, time_of))
+
+time_of <- function(x) {
+  if (inherits(x, "difftime")) return(units(x))
+  Find(function(kind) inherits(x, kind), c("Date", "POSIXct"))
+}
+
+# A frame of new rows with dates and times of those kinds, and differences in those units.
+same_times <- function(frame, times, name, call = NULL) {
+  for (column in intersect(names(times), names(frame))) {
+    value <- frame[[column]]
+    kind <- times[[column]]
+    known <- if (kind %in% c("Date", "POSIXct")) kind else "difftime"
+    if (all(is.na(value))) next
+    if (!inherits(value, known))
+      stop(simpleError(paste0("column \"", column, "\" of ", name, " must be a ", known,
+                              ", as in the fit; got ", a_thing(value),
+                              ". Convert it first."), call))
+    if (known == "difftime") units(frame[[column]]) <- kind
+  }
+  frame
+}
+
+coding <- c("terms", "xlevels", "contrasts", "times")
 
 # What was found out about the frame of a fit, from its inputs to the object.
 with_coding <- function(object, inputs) {
-  for (name in c("terms", "xlevels", "contrasts"))
-    attr(object, name) <- attr(inputs, name)
+  for (name in coding) attr(object, name) <- attr(inputs, name)
   object
 }
 
 no_coding <- function(inputs) {
-  for (name in c("terms", "xlevels", "contrasts")) attr(inputs, name) <- NULL
+  for (name in coding) attr(inputs, name) <- NULL
   inputs
 }
 
@@ -90,18 +117,43 @@ new_rows <- function(object, X, name = "XX") {
 # New rows as the variables of a fit; with its offset and its response where asked for.
 new_frame <- function(object, X, name = "XX", terms = attr(object, "terms")) {
   check_variables(object, X, name)
+  X <- gaps_of_kind(X, attr(terms, "dataClasses"), attr(object, "times"))
   frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"),
                               na.action = stats::na.pass) # to be refused, not dropped
   stats::.checkMFClasses(attr(attr(object, "terms"), "dataClasses"), frame)
-  frame
+  same_times(frame, attr(object, "times"), name)
 }
 
 check_variables <- function(object, X, name) {
-  if (!is.null(attr(object, "formula"))) return() # may be anywhere
-  lost <- setdiff(all.vars(attr(object, "terms")), names(X))
+  lost <- lacking(object, all.vars(attr(object, "terms")), X)
   if (length(lost))
     stop(name, " must have the columns of the fit; it has no ",
          paste(lost, collapse = ", "), ".", call. = FALSE)
+}
+
+# Variables that new rows do not have. What a formula did not find in the data of its fit may
+# be anywhere; what it found there is not to be taken from the workspace.
+lacking <- function(object, variables, X) {
+  if (!is.null(attr(object, "formula")))
+    variables <- intersect(variables, attr(object, "variables"))
+  setdiff(variables, names(X))
+}
+
+# A column of nothing but NA is logical to R, and here of any kind.
+gaps_of_kind <- function(X, classes, times) {
+  for (column in intersect(names(classes), names(X))) {
+    value <- X[[column]]
+    if (!is.logical(value) || !all(is.na(value))) next
+    kind <- classes[[column]]
+    if (kind == "other") kind <- c(times[column], "other")[1L]
+    X[[column]] <- switch(kind, numeric = as.numeric(value),
+                          factor = , ordered = , character = as.character(value),
+                          Date = as.Date(value), POSIXct = as.POSIXct(value),
+                          logical = , other = value,
+                          if (column %in% names(times))
+                            as.difftime(as.numeric(value), units = kind) else value)
+  }
+  X
 }
 
 # Columns go by their place, as in R's dynaTree; the same names elsewhere are a mistake.

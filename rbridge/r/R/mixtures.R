@@ -75,7 +75,7 @@ mixture_rows <- function(x, data, call) {
   X <- design(terms, frame)
   list(x = as_rows(X, "data", call), terms = terms,
        xlevels = stats::.getXlevels(terms, frame), contrasts = attr(X, "contrasts"),
-       variables = variables_of(terms, data))
+       variables = variables_of(terms, data, nrow(frame)), times = times_in(frame))
 }
 
 # A mixture's rows are numbers; levels have no distance.
@@ -93,15 +93,20 @@ new_mixture_rows <- function(object, newdata, call) {
   if (is.matrix(newdata) && is.null(colnames(newdata)) &&
       ncol(newdata) == length(object$inputs) && is.null(object$terms))
     colnames(newdata) <- names(object$inputs)
+  if (is.data.frame(newdata) && is.null(object$terms)) { # others may be of any kind
+    newdata <- as.data.frame(newdata)
+    newdata <- newdata[names(newdata) %in% names(object$inputs)]
+  }
   if (is.null(object$terms))
     return(same_columns(as_rows(newdata, "newdata", call), object$inputs, "newdata", call))
-  newdata <- as_rows(newdata, "newdata", call)
+  if (!is.data.frame(newdata)) newdata <- as_rows(newdata, "newdata", call)
   lacking <- setdiff(object$variables, names(newdata))
   if (length(lacking))
     stop(simpleError(paste0("newdata must have the variables of the fit, ",
                             quoted(object$variables), "; it lacks ", quoted(lacking),
                             ". Add it, or rename the one that is meant."), call))
   frame <- stats::model.frame(object$terms, newdata, na.action = stats::na.pass)
+  frame <- same_times(frame, object$times, "newdata", call)
   for (column in names(object$xlevels)) {
     value <- as.character(frame[[column]])
     check_levels(value, object$xlevels[[column]], column,

@@ -100,15 +100,20 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   with_told(structure(c(object, list(
     categories = names(options$categories), named = named,
     new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
-    variables = variables_of(stats::delete.response(terms), data),
-    contrasts = attr(inputs, "contrasts"), labels = options$classes)),
+    variables = variables_of(stats::delete.response(terms), data,
+                             nrow(rows) + length(attr(rows, "na.action"))),
+    beside = intersect(c(all.vars(stats::formula(terms)[[2L]]), names_in(named)),
+                       names(data)),
+    contrasts = attr(inputs, "contrasts"), labels = options$classes,
+    times = times_in(rows))),
     class = c(face, "dyntree_trees")), found)
 }
 
-# Variables that new rows must have: those of the data, and vectors from elsewhere.
-variables_of <- function(terms, data) {
-  is_vector <- function(name) name %in% names(data) ||
-    NROW(get0(name, environment(terms))) > 1L
+# Variables that new rows must have: those of the data, and vectors from elsewhere with a
+# value a row; others are settings such as knots.
+variables_of <- function(terms, data, n) {
+  is_vector <- function(name) name %in% names(data) || (n > 1L &&
+    NROW(get0(name, environment(terms))) == n)
   Filter(is_vector, all.vars(terms))
 }
 
@@ -205,12 +210,17 @@ levels_in <- function(x) {
 # error where they cannot be learned, and do not count as missing by the user's wish.
 new_inputs <- function(object, newdata, terms, grows, call) {
   if (!is.data.frame(newdata)) newdata <- as_rows(newdata, "newdata", call)
-  lacking <- setdiff(object$variables, names(newdata))
+  variables <- object$variables
+  if (attr(terms, "response")) # which is learned with its inputs
+    variables <- union(variables, intersect(all.vars(stats::formula(terms)[[2L]]),
+                                            object$beside))
+  lacking <- setdiff(variables, names(newdata))
   if (length(lacking))
     stop(simpleError(paste0("newdata must have the variables of the fit, ",
-                            quoted(object$variables), "; it lacks ", quoted(lacking),
+                            quoted(variables), "; it lacks ", quoted(lacking),
                             ". Add it, or rename the one that is meant."), call))
   frame <- stats::model.frame(terms, newdata, na.action = stats::na.pass)
+  frame <- same_times(frame, object$times, "newdata", call)
   list(frame = frame, x = function(frame) {
     x <- tree_inputs(stats::delete.response(terms),
                      if (attr(terms, "response")) frame[-attr(terms, "response")] else frame,
@@ -235,10 +245,13 @@ check_levels <- function(value, known, column, remedy, call) {
 # Weights or exposures of new rows: as given, or as the fit named them.
 new_extra <- function(object, name, given, newdata, call) {
   asked <- object$named[[name]]
-  if (is.null(given) && !is.null(asked))
-    given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = function(e)
+  if (is.null(given) && !is.null(asked)) {
+    absent <- function(e)
       stop(simpleError(paste0(name, " must be given, or be in newdata as in the fit, ",
-                              deparse(asked)[1L], "; got none. Add it to newdata."), call)))
+                              deparse(asked)[1L], "; got none. Add it to newdata."), call))
+    if (!all(intersect(all.vars(asked), object$beside) %in% names(newdata))) absent()
+    given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = absent)
+  }
   if (!is.null(given) && (!is.numeric(given) || !length(given) %in% c(1L, nrow(newdata))))
     stop(simpleError(paste0(name, " must be a number, or one for each of the ", nrow(newdata),
                             " rows of newdata; got ", length(given), " of type ",

@@ -84,7 +84,7 @@ test_that("an offset is taken off the response and put back", {
   expect_equal(unname(predict(fit, new, type = "quantile", probs = 0.3)),
                unname(predict(rest, new["x"], type = "quantile", probs = 0.3)) + new$o)
   expect_equal(unname(residuals(fit)), unname(residuals(rest)))
-  expect_error(predict(fit, new["x"]), "'o' not found")
+  expect_error(predict(fit, new["x"]), "it has no o")
   set.seed(7)
   named <- dynaTree(y ~ x, d, offset = o, N = 30, verb = 0)
   expect_identical(named$lpred, fit$lpred)

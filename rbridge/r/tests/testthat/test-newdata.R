@@ -1,0 +1,107 @@
+# What new rows may be: that R's own functions take from elsewhere, or for something else.
+
+measured <- function(n = 60) {
+  set.seed(6)
+  d <- data.frame(a = runif(n), day = as.Date("2026-01-01") + seq_len(n),
+                  time = as.POSIXct("2026-01-01", tz = "Asia/Tokyo") + 3600 * seq_len(n),
+                  span = as.difftime(runif(n, 0, 9), units = "hours"), w = runif(n, 1, 2))
+  d$y <- as.numeric(d$span) + as.numeric(d$day) / 10
+  d
+}
+
+other_clock <- function(d) {
+  attr(d$time, "tzone") <- "America/Lima"
+  if (!is.null(d$span)) units(d$span) <- "mins"
+  d
+}
+
+test_that("dates and times are those of the fit, and differences are in its units", {
+  native()
+  d <- measured()
+  inputs <- c("a", "day", "time", "span")
+  fits <- list(
+    dynaTree(y ~ a + day + time + span, d, model = "linear", N = 10, verb = 0),
+    dynaTree(d[inputs], d$y, model = "linear", N = 10, verb = 0),
+    dyntree_stream(y ~ day + time + a:span, d, n_particles = 10, seed = 1),
+    dp_gmm(~ a + day + time + span, data = d, lambda = 1e9),
+    canopy_mixture(~ span + I(day), 2, data = d, seed = 1))
+  for (fit in fits) {
+    answer <- function(rows) if (inherits(fit, "dyntree_mixture"))
+      predict(fit, rows, type = "density") else
+        if (inherits(fit, "dyntree")) predict(fit, rows)$mean else predict(fit, rows)
+    expect_equal(answer(other_clock(d)), answer(d), tolerance = 1e-12) # hours by 60 and back
+    expect_error(answer(transform(d, day = as.POSIXct(day), time = time)),
+                 "day\\)?\" of (XX|newdata) must be a Date, as in the fit; got")
+    if (!inherits(fit, "canopy_mixture"))
+      expect_error(answer(transform(d, time = as.Date(time))), "must be a POSIXct")
+    expect_error(answer(transform(d, span = as.numeric(span))))
+  }
+  p <- predict(fits[[1]], d)$mean
+  expect_error(update(fits[[1]], transform(d, day = as.POSIXct(day)), verb = 0),
+               "of X must be a Date")
+  expect_identical(predict(fits[[1]], d)$mean, p)
+})
+
+test_that("a column of nothing but NA is one of gaps, of whatever kind", {
+  native()
+  d <- mixed_rows()
+  d$time <- as.POSIXct(d$day)
+  d$span <- as.difftime(d$x, units = "mins")
+  fit <- dynaTree(y ~ x + g + s + l + day + time + span, d, N = 10, verb = 0)
+  typed <- untyped <- d[1:3, ]
+  for (name in c("x", "g", "s", "l", "day", "time", "span")) {
+    typed[[name]][1:3] <- NA
+    untyped[[name]] <- NA
+  }
+  expect_identical(predict(fit, untyped)$mean, predict(fit, typed)$mean)
+})
+
+test_that("what the data of a fit had is not taken from the workspace", {
+  native()
+  d <- measured()
+  d$k <- rpois(60, 3)
+  a <- d$a
+  w <- d$w
+  y <- d$y
+  k <- d$k
+  fit <- dynaTree(y ~ a + day + offset(w), d, weights = w, N = 10, verb = 0)
+  expect_error(predict(fit, d[c("day", "w")]), "XX must have the columns.*it has no a")
+  expect_error(predict(fit, d[c("a", "day")]), "it has no w")
+  expect_error(update(fit, d[c("a", "day", "w")], verb = 0), "y must be given.*have no y")
+  plain <- dynaTree(y ~ a, d, weights = w, N = 10, verb = 0)
+  expect_error(update(plain, d[c("a", "y")], verb = 0), "weights must be given.*have no w")
+  counted <- dynaTree(k ~ a, d, exposure = w, model = "poisson", N = 10, verb = 0)
+  expect_error(predict(counted, d["a"]), "exposure must be given.*have no w")
+  expect_length(predict(counted, d["a"], exposure = 1)$mean, 60L)
+  expect_identical(nobs(fit), 60L)
+  stream <- dyntree_stream(k ~ a, d, model = "poisson", exposure = w, n_particles = 10,
+                           seed = 1)
+  expect_error(predict(stream, d["a"]), "exposure must be given, or be in newdata")
+  expect_error(update(stream, d[c("a", "w")]), "it lacks \"k\"")
+  expect_error(update(stream, d[c("a", "k")]), "exposure must be given, or be in newdata")
+  knots <- c(0, 0.3, 0.6, 1) # a setting, which no new rows need have
+  pieces <- dynaTree(y ~ cut(a, knots), d, N = 10, verb = 0)
+  expect_length(predict(pieces, d["a"])$mean, 60L)
+  pieces <- dyntree_average(y ~ cut(a, knots), d, n_particles = 5, n_clouds = 2, seed = 1)
+  expect_length(predict(pieces, d["a"]), 60L)
+  expect_length(predict(dp_gmm(~ pmin(a, knots[2]) + w, data = d, lambda = 1),
+                        d[c("a", "w")]), 60L)
+  free <- dynaTree(y ~ a, N = 10, verb = 0) # nothing but the workspace
+  expect_length(predict(free, data.frame(a = 1))$mean, 1L)
+})
+
+test_that("columns that a mixture has no use for may be of any kind", {
+  d <- measured()
+  d$any <- as.list(d$a)
+  for (fit in list(dp_gmm(d["a"], lambda = 1), dp_gmm(~ a, data = d, lambda = 1)))
+    expect_identical(predict(fit, d), fit$cluster)
+})
+
+test_that("update() of nothing but a fit is the fit anew", {
+  native()
+  d <- measured()
+  set.seed(1)
+  fit <- dynaTree(y ~ a, d, N = 10, verb = 0)
+  set.seed(1)
+  expect_identical(plain(update(fit)), plain(fit))
+})
