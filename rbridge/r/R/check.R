@@ -70,7 +70,19 @@ check_numbers <- function(value, name) {
 is_one <- function(x, is_kind) length(x) == 1L && is_kind(x) && !is.na(x)
 
 # Numbers or logicals: factors, dates and times are neither to R.
-is_plain <- function(x) (is.numeric(x) || is.logical(x)) && !is.data.frame(x)
+is_plain <- function(x) (is_number(x) || is.logical(x)) && !is.data.frame(x)
+
+# The class integer64 of package bit64 keeps its values in the bits of other numbers.
+is_number <- function(x) is.numeric(x) && !inherits(x, "integer64")
+
+# Rows that a formula has read, none of them of that class, which model.frame() takes.
+no_integer64 <- function(frame, call = NULL) {
+  for (column in names(frame)) if (inherits(frame[[column]], "integer64"))
+    stop(simpleError(paste0("column \"", column, "\" must hold numbers; got an object of ",
+                            "class integer64. Convert it with as.numeric(), with bit64 ",
+                            "loaded."), call))
+  frame
+}
 
 # NA of no number is logical.
 is_numbers <- function(x) is_plain(x) && !(is.logical(x) && anyNA(x))
@@ -83,6 +95,7 @@ shown <- function(x) {
   if (inherits(x, "formula")) return("a formula")
   if (inherits(x, "Date") || inherits(x, "POSIXt")) return("dates")
   if (is.function(x)) return("a function")
+  if (inherits(x, c("difftime", "integer64"))) return(paste("an object of class", class(x)[1L]))
   if (is.list(x)) return("a list")
   if (is.matrix(x))
     return(paste("a matrix of", nrow(x), "rows and", ncol(x), "columns of", content(x)))

@@ -5,7 +5,7 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   check_rules(as.list(call))
   asked <- frame_call(call, na.action)
   asked$data <- data
-  frame <- eval(asked, parent.frame())
+  frame <- no_integer64(eval(asked, parent.frame()))
   terms <- attr(frame, "terms")
   y <- stats::model.response(frame)
   if (is.null(y))

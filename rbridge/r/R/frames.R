@@ -11,7 +11,7 @@ as_inputs <- function(X, name = "X") {
     X <- as.matrix(X)
   }
   if (is.logical(X)) storage.mode(X) <- "double"
-  if (!is.numeric(X)) refuse(X, name, "hold numbers")
+  if (!is_number(X)) refuse(X, name, "hold numbers")
   X
 }
 
@@ -120,6 +120,7 @@ new_frame <- function(object, X, name = "XX", terms = attr(object, "terms")) {
   X <- gaps_of_kind(X, attr(terms, "dataClasses"), attr(object, "times"))
   frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"),
                               na.action = stats::na.pass) # to be refused, not dropped
+  no_integer64(frame)
   stats::.checkMFClasses(attr(attr(object, "terms"), "dataClasses"), frame)
   same_times(frame, attr(object, "times"), name)
 }

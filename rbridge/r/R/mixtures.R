@@ -28,6 +28,9 @@ ddp_mixture <- function(x, phase, data = NULL, family = "gaussian", concentratio
       "history", "history_merge", "identity_move", "prune", "base", "max_particles",
       "n_chains"), call)
   rows <- mixture_rows(x, data, call)
+  if (missing(phase))
+    stop(simpleError(paste0("phase must be given, a label for each of the ", nrow(rows$x),
+                            " rows of x; got none. dp_gmm() has no phases."), call))
   asked <- substitute(phase)
   phase <- phases(phase_of(asked, data, rows, parent.frame()), nrow(rows$x), "x", call)
   options$seed <- seed_for(seed, call)
@@ -70,7 +73,7 @@ mixture_rows <- function(x, data, call) {
   if (length(x) != 2L)
     stop(simpleError(paste0("x must be a formula without a response, ~ a + b; got ",
                             deparse(x)[1L], ". Leave out what is left of ~."), call))
-  frame <- stats::model.frame(x, data, na.action = stats::na.pass)
+  frame <- no_integer64(stats::model.frame(x, data, na.action = stats::na.pass), call)
   terms <- attr(frame, "terms")
   X <- design(terms, frame)
   list(x = as_rows(X, "data", call), terms = terms,
@@ -106,7 +109,7 @@ new_mixture_rows <- function(object, newdata, call) {
                             quoted(object$variables), "; it lacks ", quoted(lacking),
                             ". Add it, or rename the one that is meant."), call))
   frame <- stats::model.frame(object$terms, newdata, na.action = stats::na.pass)
-  frame <- same_times(frame, object$times, "newdata", call)
+  frame <- same_times(no_integer64(frame, call), object$times, "newdata", call)
   for (column in names(object$xlevels)) {
     value <- as.character(frame[[column]])
     check_levels(value, object$xlevels[[column]], column,
@@ -124,9 +127,10 @@ phase_of <- function(asked, data, rows, frame) {
 
 # Phases in their order as codes 1, 2, ..., with their labels.
 phases <- function(phase, n, name, call) {
-  if (!is.atomic(phase) || length(phase) != n)
+  if (!is.atomic(phase) || inherits(phase, "integer64") || length(phase) != n)
     stop(simpleError(paste0("phase must have a label for each of the ", n, " rows of ", name,
-                            "; got ", length(phase), ". Name the phase of each row."), call))
+                            "; got ", length(phase), ", ", a_thing(phase), ". Name the phase ",
+                            "of each row."), call))
   if (anyNA(phase))
     stop(simpleError(paste0("phase must have no missing value; got NA in row ",
                             which(is.na(phase))[1L], ". Leave such rows out."), call))
@@ -136,10 +140,10 @@ phases <- function(phase, n, name, call) {
 
 case_weights <- function(weights, n, name, call) {
   if (is.null(weights)) return(NULL)
-  if (!is.numeric(weights) || length(weights) != n)
+  if (!is_number(weights) || length(weights) != n)
     stop(simpleError(paste0("weights must be numbers, one for each of the ", n, " rows of ",
-                            name, "; got ", length(weights), " of type ", typeof(weights),
-                            "."), call))
+                            name, "; got ", length(weights), ", ", a_thing(weights), "."),
+                     call))
   as.numeric(weights)
 }
 

@@ -140,7 +140,7 @@ as_rows <- function(x, name, call) {
 # What a value is, for messages.
 a_thing <- function(x) {
   if (is.null(x)) return("NULL")
-  if (is.matrix(x)) return("a matrix")
+  if (is.matrix(x)) return(paste("a matrix of type", typeof(x)))
   if (is.factor(x)) return("a factor")
   if (is.data.frame(x)) return("a data frame")
   if (is.object(x) || is.function(x)) return(paste("an object of class", class(x)[1L]))
@@ -153,7 +153,7 @@ kind_of <- function(x) {
   if (inherits(x, "Date")) return("Date")
   if (inherits(x, "POSIXct")) return("POSIXct")
   if (is.logical(x)) return("logical")
-  if (is.numeric(x) && is.null(dim(x)) && !inherits(x, "integer64")) return("numeric")
+  if (is_number(x) && is.null(dim(x))) return("numeric")
   NA_character_
 }
 

@@ -66,7 +66,9 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   na.action <- if (is.null(matched$na.action)) omit_responses else
     eval(matched$na.action, frame)
   asked$na.action <- na.action
-  rows <- eval(asked, frame)
+  rows <- no_integer64(eval(asked, frame), call)
+  for (name in c("weights", "exposure"))
+    check_extra(rows[[paste0("(", name, ")")]], name, nrow(rows), "data", call)
   terms <- attr(rows, "terms")
   if (attr(terms, "response") == 0L)
     stop(simpleError(paste0("formula must have a response, y ~ x; got ",
@@ -118,12 +120,16 @@ variables_of <- function(terms, data, n) {
 }
 
 # The offset of a formula. That of counts is the logarithm of an exposure; of other numbers
-# it is taken off responses and added to predictions.
-offset_of <- function(frame, model, call) {
+# it is taken off responses and added to predictions, where it may be missing.
+offset_of <- function(frame, model, call, learns = TRUE) {
   offset <- stats::model.offset(frame)
   if (!is.null(offset) && model == "class")
     stop(simpleError(paste0("formula must have no offset() with labels, which have none; got ",
                             "one. Leave it out."), call))
+  bad <- if (learns) which(!is.finite(offset))
+  if (length(bad))
+    stop(simpleError(paste0("offset must be finite; got ", offset[bad[1L]], " in row ",
+                            bad[1L], ". Leave such rows out."), call))
   offset
 }
 
@@ -154,7 +160,7 @@ as_labels_or_numbers <- function(y, model, call, name = "the response") {
     stop(simpleError(paste0(name, " must be numeric for model = ", deparse(model)[1L], "; got ",
                             if (is.factor(y)) "a factor" else typeof(y),
                             ". Give model = \"class\", or numbers."), call))
-  if (!is.numeric(y))
+  if (!is_number(y))
     stop(simpleError(paste0(name, " must be numeric, logical, a factor or character; got ",
                             a_thing(y), ". Convert it first."), call))
   as.numeric(y)
@@ -220,7 +226,7 @@ new_inputs <- function(object, newdata, terms, grows, call) {
                             quoted(variables), "; it lacks ", quoted(lacking),
                             ". Add it, or rename the one that is meant."), call))
   frame <- stats::model.frame(terms, newdata, na.action = stats::na.pass)
-  frame <- same_times(frame, object$times, "newdata", call)
+  frame <- same_times(no_integer64(frame, call), object$times, "newdata", call)
   list(frame = frame, x = function(frame) {
     x <- tree_inputs(stats::delete.response(terms),
                      if (attr(terms, "response")) frame[-attr(terms, "response")] else frame,
@@ -252,11 +258,15 @@ new_extra <- function(object, name, given, newdata, call) {
     if (!all(intersect(all.vars(asked), object$beside) %in% names(newdata))) absent()
     given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = absent)
   }
-  if (!is.null(given) && (!is.numeric(given) || !length(given) %in% c(1L, nrow(newdata))))
-    stop(simpleError(paste0(name, " must be a number, or one for each of the ", nrow(newdata),
-                            " rows of newdata; got ", length(given), " of type ",
-                            typeof(given), "."), call))
+  check_extra(given, name, nrow(newdata), "newdata", call)
   given
+}
+
+# Weights or exposures of n rows, or none.
+check_extra <- function(given, name, n, rows, call) {
+  if (is.null(given) || (is_plain(given) && length(given) %in% c(1L, n))) return()
+  stop(simpleError(paste0(name, " must be a number, or one for each of the ", n, " rows of ",
+                          rows, "; got ", length(given), ", ", a_thing(given), "."), call))
 }
 
 update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NULL, ...) {
@@ -307,7 +317,7 @@ predict.dyntree_trees <- function(object, newdata,
   asked <- new_inputs(object, newdata, stats::delete.response(object$terms), FALSE, call)
   of <- if (is.data.frame(newdata)) newdata else as.data.frame(newdata)
   given <- list(x = bare(x <- asked$x(asked$frame)))
-  offset <- offset_of(asked$frame, object$model, call)
+  offset <- offset_of(asked$frame, object$model, call, learns = FALSE)
   if (object$model %in% counts) {
     given$exposure <- exposed(offset, new_extra(object, "exposure", exposure, of, call))
     offset <- NULL
@@ -329,7 +339,7 @@ predict.dyntree_trees <- function(object, newdata,
 
 # Shares in (0, 1).
 check_shares <- function(x, name, most, call) {
-  if (!is.numeric(x) || !length(x) || length(x) > most || anyNA(x) || any(x <= 0 | x >= 1))
+  if (!is_number(x) || !length(x) || length(x) > most || anyNA(x) || any(x <= 0 | x >= 1))
     stop(simpleError(paste0(name, " must be ", if (most == 1L) "a number" else "numbers",
                             " between 0 and 1; got ", deparse(x)[1L], ". 0.95 is 95 percent."),
                      call))

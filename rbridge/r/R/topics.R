@@ -41,7 +41,7 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
     x <- methods::as(methods::as(methods::as(x, "dMatrix"), "generalMatrix"),
                      "CsparseMatrix")
     found <- list(i = x@i, j = rep(seq_len(ncol(x)), diff(x@p)), x = x@x, dim = dim(x))
-  } else if (is.matrix(x) && (is.numeric(x) || is.logical(x))) {
+  } else if (is.matrix(x) && is_plain(x)) {
     at <- which(x != 0 | is.na(x), arr.ind = TRUE)
     found <- list(i = at[, 1L] - 1L, j = at[, 2L], x = as.numeric(x[at]), dim = dim(x))
   } else {
@@ -65,7 +65,7 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
 }
 
 # Counts with the columns of a fit: words that are not there do not occur.
-# drop: whether others are left out.
+# drop: whether others are left out; NULL where that cannot be asked for.
 in_vocabulary <- function(found, own, words, name, call, drop) {
   if (is.null(own)) {
     if (found$dim[2L] != length(words))
@@ -76,11 +76,11 @@ in_vocabulary <- function(found, own, words, name, call, drop) {
   }
   place <- match(own, words)
   used <- place[found$j]
-  if (anyNA(used) && !drop)
+  if (anyNA(used) && !isTRUE(drop))
     stop(simpleError(paste0(name, " must hold words of the fit; got ",
                             quoted(own[found$j[is.na(used)][1L]]),
-                            ". Leave out the columns of others, or set ignore_unknown = ",
-                            "TRUE."), call))
+                            ". Leave out the columns of others",
+                            if (isFALSE(drop)) ", or set ignore_unknown = TRUE", "."), call))
   odr <- order(used, found$i, na.last = NA)
   list(i = found$i[odr], j = used[odr], x = found$x[odr],
        dim = c(found$dim[1L], length(words)))
@@ -100,13 +100,8 @@ with_topics <- function(object, found) {
 }
 
 # Counts of new documents, in the words of the fit.
-new_counts <- function(object, newdata, call, ignore_unknown = FALSE) {
-  if (!isTRUE(ignore_unknown) && !isFALSE(ignore_unknown))
-    stop(simpleError(paste0("ignore_unknown must be TRUE or FALSE; got ",
-                            deparse(ignore_unknown)[1L], ". TRUE leaves out words that the ",
-                            "fit does not have."), call))
-  as_counts(newdata, "newdata", call, object$words, !object$named, ignore_unknown)
-}
+new_counts <- function(object, newdata, call, drop = NULL)
+  as_counts(newdata, "newdata", call, object$words, !object$named, drop)
 
 update.hdp_topics <- function(object, newdata, ...) {
   no_more(...)
@@ -120,6 +115,10 @@ predict.hdp_topics <- function(object, newdata, type = c("prob", "topic", "densi
   no_more(...)
   call <- sys.call()
   type <- one_of(type, c("prob", "topic", "density"), "type", call)
+  if (!isTRUE(ignore_unknown) && !isFALSE(ignore_unknown))
+    stop(simpleError(paste0("ignore_unknown must be TRUE or FALSE; got ",
+                            deparse(ignore_unknown)[1L], ". TRUE leaves out words that the ",
+                            "fit does not have."), call))
   counts <- new_counts(object, newdata, call, ignore_unknown)
   name <- if (type == "density") "score" else "predict"
   found <- ask_model(object, name, list(x = counts$sent), call)$found

@@ -105,3 +105,49 @@ test_that("update() of nothing but a fit is the fit anew", {
   set.seed(1)
   expect_identical(plain(update(fit)), plain(fit))
 })
+
+test_that("integer64, whose bits are other numbers, is told and not read", {
+  native()
+  big <- structure(1:60 * 2^-1074, class = "integer64")
+  d <- data.frame(a = seq_len(60) / 60, y = seq_len(60) / 9)
+  d$big <- big
+  not_read <- list(
+    quote(dynaTree(y ~ big, d)), quote(dynaTree(big ~ a, d)),
+    quote(dynaTree(y ~ a, d, weights = big)), quote(dynaTree(y ~ a + offset(big), d)),
+    quote(dynaTree(y ~ a, transform(d, a = big))),
+    quote(dynaTree(d["big"], d$y)), quote(dynaTree(d$big, d$y)), quote(dynaTree(d$a, d$big)),
+    quote(dynaTree(d$a, d$y, weights = d$big)), quote(predict(fit, data.frame(a = big))),
+    quote(update(fit, d["a"], big)), quote(dyntree_stream(big ~ a, d)),
+    quote(dyntree_stream(y ~ a:big, d)), quote(dyntree_stream(y ~ a, d, weights = big)),
+    quote(predict(stream, data.frame(a = big))), quote(dp_gmm(~ big + a, data = d)),
+    quote(canopy_mixture(d["a"], 2, weights = big)), quote(ddp_mixture(d["a"], big)),
+    quote(predict(dp_gmm(~ a, data = d), data.frame(a = big))))
+  fit <- dynaTree(y ~ a, d, N = 5, verb = 0)
+  stream <- dyntree_stream(y ~ a, d, n_particles = 5, seed = 1)
+  for (asked in not_read) expect_error(eval(asked), "integer64", label = deparse(asked)[1L])
+  expect_error(hdp_topics(structure(matrix(1, 3, 3), class = "integer64")), "matrix of counts")
+})
+
+test_that("what came is named where it is not what was asked for", {
+  native()
+  d <- measured()
+  d$text <- "p"
+  expect_error(dynaTree(span ~ a, d), "y must hold numbers; got an object of class difftime")
+  for (name in c("weights", "exposure")) {
+    given <- list(y ~ a, transform(d, y = 1), "poisson", d$text)
+    names(given) <- c("formula", "data", "model", name)
+    expect_error(do.call(dyntree_stream, given),
+                 paste0("^", name, " must be a number.*60 rows of data; got 60, one of type ",
+                        "character"))
+  }
+  expect_error(ddp_mixture(d["a"]), "phase must be given, a label for each of the 60 rows")
+  expect_error(hdp_topics(matrix("a", 3, 3)), "got a matrix of type character")
+  expect_error(update(hdp_topics(word_counts(), seed = 1), cbind(word_counts(), other = 1)),
+               "got \"other\". Leave out the columns of others.", fixed = TRUE)
+  d$a[2] <- NA
+  for (face in list(dyntree_stream, dyntree_average))
+    expect_error(face(y ~ w + offset(a), d), "offset must be finite; got NA in row 2")
+  stream <- dyntree_stream(y ~ w + offset(a), d[-2, ], n_particles = 5, seed = 1)
+  expect_error(update(stream, d), "offset must be finite; got NA in row 2")
+  expect_identical(which(is.na(predict(stream, d))), c("2" = 2L))
+})
