@@ -27,6 +27,12 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
       names <- names[-gaps]
       more <- lapply(more, function(values) values[-gaps])
     }
+    if (!is.null(type) && !nrow(XX)) { # no answers, as those of one row are made
+      one <- held_rows(object)[1L, , drop = FALSE]
+      answer <- predict.dyntree(object, one, type = type, probs = probs)
+      answer <- if (is.matrix(answer)) answer[0L, , drop = FALSE] else answer[0L]
+      return(stats::napredict(gaps, named(answer, names)))
+    }
   }
   given <- list(XX = XX)
   if (!is.null(more$exposure)) given$exposure <- more$exposure
@@ -66,7 +72,7 @@ improvement <- function(object) {
 # by default that of the fit, if it is na.exclude() and one part alone is asked for.
 left_out <- function(object, XX, names, type, na.action) {
   if (is.null(na.action)) {
-    if (is.null(type) || !inherits(attr(object, "na.action"), "exclude")) return(NULL)
+    if (is.null(type) || !isTRUE(attr(object, "excludes"))) return(NULL)
     na.action <- stats::na.exclude
   }
   found <- if (is.character(na.action) && length(na.action) == 1L)
@@ -88,7 +94,7 @@ quantiles <- function(object, XX, probs, more, call) {
   if (!is.null(more$exposure)) given$exposure <- more$exposure
   told <- ask_cloud(object, "quantiles", given, call)
   if (!is.null(more$offset)) told <- told + more$offset
-  colnames(told) <- paste0(format(100 * probs, trim = TRUE, digits = 7L), "%")
+  colnames(told) <- percents(probs)
   told
 }
 

@@ -107,6 +107,10 @@ content <- function(x) switch(mode(x), character = "texts", numeric = "numbers",
                               logical = "logicals", complex = "complex numbers",
                               paste("values of mode", mode(x)))
 
+# Names of quantiles, as quantile() has them.
+percents <- function(probs)
+  paste0(formatC(100 * probs, format = "fg", width = 1, digits = 7L), "%")
+
 # One of some texts, or the only one that begins so; the first where all are there.
 chosen <- function(value, name, choices) {
   found <- if (identical(value, choices)) 1L else

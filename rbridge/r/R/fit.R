@@ -61,7 +61,9 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
   model <- chosen(model, "model", c("constant", "linear", "class", "prior"))
   labels <- fit_labels(y, model, native)
   check_flag(plotit, "plotit")
-  like <- with_coding(list(X = unname(X), icept = "none"), inputs)
+  like <- list(X = if (native) X else unname(X), icept = "none",
+               rules = if (native) "native")
+  like <- with_coding(like, inputs)
   given <- list(X = X, y = as_response(labels, model), N = N, R = R, sub = sub,
                 model = model, nu0s20 = nu0s20, ab = ab, minp = minp,
                 sb = sb, nstart = if (missing(nstart)) "minp" else nstart,

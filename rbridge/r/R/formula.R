@@ -11,6 +11,12 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   if (is.null(y))
     stop("formula must have a response; got ", deparse(stats::formula(terms))[1L], ".",
          call. = FALSE)
+  if (!nrow(frame))
+    stop("data must have at least one row to learn, with a response; got none.",
+         call. = FALSE)
+  if (!length(attr(terms, "term.labels")))
+    stop("formula must have an input; got ", deparse(stats::formula(terms))[1L],
+         ". Name one right of ~.", call. = FALSE)
   inputs <- as_coded(design(stats::delete.response(terms), frame), frame)
   if (is.character(y)) y <- as.factor(y)
   weights <- frame[["(weights)"]]
@@ -31,6 +37,8 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   named <- as.list(call)[intersect(names(call), beside)]
   attr(object, "beside") <- named
   attr(object, "variables") <- intersect(c(all.vars(terms), names_in(named)), names(data))
+  attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
+    identical(asked$na.action, "na.exclude")
   if (length(object$y) == nrow(frame))
     attr(object, "na.action") <- attr(frame, "na.action")
   object

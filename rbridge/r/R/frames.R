@@ -107,7 +107,8 @@ design <- function(terms, frame, contrasts = NULL) {
 # New rows of a model: those of its formula or frame, if it has one.
 new_rows <- function(object, X, name = "XX") {
   terms <- attr(object, "terms")
-  if (is.null(terms) || !is.data.frame(X)) return(in_place(object, as_inputs(X, name)))
+  if (is.null(terms) || !is.data.frame(X))
+    return(in_place(object, as_inputs(by_name(object, X), name), is.data.frame(X)))
   frame <- new_frame(object, X, name)
   X <- no_coding(design(attr(frame, "terms"), frame, attr(object, "contrasts")))
   dimnames(X)[1L] <- list(NULL)
@@ -157,11 +158,22 @@ gaps_of_kind <- function(X, classes, times) {
   X
 }
 
-# Columns go by their place, as in R's dynaTree; the same names elsewhere are a mistake.
-in_place <- function(object, X) {
+# A frame has its columns by name under native rules, if all names of the fit are there.
+by_name <- function(object, X) {
+  if (!is_native(object) || !is.data.frame(X)) return(X)
+  names <- input_names(object)
+  if (is.null(names) || anyDuplicated(names) || !all(names %in% base::names(X))) return(X)
+  as.data.frame(X)[names]
+}
+
+# Else columns go by their place, as in R's dynaTree; the same names elsewhere are a mistake,
+# and so are some of them in a frame under native rules.
+in_place <- function(object, X, is_frame = FALSE) {
   given <- dimnames(X)[[2L]]
-  if (!is.null(given) && !identical(given, names <- input_names(object)) &&
-      setequal(given, names))
+  if (is.null(given)) return(X)
+  names <- input_names(object)
+  if (!identical(given, names) && length(given) == length(names) &&
+      (setequal(given, names) || (is_frame && is_native(object) && any(given %in% names))))
     warning("columns go by their place: ", paste(given, collapse = ", "),
             " are taken for ", paste(names, collapse = ", "), ", those of the fit",
             call. = FALSE)

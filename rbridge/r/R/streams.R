@@ -334,7 +334,7 @@ predict.dyntree_trees <- function(object, newdata,
   if (interval != "none")
     return(as_answer(cbind(found$mean, found$quantile), c("fit", "lwr", "upr"), x))
   switch(type, response = named_by(found$mean, x), sd = named_by(found$sd, x),
-         quantile = as_answer(found$quantile, paste0(100 * probs, "%"), x))
+         quantile = as_answer(found$quantile, percents(probs), x))
 }
 
 # Shares in (0, 1).
@@ -387,11 +387,14 @@ what_trees <- function(x) {
 
 summary.dyntree_trees <- function(object, ...) {
   no_more(...)
-  shares <- ask_model(object, "importance", list(), sys.call())
+  call <- sys.call()
+  shares <- tryCatch(ask_model(object, "importance", list(), call), error = function(e)
+    if (!grepl("needs a model that has learned", conditionMessage(e))) stop(e)) # too few rows
   structure(list(what = what_trees(object), formula = stats::formula(object$terms),
                  rows = rows_of(object), log_evidence = object$log_evidence,
                  members = object$members,
-                 inputs = data.frame(share = shares$share, row.names = shares$input)),
+                 inputs = if (!is.null(shares))
+                   data.frame(share = shares$share, row.names = shares$input)),
             class = "summary.dyntree_trees")
 }
 
@@ -402,8 +405,10 @@ print.summary.dyntree_trees <- function(x, digits = max(3L, getOption("digits") 
     cat("\nmembers, and what each counts for now:\n")
     print(x$members, digits = 3L)
   }
-  cat("\nshare of what is foreseen that each input accounts for:\n")
-  print(x$inputs, digits = digits)
+  if (!is.null(x$inputs)) {
+    cat("\nshare of what is foreseen that each input accounts for:\n")
+    print(x$inputs, digits = digits)
+  }
   invisible(x)
 }
 

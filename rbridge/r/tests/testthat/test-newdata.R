@@ -151,3 +151,72 @@ test_that("what came is named where it is not what was asked for", {
   expect_error(update(stream, d), "offset must be finite; got NA in row 2")
   expect_identical(which(is.na(predict(stream, d))), c("2" = 2L))
 })
+
+test_that("columns of a frame go by name under native rules", {
+  d <- measured()[c("a", "w", "y")]
+  native()
+  set.seed(1)
+  fit <- dynaTree(d[c("a", "w")], d$y, N = 10, verb = 0)
+  here <- predict(fit, d[c("a", "w")])$mean
+  expect_silent(there <- predict(fit, d)$mean)
+  expect_identical(there, here)
+  expect_identical(update(copy(fit), d[1:2, 3:1], 1:2, verb = 0)$X[61:62, ], fit$X[1:2, ])
+  expect_warning(predict(fit, d[c("a", "y")]), "by their place: a, y are taken for a, w")
+  expect_warning(predict(fit, as.matrix(d[c("w", "a")])), "by their place")
+  expect_silent(predict(fit, data.frame(u = 1, v = 2)))
+  set.seed(1)
+  several <- dynaTrees(d[c("a", "w")], d$y, N = 5, R = 2, XX = d, verb = 0, pverb = 0)
+  expect_identical(several$XX, as.matrix(d[c("a", "w")]), ignore_attr = "dimnames")
+  options(dyntree.rules = "r")
+  fit <- dynaTree(d[c("a", "w")], d$y, N = 10, verb = 0)
+  expect_warning(predict(fit, d[c("w", "a")]), "by their place: w, a are taken for a, w")
+})
+
+test_that("no rows get no answers, of the type asked for", {
+  d <- mixed_rows()
+  d$g <- factor(rep(c("u", "v"), 60))
+  d$x[4] <- 0
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    fit <- dynaTree(y ~ x + g, d, N = 10, verb = 0, na.action = na.exclude)
+    labels <- dynaTree(k ~ x, d, N = 10, verb = 0, model = "class")
+    for (type in c("response", "quantile"))
+      expect_identical(predict(fit, d[0, ], type = type),
+                       {some <- predict(fit, d[1, ], type = type)
+                        if (is.matrix(some)) some[0, , drop = FALSE] else some[0]})
+    expect_identical(levels(predict(labels, d[0, ], type = "class")), c("low", "high"))
+    expect_identical(dim(predict(labels, d[0, ], type = "prob")), c(0L, 2L))
+    gaps <- d[1:2, ]
+    gaps$x <- NA
+    expect_identical(predict(fit, gaps, type = "response"), c("1" = NA_real_, "2" = NA))
+    expect_length(predict(fit, gaps, type = "response", na.action = na.omit), 0L)
+    expect_error(predict(fit, d[0, ]), "XX must have at least one row")
+    expect_error(dynaTree(y ~ x, d[0, ]), "data must have at least one row to learn")
+    expect_error(dynaTree(y ~ x, transform(d, y = NA)), "data must have at least one row")
+    expect_error(dynaTree(y ~ 1, d), "formula must have an input; got y ~ 1")
+    options(old)
+  }
+  few <- dyntree_stream(y ~ x, d[1:3, ], seed = 1)
+  expect_output(print(summary(few)), "3 rows learned")
+  expect_null(summary(few)$inputs)
+})
+
+test_that("na.exclude() of a fit holds for all its predictions", {
+  native()
+  d <- measured()
+  gap <- transform(d[1:3, ], a = c(NA, 0.2, 0.4))
+  fit <- dynaTree(y ~ a, d, N = 10, verb = 0, na.action = na.exclude) # leaves out none
+  for (one in list(fit, update(copy(fit), d[1:2, ], verb = 0)))
+    expect_identical(is.na(predict(one, gap, type = "response")),
+                     c("1" = TRUE, "2" = FALSE, "3" = FALSE))
+})
+
+test_that("quantiles have the names that quantile() gives", {
+  native()
+  d <- measured()
+  probs <- c(0.025, 1 / 3, 0.5)
+  for (fit in list(dynaTree(y ~ a, d, N = 10, verb = 0),
+                   dyntree_stream(y ~ a, d, n_particles = 10, seed = 1)))
+    expect_identical(colnames(predict(fit, d, type = "quantile", probs = probs)),
+                     names(quantile(1:9, probs)))
+})
