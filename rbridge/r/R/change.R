@@ -5,13 +5,18 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
     return(refitted(object, match.call(), parent.frame()))
   no_more(...)
   there <- TRUE
-  if (missing(y) && is.data.frame(X) && !is.null(attr(object, "formula")))
-    there <- !is.na(y <- response_in(object, X))
+  if (missing(y) && is.data.frame(X) && !is.null(attr(object, "formula"))) {
+    y <- response_in(object, X)
+    there <- !is.na(if (is.factor(y)) as.character(y) else y)
+  }
   more <- new_beside(object, X, list(exposure = exposure, weights = weights,
                                      offset = offset), NROW(X))
   rows <- new_rows(object, X, "X")
   rownames(rows) <- row_names(object, X)
-  learned <- with_weight(rows, new_response(object, y), more, there)
+  if (!any(there)) return(object)
+  y <- if (all(there)) new_response(object, y) else
+    replace(rep(NA_real_, length(y)), there, new_response(object, y[there]))
+  learned <- with_weight(rows, y, more, there)
   given <- c(list(X = learned$X, y = learned$y, verb = verb), learned$beside)
   after <- extended(object, "update", given, sys.call(), rownames(learned$X),
                     learned$offset)

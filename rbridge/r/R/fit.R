@@ -21,7 +21,8 @@ dynaTree.default <- function(X, y, N = 1000,
   labels <- fit_labels(y, model, native)
   more <- check_beside(model, native, list(exposure = exposure, weights = weights,
                                            offset = offset), nrow(inputs))
-  learned <- with_weight(no_coding(inputs), as_response(labels, model), more)
+  learned <- with_weight(no_coding(inputs), as_response(labels, model, whole = native && model == "class"),
+                         more)
   given <- list(X = learned$X, y = learned$y, N = N, model = model, nu0s20 = nu0s20,
                 ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,
@@ -64,13 +65,14 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
   like <- list(X = if (native) X else unname(X), icept = "none",
                rules = if (native) "native")
   like <- with_coding(like, inputs)
-  given <- list(X = X, y = as_response(labels, model), N = N, R = R, sub = sub,
+  given <- list(X = X, y = as_response(labels, model, whole = native && model == "class"),
+                N = N, R = R, sub = sub,
                 model = model, nu0s20 = nu0s20, ab = ab, minp = minp,
                 sb = sb, nstart = if (missing(nstart)) "minp" else nstart,
                 icept = chosen(icept, "icept", intercepts),
                 rprop = chosen(rprop, "rprop", proposals),
                 XX = if (rows) XX else new_rows(like, XX),
-                yy = if (!is.null(yy)) coded(yy, model, levels(labels), "yy"),
+                yy = if (!is.null(yy)) coded(yy, model, levels(labels), "yy", native),
                 varstats = varstats, lhs = lhs, rorder = rorder, verb = verb,
                 pverb = pverb, ...)
   fields <- ask("dynaTrees", given, sys.call(), rules = rules())$value
@@ -107,13 +109,18 @@ fit_labels <- function(y, model, native) {
 }
 
 # Labels count from 1; a factor is its codes, which are classes and no numbers.
-as_response <- function(y, model, name = "y") {
+# whole: whether parts of labels are refused; R's dynaTree cuts them off.
+as_response <- function(y, model, name = "y", whole = FALSE) {
   if (is.factor(y) && model %in% c("constant", "linear", counts))
     stop(name, " is a factor, whose codes are no numbers to regress on: give model = ",
          "\"class\", or the numbers it stands for, as.numeric(as.character(", name, ")).",
          call. = FALSE)
   if (is.factor(y)) return(as.numeric(y))
   check_numbers(y, name)
+  part <- if (whole) which(y != trunc(y))
+  if (length(part))
+    stop(name, " must hold labels as whole numbers, or be a factor; got ", y[part[1L]],
+         " at element ", part[1L], ".", call. = FALSE)
   if (is.matrix(y)) drop(y) else y
 }
 
@@ -138,13 +145,14 @@ names_or_values <- function(...) {
 
 # New responses of a model.
 new_response <- function(object, y, name = "y")
-  coded(y, object$model, attr(object, "levels"), name)
+  coded(y, object$model, attr(object, "levels"), name, is_native(object))
 
 # Responses; labels as their codes among those that a factor had at the fit, if it was one.
-coded <- function(y, model, levels, name = "y") {
+coded <- function(y, model, levels, name = "y", native = FALSE) {
   is_label <- is.factor(y) || is.character(y) ||
     (is.logical(y) && identical(levels, c("FALSE", "TRUE")))
-  if (is.null(levels) || !is_label) return(as_response(y, model, name))
+  if (is.null(levels) || !is_label)
+    return(as_response(y, model, name, whole = native && model == "class"))
   codes <- match(as.character(y), levels)
   if (anyNA(codes))
     stop(name, " must hold labels of the fit, ", paste(levels, collapse = ", "), "; got ",

@@ -69,7 +69,9 @@ frame_call <- function(call, na.action = NULL) {
 
 # Rows without a response are left out; under native rules inputs may have gaps.
 omit_responses <- function(object, ...) {
-  there <- stats::complete.cases(object[[1L]])
+  y <- object[[1L]]
+  there <- if (is.factor(y)) !is.na(as.character(y)) else # addNA() makes a level of NA
+    stats::complete.cases(y)
   if (all(there)) return(object)
   out <- stats::setNames(which(!there), row.names(object)[!there])
   kept <- object[there, , drop = FALSE]

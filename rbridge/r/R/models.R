@@ -128,6 +128,8 @@ as_rows <- function(x, name, call) {
                             quoted(names(x)[again]), " twice. Rename one."), call))
   for (column in names(x)) {
     if (inherits(x[[column]], "POSIXlt")) x[[column]] <- as.POSIXct(x[[column]])
+    known <- levels(x[[column]])
+    if (anyNA(known)) x[[column]] <- factor(x[[column]], known[!is.na(known)]) # of addNA()
     if (is.na(kind_of(x[[column]])))
       stop(simpleError(paste0(
         "column \"", column, "\" of ", name, " must be numeric, logical, a factor, ",

@@ -79,7 +79,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   if (is.character(y)) {
     options$model <- "class"
     if (is.null(options$classes))
-      options$classes <- if (is.factor(response)) levels(response) else
+      options$classes <- if (is.factor(response)) levels(response)[!is.na(levels(response))] else
         levels(factor(response))
   }
   model <- options$model

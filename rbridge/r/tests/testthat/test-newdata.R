@@ -220,3 +220,46 @@ test_that("quantiles have the names that quantile() gives", {
     expect_identical(colnames(predict(fit, d, type = "quantile", probs = probs)),
                      names(quantile(1:9, probs)))
 })
+
+test_that("NA that addNA() made a level of is missing, as other NA", {
+  native()
+  d <- mixed_rows()
+  d$g[c(3, 9)] <- NA
+  d$k[5] <- NA
+  levelled <- transform(d, g = addNA(g), k = addNA(k))
+  for (face in list(dyntree_stream, dyntree_average)) {
+    fits <- lapply(list(d, levelled), function(rows) face(y ~ g + x, rows, n_particles = 10,
+                                                          seed = 1))
+    expect_identical(predict(fits[[1]], levelled), predict(fits[[1]], d))
+    expect_identical(predict(fits[[2]], d), predict(fits[[1]], d))
+    labels <- face(k ~ x, levelled, n_particles = 10, seed = 1)
+    expect_identical(labels$n_seen, 119L, ignore_attr = TRUE)
+    expect_identical(levels(predict(labels, d)), c("low", "high"))
+  }
+  labels <- dynaTree(k ~ x, levelled, N = 10, verb = 0)
+  expect_identical(nobs(labels), 119L)
+  expect_identical(colnames(predict(labels, d, type = "prob")), c("low", "high"))
+  expect_identical(nobs(update(labels, levelled[4:6, ], verb = 0)), 121L)
+})
+
+test_that("labels are whole numbers under native rules", {
+  X <- matrix(seq_len(20) / 20)
+  y <- rep(c(1, 2.5), 10)
+  tree <- function(y) dynaTree(X, y, model = "class", N = 5, verb = 0)
+  expect_identical(tree(y)$y, tree(trunc(y))$y) # as R's dynaTree has it
+  native()
+  expect_error(tree(y), "y must hold labels as whole numbers.*got 2.5 at element 2")
+  fit <- tree(trunc(y))
+  expect_error(update(fit, X[1:2, , drop = FALSE], c(1, 1.5), verb = 0),
+               "y must hold labels as whole numbers")
+  expect_error(predict(fit, X[1, , drop = FALSE], yy = 1.5), "yy must hold labels as whole")
+})
+
+test_that("rows without a response leave a fit by formula as it was", {
+  native()
+  d <- measured()
+  fit <- dynaTree(y ~ a, d, N = 10, verb = 0)
+  for (rows in list(transform(d[1:3, ], y = NA), transform(d[1:3, ], y = NA_real_), d[0, ]))
+    expect_identical(update(fit, rows), fit)
+  expect_error(update(fit, transform(d[1:3, ], y = NA, a = "u")), "'a' was fitted with type")
+})
