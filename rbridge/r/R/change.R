@@ -26,7 +26,8 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
   after
 }
 
-# The response of a formula among the variables of a frame.
+# The response of a formula among the variables of a frame; of scale(y) and the like by
+# the scale of the fit.
 response_in <- function(object, X) {
   formula <- formula.dyntree(object)
   lost <- lacking(object, all.vars(formula[[2L]]), X)
@@ -34,7 +35,9 @@ response_in <- function(object, X) {
     stop("y must be given, or be among the new rows as in the fit, ",
          deparse(formula[[2L]])[1L], "; they have no ", paste(lost, collapse = ", "), ".",
          call. = FALSE)
-  eval(formula[[2L]], X, environment(formula))
+  asked <- attr(object, "response")
+  y <- eval(if (is.null(asked)) formula[[2L]] else asked, X, environment(formula))
+  if (is.matrix(y) && ncol(y) == 1L) as.vector(y) else y
 }
 
 retire <- function(object, indices, lambda = 1, verb = 0) UseMethod("retire")

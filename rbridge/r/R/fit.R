@@ -21,8 +21,8 @@ dynaTree.default <- function(X, y, N = 1000,
   labels <- fit_labels(y, model, native)
   more <- check_beside(model, native, list(exposure = exposure, weights = weights,
                                            offset = offset), nrow(inputs))
-  learned <- with_weight(no_coding(inputs), as_response(labels, model, whole = native && model == "class"),
-                         more)
+  response <- as_response(labels, model, whole = native && model == "class")
+  learned <- with_weight(no_coding(inputs), response, more)
   given <- list(X = learned$X, y = learned$y, N = N, model = model, nu0s20 = nu0s20,
                 ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,

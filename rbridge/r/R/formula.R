@@ -37,6 +37,7 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   named <- as.list(call)[intersect(names(call), beside)]
   attr(object, "beside") <- named
   attr(object, "variables") <- intersect(c(all.vars(terms), names_in(named)), names(data))
+  attr(object, "response") <- attr(terms, "predvars")[[attr(terms, "response") + 1L]]
   attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
     identical(asked$na.action, "na.exclude")
   if (length(object$y) == nrow(frame))

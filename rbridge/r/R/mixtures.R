@@ -317,12 +317,12 @@ print.summary.dyntree_mixture <- function(x, digits = max(3L, getOption("digits"
 
 plot.dyntree_mixture <- function(x, newdata = NULL, columns = 1:2, ...) {
   call <- sys.call()
-  if (is.null(newdata) && inherits(x, "ddp_mixture")) return(plot_lifelines(x, ...))
+  if (missing(columns)) columns <- seq_len(min(2L, length(x$inputs)))
   names <- if (is.character(columns)) columns else names(x$inputs)[columns]
   if (!length(names) || length(names) > 2L || !all(names %in% names(x$inputs)))
     stop(simpleError(paste0("columns must be one or two of ", quoted(names(x$inputs)),
                             "; got ", deparse(columns)[1L], ". Name them."), call))
-  if (length(x$inputs) == 1L) names <- names[1L]
+  if (is.null(newdata) && inherits(x, "ddp_mixture")) return(plot_lifelines(x, ...))
   draw_components(x, names, if (!is.null(newdata)) new_mixture_rows(x, newdata, call),
                   if (!is.null(newdata)) predict.dyntree_mixture(x, newdata), ...)
   invisible(NULL)
@@ -333,7 +333,8 @@ draw_components <- function(x, names, rows, cluster, ...) {
   centre <- x$components[names]
   if (length(names) == 1L) {
     over <- if (is.null(rows)) centre[[1L]] else as.numeric(rows[[names]])
-    graphics::hist(over, breaks = "Scott", main = "", xlab = names, ...)
+    breaks <- if (length(over) > 1L) "Scott" else "Sturges" # which has it of one value
+    graphics::hist(over, breaks = breaks, main = "", xlab = names, ...)
     graphics::rug(centre[[1L]], col = 2, lwd = 2)
     return(invisible(NULL))
   }

@@ -150,6 +150,7 @@ with_told <- function(object, found) {
 
 # Responses as numbers, or as texts where they are labels.
 as_labels_or_numbers <- function(y, model, call, name = "the response") {
+  if (is.matrix(y) && ncol(y) == 1L) y <- as.vector(y)
   is_label <- is.factor(y) || is.logical(y) || is.character(y)
   if (is.null(model) && is_label) model <- "class"
   if (is.matrix(y) || is.data.frame(y))
@@ -180,6 +181,8 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
     at <- which(factors[, k] > 0L)
     value <- frame[[at]]
     own <- names(frame)[at]
+    if (is.matrix(value) && ncol(value) == 1L && is.null(colnames(value)))
+      value <- as.vector(value) # as scale() gives a column
     if (is.matrix(value)) {
       of <- colnames(value)
       own <- paste0(own, if (is.null(of)) seq_len(ncol(value)) else of)

@@ -263,3 +263,33 @@ test_that("rows without a response leave a fit by formula as it was", {
     expect_identical(update(fit, rows), fit)
   expect_error(update(fit, transform(d[1:3, ], y = NA, a = "u")), "'a' was fitted with type")
 })
+
+test_that("what a formula makes of columns is scaled as at the fit", {
+  native()
+  d <- measured()
+  scaled <- (d$y - mean(d$y)) / sd(d$y)
+  fit <- dynaTree(scale(y) ~ scale(a), d, N = 10, verb = 0)
+  fit <- update(fit, d[c(3, 9), ], verb = 0)
+  expect_equal(fit$y[61:62], scaled[c(3, 9)])
+  expect_equal(generics::augment(fit, newdata = d)$.resid,
+               scaled - predict(fit, d)$mean)
+  of <- function(rows, more) update(rows, more)$log_evidence
+  d$s <- scaled
+  expect_equal(of(dyntree_stream(scale(y) ~ a, d, n_particles = 10, seed = 1), d[1:5, ]),
+               of(dyntree_stream(s ~ a, d, n_particles = 10, seed = 1), d[1:5, ]))
+  d$z <- scale(d$a) # a matrix of one column
+  stream <- dyntree_stream(y ~ z, d, n_particles = 10, seed = 1)
+  expect_identical(predict(stream, transform(d, z = as.vector(z))), predict(stream, d))
+})
+
+test_that("mixtures of one column are drawn", {
+  d <- measured()
+  pdf(NULL)
+  on.exit(dev.off())
+  for (fit in list(canopy_mixture(d["a"], 2, seed = 1), dp_gmm(d["a"], lambda = 1),
+                   ddp_mixture(d["a"], rep(1:3, 20), n_sweeps = 6, burn_in = 2, seed = 1))) {
+    expect_null(plot(fit))
+    expect_null(plot(fit, d))
+    expect_error(plot(fit, columns = 2), "columns must be one or two of \"a\"; got 2")
+  }
+})
