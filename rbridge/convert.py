@@ -78,8 +78,9 @@ def from_r(value: RValue) -> Any:
         None for NULL; an array for a vector or matrix, a scalar for a vector of length
         one; strings as an array of objects; pandas' nullable arrays for integers and
         logicals with NA; a Categorical for a factor, a DataFrame for a data frame,
-        ``datetime64[s]`` for dates and times; a dict for a list all of whose elements
-        have names of their own, else a list. Names of vectors and dimensions are
+        ``datetime64[s]`` for dates and times, ``[us]`` where seconds have parts, NaT
+        for those that are not finite; a dict for a list all of whose elements have
+        names of their own, else a list. Names of vectors and dimensions are
         dropped.
     """
     if value.kind == "NULL":
@@ -112,10 +113,13 @@ def _vector(value: RValue, classes: list[Any]) -> Any:
         numbers = np.asarray(value.data, dtype=np.float64)
         if value.kind != "double":
             numbers = np.where(value.data == NA_INTEGER, np.nan, numbers)
-        missing = np.isnan(numbers)
-        seconds = np.floor(np.where(missing, 0.0, numbers) * unit)
-        times = seconds.astype(np.int64).astype("datetime64[s]")
-        times[missing] = np.datetime64("NaT", "s")
+        missing = ~np.isfinite(numbers)
+        seconds = np.where(missing, 0.0, numbers) * unit
+        if np.all(seconds == np.floor(seconds)):
+            times = seconds.astype(np.int64).astype("datetime64[s]")
+        else:
+            times = np.rint(seconds * 1e6).astype(np.int64).astype("datetime64[us]")
+        times[missing] = np.datetime64("NaT")
         return times
     if value.kind == "character":
         return np.array(value.data, dtype=object)
@@ -163,7 +167,16 @@ def _from_array(array: NDArray[Any]) -> RValue:
             )
         return RValue("integer", flat.astype(np.int32), attributes)
     if array.dtype.kind == "M":
-        seconds = flat.astype("datetime64[s]").astype(np.int64).astype(np.float64)
+        whole = np.datetime_data(array.dtype)[0] not in (
+            "ms",
+            "us",
+            "ns",
+            "ps",
+            "fs",
+            "as",
+        )
+        ticks = flat.astype("datetime64[s]" if whole else "datetime64[us]")
+        seconds = ticks.astype(np.int64) / (1 if whole else 1e6)
         attributes["class"] = RValue("character", ["POSIXct", "POSIXt"])
         attributes["tzone"] = RValue("character", ["UTC"])
         return RValue("double", np.where(np.isnat(flat), np.nan, seconds), attributes)

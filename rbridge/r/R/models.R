@@ -128,6 +128,11 @@ as_rows <- function(x, name, call) {
                             quoted(names(x)[again]), " twice. Rename one."), call))
   for (column in names(x)) {
     if (inherits(x[[column]], "POSIXlt")) x[[column]] <- as.POSIXct(x[[column]])
+    far <- if (kind_of(x[[column]]) %in% c("Date", "POSIXct")) which(is.infinite(x[[column]]))
+    if (length(far))
+      stop(simpleError(paste0(name, " must be finite; got ", as.numeric(x[[column]][far[1L]]),
+                              " in row ", far[1L], ", column \"", column,
+                              "\". Drop or impute such rows first."), call))
     known <- levels(x[[column]])
     if (anyNA(known)) x[[column]] <- factor(x[[column]], known[!is.na(known)]) # of addNA()
     if (is.na(kind_of(x[[column]])))

@@ -104,6 +104,9 @@ def test_a_frame_comes_back(r: rbridge.Session) -> None:
             "b": pd.array([None, True], dtype="boolean"),
             "c": pd.Categorical(["q", "p"], categories=["q", "p"]),
             "t": np.array(["2024-01-01T10:00:00", "NaT"], dtype="datetime64[s]"),
+            "parts": np.array(
+                ["2024-01-01T10:00:00.25", "NaT"], dtype="datetime64[us]"
+            ),
             "s": ["u", None],
         }
     )

@@ -293,3 +293,19 @@ test_that("mixtures of one column are drawn", {
     expect_error(plot(fit, columns = 2), "columns must be one or two of \"a\"; got 2")
   }
 })
+
+test_that("times keep parts of seconds, and those without end are refused", {
+  native()
+  set.seed(8)
+  d <- data.frame(tick = seq_len(60) / 4) # binary fractions, which numbers keep
+  d$time <- as.POSIXct("2026-01-01", tz = "UTC") + d$tick
+  d$y <- (d$tick > 5) + rnorm(60, 0, 0.1)
+  by_time <- dyntree_stream(y ~ time, d, n_particles = 20, seed = 1)
+  by_number <- dyntree_stream(y ~ tick, d, n_particles = 20, seed = 1)
+  expect_equal(predict(by_time, d), predict(by_number, d))
+  middle <- dp_gmm(d["time"], lambda = 1e9)$components$time * 86400
+  expect_lt(abs(middle - mean(as.numeric(d$time))), 1e-3) # days, whose doubles keep 3e-7 s
+  d$time[7] <- as.POSIXct(Inf, origin = "1970-01-01", tz = "UTC")
+  expect_error(predict(by_time, d), "newdata must be finite; got Inf in row 7, column \"time\"")
+  expect_error(dyntree_stream(y ~ time, d), "data must be finite; got Inf in row 7")
+})
