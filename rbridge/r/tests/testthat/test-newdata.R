@@ -271,7 +271,7 @@ test_that("what a formula makes of columns is scaled as at the fit", {
   fit <- dynaTree(scale(y) ~ scale(a), d, N = 10, verb = 0)
   fit <- update(fit, d[c(3, 9), ], verb = 0)
   expect_equal(fit$y[61:62], scaled[c(3, 9)])
-  expect_equal(generics::augment(fit, newdata = d)$.resid,
+  expect_equal(dyntree:::augment.dyntree(fit, newdata = d)$.resid,
                scaled - predict(fit, d)$mean)
   of <- function(rows, more) update(rows, more)$log_evidence
   d$s <- scaled
