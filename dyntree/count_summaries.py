@@ -115,18 +115,19 @@ class RateLaws:
             )
         )
 
-    def quantiles(self, levels: Vector) -> Matrix:
+    def quantiles(self, levels: ArrayLike) -> Matrix:
         """Quantiles of each row at several probabilities.
 
         Parameters
         ----------
-        levels : ndarray of shape (n_levels,)
+        levels : array_like of shape (n_levels,)
             Probabilities in (0, 1).
 
         Returns
         -------
         ndarray of shape (n_rows, n_levels)
         """
+        levels = np.asarray(levels, dtype=np.float64)
         found = np.empty((self.n_rows, len(levels)))
         for k, level in enumerate(levels):
             found[:, k] = self._least(level)
@@ -281,12 +282,12 @@ class CountMixture(RateLaws):
         with np.errstate(divide="ignore"):
             return top + np.log(self.average(np.exp(log_p - top[self.row])))
 
-    def quantiles(self, levels: Vector) -> Matrix:
+    def quantiles(self, levels: ArrayLike) -> Matrix:
         """Quantiles of each row: the smallest counts that reach these probabilities.
 
         Parameters
         ----------
-        levels : ndarray of shape (n_levels,)
+        levels : array_like of shape (n_levels,)
             Probabilities in (0, 1).
 
         Returns

@@ -112,7 +112,7 @@ class StudentMixture:
         """Quantile of each row at probability q, shape (n_rows,)."""
         return self.quantiles(np.array([q]))[:, 0]
 
-    def quantiles(self, levels: Vector) -> Matrix:
+    def quantiles(self, levels: ArrayLike) -> Matrix:
         """Quantiles of each row at several probabilities.
 
         The distribution function behind them is accurate to 1e-13 at any df. Infinite
@@ -121,14 +121,15 @@ class StudentMixture:
 
         Parameters
         ----------
-        levels : ndarray of shape (n_levels,)
+        levels : array_like of shape (n_levels,)
             Probabilities in (0, 1).
 
         Returns
         -------
         ndarray of shape (n_rows, n_levels)
         """
-        return core.quantiles(*self._parts, levels, params.n_threads())
+        found = np.asarray(levels, dtype=np.float64)
+        return core.quantiles(*self._parts, found, params.n_threads())
 
     def sample(self, n: int, rng: np.random.Generator) -> Matrix:
         """Independent draws, shape (n, n_rows)."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
+from dyntree import DynamicTree
 from dyntree.summaries import (
     ClassPrediction,
     Importance,
@@ -309,3 +310,12 @@ def test_a_component_without_degrees_of_freedom_draws_nan() -> None:
     draws = mixture.sample(50, np.random.default_rng(1))
     assert np.all(np.isnan(draws[:, 0]))
     assert np.all(np.isfinite(draws[:, 1]))
+
+
+@pytest.mark.parametrize("model", ["constant", "poisson", "negbin"])
+def test_quantiles_of_the_mean_take_a_list(model: str) -> None:
+    X = np.arange(40.0)[:, None]
+    tree = DynamicTree(model, n_particles=20, seed=1).update(X, np.arange(40) % 5)
+    law = tree.predict(X[:3]).of_mean
+    levels = np.array([0.05, 0.95])
+    assert law.quantiles(levels.tolist()).tolist() == law.quantiles(levels).tolist()
