@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from .convert import to_r
 from .ctrl_c import CtrlC
 from .errors import RBridgeLoadError, RCrashError
 from .versions import check_fit, find_r, r_version, rpy2_versions
@@ -23,7 +24,8 @@ from .wire import dumps, named_list
 _HERE = Path(__file__).parent
 LIBRARIES = "LD_LIBRARY_PATH"  # R sets it: other Pythons would find another libpython
 PATIENCE = 5.0  # seconds that R has to stop
-_NOTHING = bytes(dumps(named_list({})))  # a request, whose answer nobody reads
+# a request in which R looks for an interrupt, and whose answer nobody reads
+_NOTHING = bytes(dumps(named_list({"code": to_r("Sys.sleep(0)")})))
 
 
 class Backend(Protocol):
@@ -90,10 +92,8 @@ class SubprocessBackend:
                 self._is_ready = self._printed() is not None
             with CtrlC(stop) as ctrl_c:
                 found = self._exchange(request)
-                if (
-                    found is not None and ctrl_c.came
-                ):  # a late signal is for no next call
-                    self._exchange(_NOTHING)
+            if found is not None and ctrl_c.came:  # a late signal is for no next call
+                self._exchange(_NOTHING)
         except BaseException:  # the answer would be taken for that of the next call
             self._process.kill()
             self.close()

@@ -16,6 +16,7 @@ import pytest
 import rbridge
 from dyntree.api.rmirror import RStream
 from rbridge import backends
+from rbridge.ctrl_c import CtrlC
 from rbridge.errors import (
     RBridgeLoadError,
     RBridgeVersionError,
@@ -177,6 +178,28 @@ def test_interrupts_at_any_moment_hit_no_later_call(backend: str) -> None:
             timer.join()
         assert first.evaluate(f"{k}") == k
         assert running(backend) is first
+
+
+def test_r_hears_of_an_interrupt_late_and_forgets_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The thread that tells R may come to it when R is done."""
+
+    class Late(CtrlC):
+        def _listen(self) -> None:
+            time.sleep(0.5)
+            super()._listen()
+
+    first = running("subprocess")
+    monkeypatch.setattr(backends, "CtrlC", Late)
+    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        first.evaluate("Sys.sleep(0.2)")
+    timer.join()
+    monkeypatch.undo()
+    assert first.evaluate("Sys.sleep(0.05); 3") == 3
+    assert running("subprocess") is first
 
 
 def test_an_r_that_does_not_stop_is_ended_with_words(
