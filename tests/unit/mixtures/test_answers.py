@@ -105,7 +105,7 @@ def test_draws_of_clusters_have_their_moments() -> None:
 
 # ------------------------------------------------------------ names of before
 def test_the_old_name_of_covariances_warns(name: str, model: Any) -> None:
-    with pytest.warns(DeprecationWarning, match="called covariances_ now"):
+    with pytest.warns(DeprecationWarning, match="now called covariances_"):
         old = model.covariances() if name in CALLED else model.covariances
     assert old.tobytes() == model.covariances_.tobytes()
 

@@ -40,7 +40,7 @@ def test_another_gain_is_told_once(gain: float) -> None:
     model = DependentDPMixture(GaussianUnknown(), **QUICK)
     for seed in range(3):
         model.update(blobs(seed))
-    told = "near rows of phase 3 are"
+    told = "neighbouring rows of phase 3 are"
     with pytest.warns(ScaleWarning, match=told):
         model.update(gain * blobs(3))
     model.update(gain * blobs(4))

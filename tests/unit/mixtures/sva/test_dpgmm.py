@@ -345,7 +345,7 @@ def test_a_cluster_can_be_removed() -> None:
     assert gone not in model.clusters().id
     assert model._state.clusters.lost == n
     assert model.clusters().weight.sum() == 300 - n
-    with same_bytes(model), pytest.raises(ValueError, match="a cluster there is"):
+    with same_bytes(model), pytest.raises(ValueError, match="an existing cluster"):
         model.remove(gone)
 
 
