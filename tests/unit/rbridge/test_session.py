@@ -191,6 +191,7 @@ def test_r_hears_of_an_interrupt_late_and_forgets_it(
             super()._listen()
 
     first = running("subprocess")
+    assert first.evaluate("2") == 2  # R has started
     monkeypatch.setattr(backends, "CtrlC", Late)
     timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
