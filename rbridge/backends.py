@@ -186,18 +186,17 @@ class Rpy2Backend:
     def ask(self, request: bytes) -> tuple[bytes, str]:
         """Return the answer, and what R printed meanwhile."""
         printed: list[str] = []
-        sent = self._rinterface.ByteSexpVector(request)
-        answer: Any = b""
+        answer = b""
         with CtrlC(self._interrupt) as ctrl_c, self._printing(printed):
-            try:
-                answer = self._server(sent)
+            try:  # no object of rpy2's outlives this: an interrupt would leave a part
+                answer = bytes(self._server(self._rinterface.ByteSexpVector(request)))
             except self._rinterface.embedded.RRuntimeError:
                 if not ctrl_c.came:  # R's way to say that it went back to its prompt
                     raise
         if ctrl_c.came:
             self._library.R_interrupts_pending = 0
             raise KeyboardInterrupt
-        return bytes(answer), "".join(printed)
+        return answer, "".join(printed)
 
     def _interrupt(self, n_signals: int) -> None:
         """Have R stop where it looks for an interrupt."""
