@@ -111,7 +111,6 @@ seed_for <- function(seed, call) {
 }
 
 # ------------------------------------------------------------------- rows
-quoted <- function(x) paste0("\"", x, "\"", collapse = ", ")
 
 # A data frame of a matrix, a vector or a data frame, whose columns are of kinds that
 # models know.
