@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, replace
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -40,7 +40,6 @@ from dyntree.arguments import (
 from dyntree.arguments import (
     short as short,
 )
-from dyntree.errors import warn
 from dyntree.labels import checked_label
 from dyntree.labels import is_label as is_label
 from dyntree.labels import level_table as level_table
@@ -122,18 +121,12 @@ class NIG:
     ----------
     b0 : float, default 0.01
         Scale of the variance's prior, > 0.
-    kappa0 : float, optional
-        Retired, of no effect but a DeprecationWarning: it was the weight of a level.
     """
 
     b0: float = 0.01
-    kappa0: InitVar[float | None] = None
 
-    def __post_init__(self, kappa0: float | None) -> None:
+    def __post_init__(self) -> None:
         object.__setattr__(self, "b0", positive("b0", self.b0))
-        if kappa0 is not None:
-            old = f"kappa0 of NIG is retired and has no effect; got {kappa0!r}."
-            warn(DeprecationWarning, f"{old} Write NIG(b0={self.b0:g}).")
 
 
 def _is_default(value: Any, default: Any) -> bool:

@@ -21,7 +21,7 @@ from dyntree.mixtures.canopy.scaling import Scaling, check_rows, read
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.user_components import unscaled
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.mixtures.shared.base import Mixture, no_mean, warn_renamed
+from dyntree.mixtures.shared.base import Mixture, no_mean
 from dyntree.runtime.locking import locked
 
 SCORES = 1 << 21  # held at a time
@@ -99,12 +99,6 @@ class CanopyAnswers(Mixture):
                 f"{self.options.family!r}. Its parameters are `means`."
             )
         return unscaled(known, scaling).spread
-
-    @property
-    def covariances(self) -> NDArray[np.float64]:
-        """Return `covariances_`, which is the name now."""
-        warn_renamed(self, "covariances", "covariances_")
-        return self.covariances_
 
     # ------------------------------------------------------------ answers
     @locked

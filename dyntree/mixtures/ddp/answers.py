@@ -24,7 +24,6 @@ from dyntree.mixtures.ddp.records import (
 from dyntree.mixtures.ddp.state import Particles, State, unseen, without_rows
 from dyntree.mixtures.ddp.transitions import RandomWalk
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
-from dyntree.mixtures.shared.base import n_samples_of, warn_renamed
 from dyntree.runtime.locking import locked
 
 
@@ -115,11 +114,6 @@ class Answers(Learning):
             family = self._ready("covariances_")
             live = self._state.live()
             return family.row_covariances(self._state.particles.row[live])
-
-    def covariances(self) -> Matrix:
-        """Return `covariances_`, which is the name now."""
-        warn_renamed(self, "covariances()", "covariances_")
-        return self.covariances_
 
     @locked
     def lifelines(self) -> Lifelines:
@@ -311,8 +305,6 @@ class Answers(Learning):
         n_samples: int = 1,
         ahead: int = 0,
         seed: int | np.random.Generator | None = None,
-        *,
-        n: int | None = None,
     ) -> tuple[Matrix, Ids]:
         """Draw rows from the predictive density of `log_predictive`.
 
@@ -322,18 +314,15 @@ class Answers(Learning):
         ahead : int, default 0
             Phases after the last one.
         seed : int or numpy Generator, optional
-        n : int, optional
-            Old name of `n_samples`.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_columns)
         labels : ndarray of int64 of shape (n_samples,)
-            Ids of their particles; -1 for rows of new ones. Before version 0.1 only
-            rows were returned.
+            Ids of their particles; -1 for rows of new ones.
         """
         family = self._ready("sample")
-        count, rng = n_samples_of(self, n_samples, n, 0), params.generator(seed)
+        count, rng = params.count("n_samples", n_samples, 0), params.generator(seed)
         ahead = params.count("ahead", ahead, 0)
         particles, priors, share = self._shares(self._after(ahead), family)
         chosen = rng.choice(len(share), size=count, p=share)

@@ -11,7 +11,6 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import warn
 from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import ModelLock, locked
 
@@ -266,20 +265,3 @@ def no_mean() -> ValueError:
     return ValueError(
         "score needs at least one row; got none. score_total of no rows is 0."
     )
-
-
-def warn_renamed(model: Any, old: str, new: str) -> None:
-    """Warn that an attribute of a model has a new name."""
-    warn(
-        DeprecationWarning,
-        f"{type(model).__name__}.{old} is now called {new}; the next version removes "
-        "the old name.",
-    )
-
-
-def n_samples_of(model: Any, n_samples: Any, n: Any, least: int) -> int:
-    """Return how many samples are to be drawn, checked; `n` is the old name."""
-    if n is not None:
-        warn_renamed(model, "sample(n=...)", "sample(n_samples=...)")
-        n_samples = n
-    return params.count("n_samples", n_samples, least)

@@ -12,7 +12,6 @@ from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import NotReadyError
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
-from dyntree.mixtures.shared.base import warn_renamed
 from dyntree.mixtures.sva.background import (
     background_log_density,
     background_share,
@@ -123,11 +122,6 @@ class ClusterAnswers(Learning):
         """
         with self._lock:
             return self._covariances()
-
-    def covariances(self) -> Matrix:
-        """Return `covariances_`, which is the name now."""
-        warn_renamed(self, "covariances()", "covariances_")
-        return self.covariances_
 
     def _covariances(self) -> Matrix:
         """Covariances of the confirmed clusters."""

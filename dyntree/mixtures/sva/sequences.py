@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import warn
 from dyntree.mixtures.shared.arrays import Ids
-from dyntree.mixtures.shared.base import n_samples_of, no_mean
+from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
 from dyntree.mixtures.sva.options import HSMMOptions
 from dyntree.mixtures.sva.records import Durations, Path
@@ -172,19 +171,8 @@ class SequenceMixture(SubspaceMixture):
         Returns
         -------
         float
-            `score_total` by the number of rows. Before version 0.1 it was the total.
-
-        Warns
-        -----
-        DeprecationWarning
-            As long as there are users of that.
+            `score_total` by the number of rows.
         """
-        warn(
-            DeprecationWarning,
-            "score of OnlineHDPHSMM is now the mean over rows, as in all mixtures; "
-            "score_total is the sum, which score was before. The next version removes "
-            "this warning.",
-        )
         total, n_rows = self._total(X, lengths, "score")
         if not n_rows:
             raise no_mean()
@@ -310,9 +298,7 @@ class SequenceMixture(SubspaceMixture):
 
     # ------------------------------------------------------------ draws
     @locked
-    def sample(
-        self, n_samples: int = 1, *, seed: Any = None, n: int | None = None
-    ) -> tuple[Matrix, Ids]:
+    def sample(self, n_samples: int = 1, *, seed: Any = None) -> tuple[Matrix, Ids]:
         """Draw a sequence: states, their durations, and rows.
 
         Parameters
@@ -321,8 +307,6 @@ class SequenceMixture(SubspaceMixture):
             Rows.
         seed : int or numpy Generator, optional
             Default the model's own seed.
-        n : int, optional
-            Old name of `n_samples`.
 
         Returns
         -------
@@ -330,19 +314,19 @@ class SequenceMixture(SubspaceMixture):
         labels : ndarray of int64 of shape (n_samples,)
             Ids of their states.
         """
-        count = n_samples_of(self, n_samples, n, 1)
+        count = params.count("n_samples", n_samples, 1)
         places, labels, rng = self._walk(count, seed, "sample")
         return self._rows_of(places, rng), labels
 
     @locked
     def sample_path(
-        self, n_samples: int = 1, *, seed: Any = None, n: int | None = None
+        self, n_samples: int = 1, *, seed: Any = None
     ) -> tuple[Matrix, Ids]:
         """Draw a sequence of states, and join their means by a smooth path.
 
         Parameters
         ----------
-        n_samples, seed, n
+        n_samples, seed
             As for `sample`.
 
         Returns
@@ -352,7 +336,7 @@ class SequenceMixture(SubspaceMixture):
         labels : ndarray of int64 of shape (n_samples,)
             Ids of the states.
         """
-        count = n_samples_of(self, n_samples, n, 1)
+        count = params.count("n_samples", n_samples, 1)
         places, labels, _ = self._walk(count, seed, "sample_path")
         return smooth_path(self._state.clusters.means()[places], labels), labels
 

@@ -28,7 +28,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     ).update(ROWS),
     "canopy": lambda: Canopy(2, inference="em", seed=1, max_iter=40).fit(ROWS),
 }
-CALLED = {"gmm", "mppca", "hsmm", "ddp"}  # whose old name is that of a method
 
 
 @pytest.fixture(params=MODELS)
@@ -51,14 +50,12 @@ def ids_of(model: Any) -> set[int]:
     return {*model.clusters().id.tolist()}
 
 
-@pytest.mark.filterwarnings("ignore:score of OnlineHDPHSMM:DeprecationWarning")
 def test_no_rows_have_no_mean(model: Any) -> None:
     with pytest.raises(ValueError, match="score needs at least one row; got none"):
         model.score(ROWS[:0])
     assert model.score_total(ROWS[:0]) == 0.0
 
 
-@pytest.mark.filterwarnings("ignore:score of OnlineHDPHSMM:DeprecationWarning")
 def test_a_score_is_the_mean_of_rows_and_a_total_their_sum(model: Any) -> None:
     total = model.score_total(ROWS)
     assert model.score(ROWS) == pytest.approx(total / len(ROWS), rel=1e-12)
@@ -101,23 +98,3 @@ def test_draws_of_clusters_have_their_moments() -> None:
         assert (abs(mine.mean(axis=0) - mean) < 5.0 * np.sqrt(np.diag(C) / n)).all()
         spread = np.sqrt((C**2 + np.outer(np.diag(C), np.diag(C))) / n)
         assert (abs(np.cov(mine.T) - C) < 5.0 * spread).all()
-
-
-# ------------------------------------------------------------ names of before
-def test_the_old_name_of_covariances_warns(name: str, model: Any) -> None:
-    with pytest.warns(DeprecationWarning, match="now called covariances_"):
-        old = model.covariances() if name in CALLED else model.covariances
-    assert old.tobytes() == model.covariances_.tobytes()
-
-
-@pytest.mark.parametrize("name", ["hsmm", "ddp"])
-def test_the_old_name_of_the_number_of_samples_warns(model: Any) -> None:
-    with pytest.warns(DeprecationWarning, match=r"called sample\(n_samples"):
-        old, _ = model.sample(n=7, seed=2)
-    assert old.tobytes() == model.sample(7, seed=2)[0].tobytes()
-
-
-def test_the_score_of_sequences_says_that_it_was_a_sum() -> None:
-    model = MODELS["hsmm"]()
-    with pytest.warns(DeprecationWarning, match="score_total is the sum"):
-        model.score(ROWS)

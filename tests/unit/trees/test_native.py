@@ -401,13 +401,6 @@ def test_a_fixed_prior_stays_and_an_adaptive_one_moves() -> None:
     assert tuned["b0"] < 0.03 * tuned["y_unit"]
 
 
-def test_the_weight_of_a_level_is_retired_with_a_word_of_what_to_do() -> None:
-    with pytest.warns(DeprecationWarning, match=r"kappa0.*got 0\.02.*NIG\(b0=0\.2\)"):
-        prior = NIG(0.2, 0.02)
-    assert prior == NIG(0.2)
-    assert repr(prior) == "NIG(b0=0.2)"
-
-
 @pytest.mark.parametrize(
     ("model", "options", "rule"),
     [
