@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # A release of Debian, in systems of its own under FOLDER:
 #   bash tests/heavy/debian.sh FOLDER [CRAN]
-# SUITE is trixie (Python 3.13, R 4.5, the newest NumPy and rpy2) unless it says bookworm
-# (Python 3.11; with ONLY=wheel, as .ci/run has the rest). A wheel and a source distribution are made in a system that has a
-# compiler. The wheel is installed and tested (TESTS) in one that has none, the source
-# distribution in the other, beside R: the tests of the bridge, R CMD check and, where CRAN
-# names a folder with the sources of CRAN's dynaTree, the comparisons with it. ONLY=wheel
-# and ONLY=r leave the other out. Needs root. Takes an hour; the last results stand in
-# trixie.txt and bookworm.txt.
+# SUITE is trixie (Python 3.13, R 4.5, the newest NumPy and rpy2) by default, or bookworm
+# (Python 3.11; use ONLY=wheel, as .ci/run covers the rest). A wheel and a source
+# distribution are made in a system that has a compiler. The wheel is installed and tested
+# (TESTS) in one that has none. The source distribution is tested in the other, beside R:
+# the tests of the bridge, R CMD check and, where CRAN names a folder with the sources of
+# CRAN's dynaTree, the comparisons with it. ONLY=wheel and ONLY=r leave the other part out.
+# It needs root and takes an hour. The last results are in trixie.txt and bookworm.txt.
 set -euo pipefail
 if [ -z "${APART:-}" ]; then
     APART=1 exec unshare --mount --pid --fork --kill-child --mount-proc bash "$0" "$@"
