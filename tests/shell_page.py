@@ -18,9 +18,10 @@ RENEW = "python -m tests.shell_page"
 SHARED = "model"  # the group that several commands have, told once
 EXAMPLES = {
     "fit": 'dyntree fit rows.csv --formula "y ~ ." --model linear --out model.dyn',
-    "predict": "dyntree predict model.dyn new.csv --quantiles 0.1,0.9 --out told.csv",
+    "predict": "dyntree predict model.dyn new.csv --quantiles 0.1,0.9 \\\n"
+    "    --out predictions.csv",
     "stream": 'dyntree stream rows.csv --formula "y ~ ." --follow \\\n'
-    "    --out told.csv --checkpoint live.dyn --resume --bad-rows bad.csv",
+    "    --out predictions.csv --checkpoint live.dyn --resume --bad-rows bad.csv",
     "evaluate": 'dyntree evaluate rows.csv --formula "y ~ ." --start 50 --json',
     "info": "dyntree info model.dyn",
     "crosscheck": 'dyntree crosscheck rows.csv --formula "y ~ ." --html page.html',

@@ -37,7 +37,7 @@ through Rscript, with R's reference BLAS, and river. Lines `... r` run under R's
 and count only if the numbers equal R's. Ratios of fits hold for this one size, and grow
 with the number of rows.
 
-Each line has a target, *asked*, and *met* shows whether the ratio reaches it. *Ours*
+Each line has a *target*, and *met* shows whether the ratio reaches it. *Ours*
 and *theirs* are the times, bytes or instructions from which the ratio is computed.
 *Load* is the load of the machine by other processes. Some lines compare this package
 with itself: `exponent` is the slope of log time against log rows from 1000 to 16,000
@@ -235,7 +235,7 @@ def verdict(row: dict[str, Any]) -> str:
 
 
 def lines_table(rows: list[dict[str, Any]]) -> list[str]:
-    out = ["| work | ratio | asked | met | ours | theirs | unit | pairs, load |"]
+    out = ["| work | ratio | target | met | ours | theirs | unit | pairs, load |"]
     out.append("|---|---|---|---|---|---|---|---|")
     for row in rows:
         asked = f"{'at most' if row['at_most'] else 'at least'} {row['target']:g}"
