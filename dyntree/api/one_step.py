@@ -75,8 +75,10 @@ class OneStepResults:
         ValueError
             If the model has no data: it was loaded from a file, or they were removed.
 
-        Notes ----- At the first call, the rows are learned once more from the same seed
-        to compute their predictions one step ahead. Appended rows are not included.
+        Notes
+        -----
+        At the first call, the rows are learned once more from the same seed to compute
+        their predictions one step ahead. Appended rows are not included.
         """
         params.one_of("which", which, ("online", "final"))
         if which == "final":
