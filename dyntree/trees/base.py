@@ -110,6 +110,14 @@ class TreeModel:
     def class_place(self, label: Hashable) -> int:
         """Index of a label in `classes`.
 
+        Parameters
+        ----------
+        label : hashable
+
+        Returns
+        -------
+        int
+
         Raises
         ------
         ValueError

@@ -29,11 +29,11 @@ def make_tree(options: Mapping[str, Any]) -> Trees:
     Parameters
     ----------
     options : mapping
-        Arguments of `StreamingTree`; without a window, or with None, those of
+        Arguments of `StreamingTree`. Without a window, or with None, the model is a
         `DynamicTree`, and options of windows must have their defaults. The window
-        "auto" asks for an `AveragedStream`, and ``n_clouds`` above 1, without a window,
-        for `AveragedTrees`, whose ``shuffle`` may be told. ``n_particles`` of None is
-        the default of the model.
+        "auto" makes an `AveragedStream`. Without a window, ``n_clouds`` above 1 makes
+        `AveragedTrees`, which also take ``shuffle``. With ``n_particles=None`` the
+        model has its own default.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def make_tree(options: Mapping[str, Any]) -> Trees:
     Raises
     ------
     ValueError
-        For options that do not go together, and for bad values.
+        If options exclude one another, or have bad values.
 
     Examples
     --------

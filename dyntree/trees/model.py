@@ -43,119 +43,128 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     Parameters
     ----------
     model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
-        What leaves hold: a mean ("constant", the default), a linear regression, label
-        counts, the rate of events that are Poisson or negative binomial counts, or
-        nothing. Counts have exposures (see `update`); "negbin" is the choice where
-        nothing speaks for "poisson".
+        The model in each leaf: a mean ("constant", the default), a linear regression,
+        the frequencies of labels, the rate of Poisson or negative binomial counts, or
+        nothing, so that the trees follow their prior. Counts have exposures (see
+        `update`). Use "negbin" unless you know that the counts are Poisson.
     n_particles : int, default 1000
+        Number of trees in the cloud.
     rules : {"native", "r"}, default "native"
-        Rules of the filter: proper priors on the scale of the data, or those of CRAN
-        dynaTree 1.2-17, number for number.
+        "native" uses proper priors on the scale of the data. "r" follows the rules of
+        CRAN dynaTree 1.2-17, number for number.
     intercept : {"implicit", "augmented", "none"}, default "implicit"
-        Linear leaves: with a level, or ("none") through the origin. Under R's rules
+        Whether linear leaves have an intercept. With "none" they pass through the
+        origin. Native leaves make no difference between the other two. Under R's rules,
         "implicit" centres the rows of a leaf, which then cannot retire, and "augmented"
-        adds a column of ones; native leaves do not tell the two apart.
+        adds a column of ones.
     proposal : {"luvar", "luall", "reject"}, default "luvar"
-        Split proposals: any column within limits that leave enough rows on both
-        sides; a column where that is possible; any column over its whole range.
+        How splits are proposed. "luvar" draws any column, and a value that leaves
+        enough rows on both sides. "luall" draws only from columns that have such
+        values. "reject" draws from the whole range of a column.
     min_leaf : int, optional
-        Fewest rows in a leaf, >= 1. Default 4 for constant leaves, 3 for counts, the
-        lesser of n_basis + 5 and 2 n_basis + 2 (R's rules: 2 n_basis + 4) for linear
-        ones, 1 for the others. Under native rules columns of which no two values differ
-        in the first ten rows do not count.
+        Smallest number of rows in a leaf, >= 1. The default is 4 for constant leaves, 3
+        for counts, the smaller of n_basis + 5 and 2 n_basis + 2 for linear leaves
+        (2 n_basis + 4 under R's rules), and 1 for all others. Under native rules,
+        n_basis does not count columns that are constant in the first ten rows.
     n_start : int, optional
-        R's rules: rows the first tree is planted on, >= min_leaf, its default.
+        R's rules: number of rows from which the first tree is made, >= `min_leaf`,
+        which is the default.
     tree_prior : (float, float), optional
-        Of a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
-        a (1 + d)^-b (Chipman, George and McCulloch 1998). Default (0.95, 1) for
-        regression and counts under native rules, (0.95, 2) for all others.
+        The numbers a in [0, 1) and b > 0. A leaf at depth d splits with the prior
+        probability a (1 + d)^-b (Chipman, George and McCulloch 1998). The default is
+        (0.95, 1) for regression and counts under native rules, else (0.95, 2).
     variance_prior : (float, float), default (0.0, 0.0)
-        R's rules: degrees of freedom and scale of an inverse gamma prior on the
-        variance in a leaf; (0, 0) is flat.
+        R's rules: degrees of freedom and scale of the inverse gamma prior of the
+        variance in a leaf. (0, 0) is a flat prior.
     first_split : int, default 0
-        Linear leaves: first column that may be split on.
+        Linear leaves: index of the first column that may be split on.
     n_basis : int, optional
-        Linear leaves: how many leading columns they regress on, default all.
+        Linear leaves: number of leading columns in the regression, by default all.
     classes : sequence, optional
-        Labels of a class model: text, numbers, truth values, dates, times, durations,
-        bytes, periods or intervals of pandas', or tuples of these. By default those of
-        the first call that plants trees, sorted; any other label is added when it
-        comes, and under R's rules it is an error. The prior of a leaf is spread over
-        the labels that are known, so that `log_evidence` and probabilities depend on
-        which of them the first call has: a stream that came in one call knew its labels
-        from the first row, one that came row by row met them one by one. Name all
-        labels where that must not be; then calls may be cut anywhere.
+        Labels of a class model: text, numbers, booleans, dates, times, durations,
+        bytes, pandas periods or intervals, or tuples of these. By default, the sorted
+        labels of the call with which the trees begin. A later new label is added;
+        under R's rules it is an error. The prior of a leaf is spread over the known
+        labels. Probabilities and `log_evidence` therefore depend on when a label became
+        known, and so on how a stream is cut into calls. If you name all labels, they do
+        not.
     prior : "adaptive" or NIG, default "adaptive"
-        Native regression leaves: an inverse gamma prior of the variance, a flat level
-        and normal slopes. The cloud tunes the scale of the variance and the precision
-        of the slopes by its evidence; the prior follows the spreads of the rows learned
-        and knows how coarse the responses are. Or a fixed ``params.NIG(b0)`` on the
-        scale of the first ten rows.
+        Native regression leaves have an inverse gamma prior for the variance, a flat
+        prior for the level and a normal prior for the slopes. With "adaptive", the
+        cloud tunes the scale of the variance and the precision of the slopes by its
+        evidence. This prior follows the spread of the learned rows, and allows for
+        rounded responses. ``params.NIG(b0)`` is a fixed prior on the scale of the first
+        ten rows.
     class_mass : float, default 1.0
         Native class leaves: total mass of the Dirichlet prior, spread over the labels.
     max_retired_mass : float, optional
-        Native rules: most weight that a leaf's retired rows may have together. It does
-        not count as forgetting: questions go on to run over the range of all rows.
+        Native rules: largest total weight of the retired rows of a leaf. Unlike
+        `forget`, it does not change the range of inputs over which `sensitivity` and
+        similar methods average: this remains the range of all rows.
     categories : dict of str to sequence, optional
-        Native rules: levels of columns of strings, where they are known beforehand. Any
+        Native rules: the levels of text columns, if they are known beforehand. Any
         other level of such a column counts as missing.
     new_levels : {"grow", "missing", "error"}, default "grow"
-        Native rules: what a level means that comes once there are trees. It gets a
-        column of its own, 0 in all rows before, up to 1000 levels a column; it counts
-        as missing, with a warning the first time; or it is an error. To questions it
-        is missing, or an error: only rows that are learned bring columns. Linear leaves
-        regress on those that they began with; splits use them all.
+        Native rules: what happens if a row to be learned has a new level after the
+        trees have begun. With "grow", the level gets an indicator column, which is 0
+        in all earlier rows, for up to 1000 levels a column. Splits use this column;
+        linear leaves regress on the columns with which they began. With "missing" the
+        level counts as missing, with a warning the first time, and with "error" the
+        row is refused. In rows to be predicted, a new level counts as missing, or is
+        refused with "error".
     weighting : {"variance", "frequency"}, optional
-        Native rules: what weights of rows mean. A row of weight w has the variance
-        sigma^2 / w, as in weighted least squares ("variance", the default for real
-        responses); or it counts as w equal rows ("frequency", what weights of labels
-        always mean). Weights that divide variances are counted in the mean weight of
-        the first ten rows, so that their unit does not matter. Labels and counts have
-        frequencies.
+        Native rules: what row weights mean. With "variance", the default for real
+        responses, a row of weight w has the variance sigma^2 / w, as in weighted least
+        squares. The unit of these weights does not matter: they are divided by the mean
+        weight of the first ten rows. With "frequency" a row of weight w counts as w
+        equal rows. Weights of labels and counts are always frequencies.
     dispersion : float, optional
-        "negbin": a count of mean m has the variance m + dispersion m^2 at an exposure
-        of 1 (the alpha of NB2 in statsmodels). Tuned by the evidence where absent.
+        "negbin": a count with mean m has the variance m + dispersion m^2 at an exposure
+        of 1 (the alpha of NB2 in statsmodels). By default, the evidence tunes it.
     robust : bool, default False
-        Native rules, real responses: whether a row that lies far outside of its
-        prediction counts with less weight, as one of larger variance does, until four
-        such rows in a row have shown that the stream has changed (see Notes).
+        Native rules, real responses: whether a row far outside its prediction gets
+        less weight. After four such rows in succession, the stream counts as changed,
+        and they get their full weight (see Notes).
     seed : int, optional
-        Drawn from the system where absent, and kept as `seed`. Under R's rules, as in
-        ``set.seed``.
+        By default it is drawn from the system; the attribute `seed` keeps it. Under R's
+        rules it works as in ``set.seed``.
 
     Attributes
     ----------
     options : TreeOptions
         The options in force, complete once the width of X is known.
     seed : int
+        The seed of all random draws.
     n_seen : int
         Number of rows given to `update` so far.
     log_evidence : float
-        Sum of the log predictive densities of the rows (R's rules: of those after the
-        first ``n_start``), each given the rows before it.
+        Sum of the log predictive densities of the rows, each given the rows before it.
+        Under R's rules the first ``n_start`` rows do not count.
 
     Notes
     -----
-    Calls from several threads wait for one another, so that each finds the model
-    between two rows; ``predict(X, threads=4)`` and `fit_repeats` use more cores.
+    Calls from several threads wait for one another, so that each call finds the model
+    between two rows. ``predict(X, threads=4)`` and `fit_repeats` use several cores.
 
-    Regression keeps the first ten rows back: their mean and standard deviation fix the
-    scale of sums for good, and where priors start. To linear leaves, an input more than
-    10^6 of these deviations away from its mean counts as that far, with a warning:
-    beside sums of larger squares, doubles hold no other rows. (Not through the origin,
-    nor in columns whose first ten values are equal.) Under R's rules rows are kept back
+    Regression holds back the first ten rows. Their mean and standard deviation set the
+    scale of all sums, and the priors start from them. In linear leaves, an input that
+    is more than 10^6 of these deviations away from its mean is moved to that distance,
+    with a warning, because double precision would lose all other rows beside the
+    square of such a value. This does not apply to regressions through the origin, nor
+    to columns whose first ten values are equal. Under R's rules, rows are held back
     until more than ``n_start`` have come, and regression needs two distinct responses
-    among the first ``min_leaf``.
+    among the first ``min_leaf`` rows.
 
     With `robust`, a row lies outside if D = (df + 1) log(1 + z^2 / df) exceeds 25 in
-    its leaf in every particle, where z is its distance from the prediction over the
-    scale of the Student t: five standard deviations, or more where df are few. It then
-    counts with the part (c / z)^4 of its weight, where D is 25 at z = c: the tail of
-    the weights of Geman and McClure (1985), by the predictive scale as in West (1984)
-    and Agamennoni, Nieto and Nebot (2012). Particles are weighed with that weight, too,
-    and `log_evidence` sums such densities. After four rows outside in a row, of all or
-    of those that came to the leaf, they count in full, until fifty rows inside have
-    come. First rows far from the median of the first ten fix no scale.
+    its leaf in every particle. Here z is its distance from the prediction, divided by
+    the scale of the Student t. This is a distance of five standard deviations, or more
+    if df is small. The weight of the row is then multiplied by (c / z)^4, where D is 25
+    at z = c. This is the tail of the weights of Geman and McClure (1985), with the
+    predictive scale as in West (1984) and Agamennoni, Nieto and Nebot (2012). The
+    particles get their weights from the density with that row weight, and
+    `log_evidence` sums these densities. After four rows outside in succession, either
+    of all rows or of those in the leaf, rows outside count in full until fifty rows
+    inside have come. Rows far from the median of the first ten do not enter the scale.
 
     Examples
     --------
@@ -227,26 +236,24 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Numbers; under native rules also strings and categories, and NaN for what is
-            missing. Without rows there is nothing to learn, which is no error. The
-            first call fixes the columns, and the rows until there are trees their kinds
-            and first levels. Levels that come later bring columns of their own (and
-            where no row had a value, the first one says of which kind the column is),
-            count as missing, with a warning the first time (copies and loaded models
-            warn anew), or are an error, as `new_levels` says.
+            Numbers; under native rules also text and categories, and NaN for missing
+            values. A call without rows changes nothing. The first call fixes the
+            columns. The rows before the first tree fix the type of each column and its
+            first levels; a column without any value gets its type from the first value.
+            `new_levels` says what happens to levels that come later.
         y : array_like of shape (n_rows,)
-            Responses, or labels of a class model. They belong to the rows of X by their
-            places; where X and y both have an index, these must be equal.
+            Responses, or labels of a class model, in the order of the rows of X. If X
+            and y both have an index, the two must be equal.
         sample_weight : array_like of shape (n_rows,) or float, optional
-            Weights >= 0 of the rows, of which one at least is not 0; a number is that
-            of all, and 1 the default. What they mean says the option `weighting`. Rows
-            of weight 0 are left out before anything else, under native rules.
+            Weights >= 0 of the rows, at least one of them above 0. A number is the
+            weight of all rows; the default is 1. The option `weighting` says what
+            weights mean. Under native rules, rows of weight 0 are dropped first.
         exposure : array_like of shape (n_rows,) or float, optional
-            Of counts: what each was counted over, such as a time, an area or a number
-            of people; > 0, 1 by default.
+            Counts only: the time, area or number of people over which each was counted,
+            > 0; by default 1.
         progress : bool, callable or None, default None
-            True: progress bar; False: none; None: a bar for long work on a terminal;
-            a callable is called with (rows done, rows in all).
+            True shows a progress bar, False none, and None shows one for long work on a
+            terminal. A callable is called with (rows done, number of rows).
 
         Returns
         -------
@@ -255,9 +262,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Raises
         ------
         ValueError
-            On bad input; the model is then what it was before.
+            If the input is bad. The model is then as it was before the call.
         KeyboardInterrupt
-            The model is then what it is after the last complete row.
+            If the call is interrupted. The model has then learned all rows up to the
+            last complete one.
         """
         check_progress(progress)
         state = self.state
@@ -274,16 +282,16 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
     @locked
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:
-        """Retire active rows; the leaves that held them keep them as sums.
+        """Retire active rows: their leaves keep them as sufficient statistics.
 
         Parameters
         ----------
         row_ids : array_like of int, shape (n,)
-            Numbers of active rows, all different; rows are numbered from 0 in the
-            order they were given to `update`. At least one row must stay active.
+            Numbers of active rows, all different. Rows are numbered from 0 in the
+            order in which `update` learned them. At least one row must stay active.
         forget : float in [0, 1], default 1.0
-            Factor on what a leaf remembers, applied before it takes in a row; not 0
-            under R's rules.
+            Factor by which the retired sums of a leaf are multiplied before it takes in
+            a row. Under R's rules it must not be 0.
 
         Returns
         -------
@@ -291,13 +299,15 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
 
         Notes
         -----
-        When a leaf of n active and g retired rows splits, R's rules give a child with k
-        rows k/n of the retired sums. Native class leaves release them. Native
-        regression leaves weigh two hypotheses alike: the children start afresh, judged
-        on active rows alone; or they inherit the part min(k/n, k/g) of the sums as a
-        power prior (Ibrahim and Chen 2000), and their rows are judged given that,
-        against the leaf's active rows given all that it has retired. Sums that no child
-        inherits are lost. Once `forget` has been below 1, every split releases them.
+        When a leaf with n active and g retired rows splits, R's rules give a child with
+        k rows the share k/n of the retired sums. Native class leaves drop these sums.
+        Native regression leaves give equal prior probability to two hypotheses. Under
+        the first, the children start without retired sums, and only active rows enter
+        the evidence. Under the second, a child inherits the share min(k/n, k/g) of the
+        sums as a power prior (Ibrahim and Chen 2000); the evidence of its rows is
+        conditional on that, and compared with the evidence of the leaf's active rows
+        given all of its retired sums. Sums that no child inherits are lost. Once
+        `forget` has been below 1, every split drops the sums.
         """
         cloud = self.state.ready("retire")
         options = self.options
@@ -340,7 +350,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         NotReadyError
             While there are no trees.
         ValueError
-            Under R's rules, whose leaves are not those of their retired rows.
+            Under R's rules, where a leaf may have retired rows of other leaves.
         """
         cloud = self.state.ready("remove_data")
         if self.options.rules == "r":
@@ -355,10 +365,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     def rejuvenate(self, order: ArrayLike | None = None) -> Self:
         """Grow fresh particles from the active rows and add them to the cloud.
 
-        They compete with the old particles at the next row, when the cloud is resampled
-        to its size. They do not know retired rows. All of this is done at once. Trees
-        that a `StreamingTree` is growing a few rows at a time continue to grow, and
-        join when they are complete.
+        The fresh particles have learned no retired rows. They compete with the old
+        particles at the next row, when the cloud is resampled to its size. The call
+        grows them to the end. Trees that a `StreamingTree` is already growing a few
+        rows at a time are not affected; they join when they are complete.
 
         Parameters
         ----------
@@ -418,7 +428,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Parameters
         ----------
         what : str, default "a view"
-            What asks, for errors.
+            Name of the caller's request in error messages.
 
         Returns
         -------
@@ -467,7 +477,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Raises
         ------
         ValueError
-            If header and arrays do not describe a model; also LookupError,
-            AttributeError or TypeError for what is no such header at all.
+            If header and arrays do not describe a model. A header of another kind may
+            also raise LookupError, AttributeError or TypeError.
         """
         return cls.of_state(tree_state(header, arrays))

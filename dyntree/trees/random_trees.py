@@ -39,24 +39,25 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
     Parameters
     ----------
     model : {"class", "constant"}, default "class"
-        Whether responses are labels or real.
+        "class" for labels, "constant" for real responses.
     n_trees : int, default 20
-        Trees, of equal weight.
+        Number of trees, which have equal weights.
     discount : float in (0, 1], default 1.0
-        What is left of every count, and of the log odds, after a row; below 1 trees
-        follow drift, and one of them in turn is grown anew from rows that are held.
+        Factor by which all counts and log odds are multiplied after a row. Below 1 the
+        trees follow drift, and they are grown anew from the held rows, one in turn.
     min_split : int, default 8
-        Rows that a leaf holds before it is cut.
+        Number of rows with which a leaf is split.
     n_candidates : int, default 16
-        Cuts that are drawn for each, of which evidence chooses one by chance.
+        Number of random cuts from which a split is drawn, by their evidence.
     window : int, default 4096
-        Latest rows that are held, for cuts.
+        Number of latest rows that are held to find cuts.
     max_nodes : int, default 8192
-        Nodes of a tree; for more, leaves are given up that no row came to longest.
+        Largest number of nodes of a tree. Beyond it, the leaves are removed that have
+        been without a new row for longest.
     classes, class_mass, categories, new_levels, weighting
         As in `DynamicTree`.
     seed : int, optional
-        Drawn from the system where absent.
+        By default it is drawn from the system.
 
     Attributes
     ----------
@@ -66,12 +67,13 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
 
     Notes
     -----
-    On the path 0, ..., K of a row, P_K = p_K and P_h = w_h p_h + (1 - w_h) P_(h+1). The
-    p_h are the predictives of the nodes alone: Dirichlet-multinomial for labels, normal
-    with a normal-inverse-gamma prior for real responses. The w_h are the posterior
-    probabilities that the tree is pruned there, whose log odds learn
-    log P_(h+1)(y) - log p_h(y). A cut adds what it finds in rows that the leaf held.
-    The mean is exact for a given tree; cuts are chosen by rows that are counted, too.
+    On the path 0, ..., K of a row, P_K = p_K and P_h = w_h p_h + (1 - w_h) P_(h+1).
+    Here p_h is the predictive distribution of node h alone: Dirichlet-multinomial for
+    labels, and normal with a normal-inverse-gamma prior for real responses. The w_h are
+    the posterior probabilities that the tree is pruned at node h; each row subtracts
+    log P_(h+1)(y) - log p_h(y) from their log odds. The children of a split begin with
+    the held rows of their leaf. The mean over prunings is exact for a given tree. The
+    rows that choose a cut also count in the leaves below it.
 
     Examples
     --------

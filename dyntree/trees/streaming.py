@@ -40,30 +40,34 @@ class StreamingTree(JointDraws, checkpoint.Stored):
     Parameters
     ----------
     model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
-        What leaves hold; as in `DynamicTree`. Under R's rules linear leaves need
+        The model in each leaf, as in `DynamicTree`. Under R's rules linear leaves need
         ``intercept="augmented"`` or ``"none"``.
     window : int, default 500
-        Most rows held one by one, larger than ``min_leaf`` (R's rules: ``n_start``).
+        Largest number of active rows. It must be larger than ``min_leaf`` (under R's
+        rules, than ``n_start``).
     discard : {"alc", "entropy", "age", "random"}, optional
-        Which row retires: the one whose leaf mates would miss it least by reduction in
-        variance (regression) or by entropy (classes; of several, under native rules,
-        the oldest), the oldest, or any. Default: the oldest where evidence fades and
-        under R's rules, else "alc" or, for classes, "random".
+        Which row retires. "alc" (regression) retires the row that reduces the variance
+        of the predictions least, and "entropy" (classes) a row of the leaf with the
+        lowest entropy, under native rules the oldest one of these. "age" retires the
+        oldest row, and "random" any row. The default is "age" if `forget` is below 1
+        and under R's rules, else "alc", or "random" for classes.
     forget : float in [0, 1], optional
-        Power-prior factor on a leaf's retired sums whenever one of its rows retires;
-        below 1 the tree follows drift. Default 1, or .95 with `drift`.
+        Factor by which the retired sums of a leaf are multiplied when one of its rows
+        retires (a power prior). Below 1 the tree follows drift. The default is 1, or
+        0.95 with `drift`.
     drift : bool, default False
-        Whether the stream changes: sets the defaults of `forget` and
+        Whether the stream is expected to change. This sets the defaults of `forget` and
         `rejuvenate_every`.
     rejuvenate_every : int, optional
-        Rows between rejuvenations, in which trees grown anew from the active rows join
-        the others; 0 never. They begin at every so many rows and learn the active rows
-        in random order, a few at each row that comes, so that no row takes long; until
-        they have joined, nothing is asked of them. (Under R's rules they learn all at
-        once.) Default: `window` with `drift`; under native rules for linear leaves, and
-        for constant ones whose rows go by age or chance, `window` with ``forget < 1``,
-        else ``3 * window``; else 0.
+        Number of rows between rejuvenations, or 0 for none. In a rejuvenation, new
+        trees grow from the active rows and join the others. They learn the active rows
+        in random order, a few at each new row, so that no single row takes long. They
+        predict only after they have joined. (Under R's rules they learn all active rows
+        at once.) The default is `window` with `drift`. Otherwise, under native rules,
+        linear leaves and constant leaves with ``discard="age"`` or ``"random"`` use
+        `window` if ``forget < 1`` and ``3 * window`` if not; all others use 0.
     n_particles : int, default 1000
+        Number of trees in the cloud.
     rules, intercept, proposal, min_leaf, n_start, tree_prior, variance_prior
         As in `DynamicTree`.
     first_split, n_basis, classes, prior, class_mass, max_retired_mass
@@ -74,9 +78,11 @@ class StreamingTree(JointDraws, checkpoint.Stored):
     Attributes
     ----------
     tree : DynamicTree
-        The tree inside, open to every question.
+        The tree of this stream, with all methods of a `DynamicTree`.
     options : StreamOptions
+        The options in force.
     is_frozen : bool
+        Whether `update` learns nothing, because `freeze` was called.
 
     Examples
     --------
@@ -167,7 +173,7 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
-        """Learn rows in order, and retire one row for each that the window cannot hold.
+        """Learn rows in order, and retire one for each row beyond the window.
 
         A frozen model checks the rows and learns nothing from them. Parameters, the
         return value, and the handling of bad rows and interrupts are as in
@@ -268,8 +274,8 @@ class StreamingTree(JointDraws, checkpoint.Stored):
         Parameters
         ----------
         window : int
-            Which rows leave it, and when trees are drawn anew, are the defaults of such
-            a window.
+            Largest number of active rows. `discard` and `rejuvenate_every` take the
+            defaults of such a window.
 
         Returns
         -------

@@ -185,41 +185,46 @@ class TreeCriteria(TreePredictions):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Candidates.
+            The candidates.
         rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
-            Predictive variance (MacKay 1992), of counts that of their rate; reduction
-            of variance averaged over a rectangle or over `Xref` (Cohn 1996); expected
-            improvement towards the minimum; its integrated conditional form (Gramacy
-            and Lee 2011); expected improvement and entropy for the contour at q.
+            "alm" is the predictive variance (MacKay 1992); for counts, the variance of
+            the rate. "alc" is the reduction of variance, averaged over a rectangle or
+            over `Xref` (Cohn 1996). "ei" is the expected improvement towards the
+            minimum, and "ieci" its integrated conditional form (Gramacy and Lee 2011).
+            "qei" and "qentropy" are the expected improvement and the entropy for the
+            contour at `q`.
         sample_weight : array_like of shape (n_rows,) or float, optional
             Weights > 0 of the responses at the candidates, for "alm" and for "alc" over
-            a rectangle; 1 by default.
+            a rectangle; by default 1.
         exposure : array_like of shape (n_rows,) or float, optional
-            Of the counts at the candidates, for "alc" over a rectangle; 1 by default.
+            Exposures of the counts at the candidates, for "alc" over a rectangle; by
+            default 1.
         Xref : rows like X, optional
-            References of "alc" (default: the whole rectangle) and "ieci" (default X).
+            Reference rows of "alc" (by default the whole rectangle) and of "ieci" (by
+            default X).
         q : float, default 0.0
             Level of the contour.
         alpha : float, default 2.0
-            Width of its band in standard deviations, > 0.
+            Half-width of the band around the contour in standard deviations, > 0.
         best : {"candidates", "rows"} or float, default "candidates"
-            What "ei" improves on: the lowest mean, by each particle, at the candidates
-            of this call or at the active rows, or a value. By default the score of a
-            row depends on the rows asked with it, as in CRAN dynaTree.
+            The value that "ei" improves on: the lowest mean of each particle at the
+            candidates of this call, or at the active rows, or a given value. With the
+            default, the score of a row depends on the other candidates, as in CRAN
+            dynaTree.
         bounds : array_like of shape (n_features, 2), optional
-            Rectangle of "alc", default the range of the candidates and of all rows
-            learned; where the past fades (``forget`` below 1) and under R's rules, of
-            the candidates and the active rows.
+            Rectangle of "alc". By default it covers the candidates and all learned
+            rows; with ``forget`` below 1 and under R's rules, the candidates and the
+            active rows.
         categorical : sequence of bool of shape (n_features,), optional
-            0/1 columns; by default those whose values in these rows, candidates left
-            out, are exactly 0 and 1.
+            Which columns hold 0 and 1 only. By default, this is decided by the rows
+            that `bounds` covers, without the candidates.
         approx : bool, default False
-            Weigh leaves by their rows instead of their area.
+            Whether leaves are weighted by their number of rows instead of their volume.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            High is promising.
+            Larger values are more promising.
         """
         cloud = self.state.ready("score")
         if not isinstance(rule, str) and isinstance(X, str):
@@ -268,15 +273,16 @@ class TreeCriteria(TreePredictions):
         Parameters
         ----------
         rule : {"alc", "entropy", "age", "random"}
-            Average reduction of variance over the default rectangle of `score`
-            (regression), under native rules times the root of rows learned over rows
-            held in the row's leaf; entropy of the row's leaf (classes); the row's
-            number; or chance, drawn as the class says.
+            "alc" (regression) is the reduction of variance, averaged over the default
+            rectangle of `score`. Native rules multiply it by the root of n / m, where
+            the leaf of the row has learned n rows and holds m. "entropy" (classes) is
+            the entropy of the row's leaf. "age" is the number of the row, and "random"
+            is a random number.
 
         Returns
         -------
         ndarray of shape (n_active,)
-            In the order of `active_ids`.
+            Values in the order of `active_ids`.
         """
         cloud = self.state.ready("score_active")
         params.one_of("rule", rule, params.DISCARDS)
@@ -301,7 +307,8 @@ class TreeCriteria(TreePredictions):
     ) -> Relevance:
         """How much splits on each column reduce the predictive variance or entropy.
 
-        Parameters are those of `score`. See Gramacy, Taddy and Wild (2013), section 2.
+        The parameters are those of `score`. The method is that of Gramacy, Taddy and
+        Wild (2013), section 2.
         """
         cloud = self.state.ready("relevance")
         values = criteria.relevance(

@@ -263,8 +263,8 @@ class JointDraws(TreeModel):
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, in blocks of rows.
 
-        It is for callers that reduce each block at once and need not hold all draws.
-        Nothing may be learned in the meantime; see `exclusive`.
+        Use it to reduce each block at once, so that not all draws are in memory
+        together. The model must not learn in the meantime; see `exclusive`.
 
         Parameters
         ----------
@@ -304,47 +304,47 @@ class JointDraws(TreeModel):
         n_draws : int, default 1000
             At least 1.
         kind : {"mean", "obs"}, default "mean"
-            Mean responses, or probabilities of labels; or new responses, or labels,
-            whose noise is independent between rows.
+            "mean" draws mean responses, or probabilities of labels. "obs" draws new
+            responses, or labels, with noise that is independent between rows.
         seed : int or Generator, optional
-            Of the draws. The model's own stream is left alone.
+            Seed of the draws. The model's own random numbers are not used.
         sample_weight : array_like of shape (n_rows,), optional
-            For ``kind="obs"``: weights > 0 of the new responses, where weights divide
+            For ``kind="obs"``: weights > 0 of the new responses, if weights divide
             variances; by default 1.
         exposure : array_like of shape (n_rows,) or float, optional
-            Of counts, > 0; by default 1, so that means are rates.
+            Exposures > 0 of counts; by default 1, so that means are rates.
 
         Returns
         -------
         PosteriorDraws
-            Its `values` are of shape (n_draws, n_rows), for probabilities (n_draws,
-            n_rows, n_classes).
+            The shape of its `values` is (n_draws, n_rows), or (n_draws, n_rows,
+            n_classes) for probabilities.
 
         Raises
         ------
         NotReadyError
-            While there are no trees.
+            If there are no trees yet.
         ValueError
-            On bad input.
+            If the input is bad.
 
         Warns
         -----
         DegenerateTreesWarning
-            Once, where one cloud is asked whose trees nearly all begin with the same
-            few splits. Contrasts then vary too little between draws.
+            Once, if the model is a single cloud whose trees nearly all begin with the
+            same few splits. Contrasts then vary too little between draws.
 
         Notes
         -----
-        Particles are drawn systematically and in random order; of an average, members
-        by their weights and particles within them. In each leaf that rows reach,
-        sigma^2 is inverse gamma and the coefficients are normal given it (O'Hagan and
-        Forster 2004, section 11.4), the probabilities of labels are Dirichlet, and the
-        rates of counts are gamma or beta prime. A
-        draw from random trees is one tree and one of its prunings, by the posterior
-        probability of each, with a draw from each of its leaves. Where an average of
-        label models does not predict the mean of its members, the least part of each
-        drawn probability is moved to other labels that makes the draws agree with
-        `predict` on average; draws are then by `powers`, or by weight.
+        Particles are drawn systematically and in random order. From an average, members
+        are drawn by their weights, and particles within them. In each leaf that rows
+        reach, sigma^2 is inverse gamma and the coefficients are normal given it
+        (O'Hagan and Forster 2004, section 11.4), the probabilities of labels are
+        Dirichlet, and the rates of counts are gamma or beta prime. A draw from random
+        trees is one tree and one of its prunings, by the posterior probability of each,
+        with a draw from each of its leaves. An average of label models may predict
+        something other than the mean of its members. Members are then drawn by `powers`
+        or by weight, and the smallest part of each drawn probability that makes the
+        mean of the draws equal to `predict` is moved to other labels.
 
         Examples
         --------
@@ -416,17 +416,18 @@ class JointDraws(TreeModel):
         Parameters
         ----------
         X_0, X_1 : array_like of shape (n_rows, n_features), or frame
-            As many rows in both; one tree and one set of parameters serve a pair.
+            Two sets of rows of the same number. Each draw uses one tree and one set of
+            parameters for both rows of a pair.
         n_draws, kind, seed
-            As in `posterior_draws`; labels have no differences, but their probabilities
-            do.
+            As in `posterior_draws`. For labels only ``kind="mean"`` is possible, since
+            probabilities have differences and labels have none.
         exposure : array_like of shape (n_rows,) or float, optional
-            Of counts, of both rows of a pair; by default 1.
+            Exposure of the counts of both rows of a pair; by default 1.
 
         Returns
         -------
         PosteriorDraws
-            What was drawn at X_1 less what was drawn at X_0.
+            The draws at X_1 minus the draws at X_0.
         """
         n_draws = params.count("n_draws", n_draws, 1)
         params.one_of("kind", kind, KINDS)

@@ -124,18 +124,19 @@ class TreePredictions(JointDraws):
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
             Under native rules values may be missing (NaN).
         sample_weight : array_like of shape (n_rows,) or float, optional
-            Weights > 0 of the responses that are predicted, where weights divide
-            variances (see `weighting`); 1 by default.
-        exposure : array_like of shape (n_rows,) or float, optional
-            Of the counts that are predicted, > 0; by default 1, and means are rates.
+            Weights > 0 of the predicted responses, if weights divide variances (see the
+            option `weighting`); by default 1.
+            Exposures > 0 of the predicted counts; by default 1, and means are rates.
+            Exposures > 0 of the predicted counts; by default 1, so that means are rates.
         threads : int, optional
-            Threads over rows, default DYNTREE_NUM_THREADS or 1. The answer does not
-            depend on it.
+            Number of threads, each for some of the rows; by default
+            DYNTREE_NUM_THREADS, or 1. The result does not depend on it.
 
         Returns
         -------
         Prediction, CountPrediction or ClassPrediction
-            The last for class models, the second for counts.
+            `Prediction` for real responses, `CountPrediction` for counts and
+            `ClassPrediction` for labels.
         """
         if threads is not None:
             params.n_threads(threads)
@@ -187,6 +188,10 @@ class TreePredictions(JointDraws):
         ----------
         row : ndarray of shape (1, n_features)
             Encoded and checked.
+
+        Returns
+        -------
+        float
         """
         if self.is_classifier:
             raise ValueError("mean_at needs real responses; got model='class'.")
@@ -219,10 +224,21 @@ class TreePredictions(JointDraws):
     def coef(self, X: Any) -> Matrix:
         """Coefficients of the linear leaves at each row, averaged over particles.
 
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+
         Returns
         -------
         ndarray of shape (n_rows, n_basis + 1), or (n_rows, n_basis) without intercept
             The intercept comes first.
+
+        Raises
+        ------
+        NotReadyError
+            If there are no trees yet.
+        ValueError
+            If leaves are not linear, or the input is bad.
         """
         cloud = self.state.ready("coef")
         if self.options.model != "linear":

@@ -166,12 +166,13 @@ def inputs_of(
 
 
 class TreeAnswers(TreeCriteria):
-    """What a `DynamicTree` answers: predictions, scores of rows, effects of inputs.
+    """The methods of a `DynamicTree` that do not learn.
 
-    Questions that draw do so by the seed and the number of rows learned: asked twice
-    they answer alike, and what is learned later does not depend on them. Under R's
-    rules they draw from the model's stream, as CRAN dynaTree does.
-    ``score_active("alc")`` and ``("entropy")`` keep what they found in the leaves.
+    Methods that use random numbers derive them from the seed and the number of learned
+    rows. A second call therefore gives the same result, and no call changes what is
+    learned later. Under R's rules they draw from the model's own random numbers, as
+    CRAN dynaTree does, and ``score_active("alc")`` and ``("entropy")`` store their
+    results in the leaves.
     """
 
     @locked
@@ -194,8 +195,7 @@ class TreeAnswers(TreeCriteria):
         Parameters
         ----------
         n_samples : int, default 500
-            Pairs of rows, >= 2, drawn by the seed and the number of rows learned; the
-            model is left as it is.
+            Number of random pairs of rows, >= 2.
         factors : dict of str to sequence of str, optional
             As in `sensitivity`; under R's rules every column is an input.
 
@@ -235,31 +235,31 @@ class TreeAnswers(TreeCriteria):
         Parameters
         ----------
         label : hashable, optional
-            Class models: whose probability is analysed; needed there.
+            Class models: the label whose probability is analysed. It is required there.
         n_samples : int, default 1000
             Size of each of the two samples of inputs, >= 2.
         n_grid : int, default 100
-            Points per main effect, >= 1.
+            Number of points of each main effect, >= 1.
         span : float in [0, 1], default 0.3
-            Share of the samples that a main effect averages over.
+            Share of the samples over which a point of a main effect averages.
         method : {"lhs", "boot"}, default "lhs"
-            Latin hypercube samples of scaled beta distributions, or active rows drawn
-            with replacement. In the former an input of which trees ask whether it has a
-            value is missing as often as it was in the rows learned.
+            "lhs" draws Latin hypercube samples of scaled beta distributions, and "boot"
+            draws active rows with replacement. With "lhs", an input is missing as often
+            as in the learned rows if trees split on whether it is missing.
         bounds : array_like of shape (n_features, 2), optional
-            Default the range of all rows learned; where the past fades, for "boot" and
-            under R's rules, of the active rows.
+            Range of each input. By default it is the range of all learned rows; with
+            ``forget`` below 1, for "boot" and under R's rules, that of the active rows.
         shape, mode : sequence of float of shape (n_features,), optional
-            Of the beta distributions: shape >= 1, default 1 (uniform), mode within the
-            bounds, default the means of the active rows. 0/1 columns have shape 0 and
-            mean `mode`, default 1/2 where the active rows do not show both values.
+            Parameters of the beta distributions. The shape is >= 1, by default 1
+            (uniform). The mode is within the bounds, by default the mean of the active
+            rows. A 0/1 column has shape 0, and `mode` is its mean, by default 1/2 if
+            the active rows do not have both values.
         categorical : sequence of bool of shape (n_features,), optional
-            0/1 columns, as in `score`.
+            Which columns hold 0 and 1 only, as in `score`.
         factors : dict of str to sequence of str, optional
-            Inputs that have several columns, their levels, by the names of the columns;
-            by default those of strings. In each draw one level holds, with
-            probabilities in proportion to `mode`, and a factor has one index. Native
-            rules.
+            Native rules: names of the indicator columns of each factor. By default
+            the factors are the text columns. Each sample has one level of a factor,
+            with probabilities in proportion to `mode`, and a factor has one index.
 
         Returns
         -------
@@ -267,15 +267,16 @@ class TreeAnswers(TreeCriteria):
 
         Notes
         -----
-        The variance that indices are shares of is that of a new response, its noise
-        included: an input that does nothing has a total index of the noise's share, p
-        (1 - p) on average for classes, and not 0. `importance` leaves the noise out.
-        A particle's main effects are those of one draw of its leaves' parameters under
-        native rules, so that they spread as far as the posterior does; under R's rules
-        they are of its means.
-        Native rules take the expectation over responses and estimate from differences
-        of means (Saltelli et al. 2010, table 2), which no constant in the
-        responses enters; R's rules are those of Gramacy and Taddy.
+        The indices are shares of the variance of a new response, which includes noise.
+        The total index of an input without effect is therefore the share of the noise
+        (for classes the mean of p (1 - p)), and not 0. `importance` excludes the noise.
+
+        Under native rules, the main effects of a particle come from one draw of the
+        parameters of its leaves, so that their spread is that of the posterior. Under
+        R's rules they come from its means. Native rules integrate over responses and
+        use differences of means (Saltelli et al. 2010, table 2), so that a constant
+        added to all responses has no influence. R's rules use the estimator of Gramacy
+        and Taddy.
         """
         cloud = self.state.ready("sensitivity")
         place = None

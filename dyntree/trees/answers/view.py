@@ -45,8 +45,8 @@ class LeafView:
 class SplitView:
     """A split of one particle's tree: rows with feature <= value go left.
 
-    Where the value is infinity, rows that have a value of the feature go left, and
-    those that have none go right.
+    If the value is infinite, rows with a value of the feature go left, and rows in
+    which it is missing go right.
 
     Attributes
     ----------
@@ -73,9 +73,10 @@ class TreeView:
     Attributes
     ----------
     tree : DynamicTree
-        A copy of the tree, open to all its questions.
+        A copy of the tree, with all its methods.
     n_particles : int
-        Trees in the cloud: more than the options say right after a rejuvenation.
+        Number of trees in the cloud. Right after a rejuvenation it is larger than the
+        option of this name.
     """
 
     def __init__(self, tree: TreeAnswers) -> None:
@@ -159,8 +160,8 @@ class TreeView:
     def moments(self, rows: Matrix) -> tuple[Matrix, Matrix]:
         """Mean and variance of a response under each tree, where variances are finite.
 
-        Degrees of freedom count as in `Prediction.var` under native rules; counts are
-        those of an exposure of 1.
+        Under native rules, small degrees of freedom are treated as in `Prediction.var`.
+        The moments of counts are for an exposure of 1.
 
         Parameters
         ----------

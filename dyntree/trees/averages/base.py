@@ -73,14 +73,14 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
 
 
 class TreeAverage(JointDraws, checkpoint.Stored):
-    """What several clouds say together, each by its weight.
+    """Weighted average of several clouds.
 
-    Every answer is that of the mixture of their predictive distributions.
+    All results are those of the mixture of their predictive distributions.
 
     Attributes
     ----------
     members : list of DynamicTree or StreamingTree
-        The clouds, open to every question of their own.
+        The clouds, each with all methods of its class.
     seed : int
     """
 
@@ -191,7 +191,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
     ) -> Prediction | ClassPrediction:
         """Predictive distribution at each row of X, a mixture over the members.
 
-        Parameters and what is returned are those of `DynamicTree.predict`.
+        The parameters and the result are those of `DynamicTree.predict`.
         """
         n_threads = params.n_threads(threads)
         check_response_pairs(X, sample_weight, exposure)
@@ -287,7 +287,17 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         rng: np.random.Generator,
         exposure: Any = None,
     ) -> Iterator[DrawBlock]:
-        """Joint draws at rows, in blocks of rows; see `JointDraws.draw_blocks`."""
+        """Joint draws at rows, in blocks of rows.
+
+        Parameters
+        ----------
+        X, n_draws, rng, exposure
+            As in `JointDraws.draw_blocks`.
+
+        Yields
+        ------
+        DrawBlock
+        """
         for state in self.states:
             state.ready("posterior_draws")
         rows, weights = self._member_rows(X), self._draw_weights
@@ -326,16 +336,18 @@ class TreeAverage(JointDraws, checkpoint.Stored):
 
         Parameters
         ----------
-        X, rule, sample_weight, exposure, Xref, q, alpha, best, categorical, approx
+        X, rule, sample_weight, exposure, Xref, q, alpha, best
             As in `DynamicTree.score`.
         bounds : array_like of shape (n_features, 2), optional
-            Rectangle of "alc"; the default covers that of every member.
+            Rectangle of "alc". The default covers the rectangles of all members.
+        categorical, approx
+            As in `DynamicTree.score`.
 
         Returns
         -------
         ndarray of shape (n_rows,)
-            The variance of the mixture for "alm", else the members' scores averaged by
-            weight.
+            For "alm" the variance of the mixture, else the weighted average of the
+            members' scores.
         """
         trees = self._ready("score")
         check_scoring(self.options, rule, sample_weight, exposure, Xref)
@@ -384,8 +396,9 @@ class TreeAverage(JointDraws, checkpoint.Stored):
     ) -> Relevance:
         """How much splits on each column reduce the predictive variance or entropy.
 
-        Parameters are those of `score`. The values are those of as many trees as the
-        members have together, taken from each in proportion to its weight.
+        The parameters are those of `score`. The values come from as many trees as all
+        members have together, and each member gives a number of trees in proportion to
+        its weight.
         """
         found = [
             tree.relevance(bounds=bounds, categorical=categorical, approx=approx)
@@ -435,9 +448,10 @@ class TreeAverage(JointDraws, checkpoint.Stored):
     ) -> Sensitivity:
         """Estimate main effects and Sobol' indices.
 
-        Parameters are those of `DynamicTree.sensitivity`; the default bounds cover
-        those of every member. There is one set for each of as many trees as the members
-        have together, taken from each in proportion to its weight.
+        The parameters are those of `DynamicTree.sensitivity`. The default bounds cover
+        those of all members. There is one set of indices for each tree. There are as
+        many trees as all members have together, and each member gives a number of trees
+        in proportion to its weight.
         """
         trees = self._ready("sensitivity")
         if bounds is None and method != "boot":

@@ -97,28 +97,28 @@ class AveragedStream(TreeAverage):
     Parameters
     ----------
     model : {"constant", "linear", "class", "poisson", "negbin"}, default "constant"
-        What leaves hold; as in `DynamicTree`.
+        The model in each leaf, as in `DynamicTree`.
     members : sequence of dict, optional
-        The memories: options of `StreamingTree` a member, such as ``{"window": 50,
-        "forget": 0.9}``; none of ``rules``, ``classes``, ``categories``, ``weighting``
-        and ``seed``, which all members share. A member that names ``n_trees`` is a
-        `RandomTreesStream` with these options, for constant leaves and labels; the
-        first one is a window. By default seven windows for real responses, larger
-        ones where leaves need more rows, with three forests beside constant leaves;
-        six windows and two forests for labels.
+        Options of `StreamingTree` for each member, such as ``{"window": 50,
+        "forget": 0.9}``. All members share ``rules``, ``classes``, ``categories``,
+        ``weighting`` and ``seed``, which must not be named here. A member with
+        ``n_trees`` is a `RandomTreesStream` with these options, for constant leaves
+        and labels; the first member must be a window. The default is seven windows for
+        real responses, with three forests for constant leaves, and six windows and two
+        forests for labels. The windows are larger if leaves need more rows.
     n_particles : int, default 100
-        Of each member. Several small clouds tell more than one large one, whose trees
-        are near copies of one another.
+        Number of trees in the cloud of each member. Several small clouds have more
+        information than one large cloud, whose trees are near copies of one another.
     discount : float in (0, 1], default 0.98
-        What is left of a member's log weight after a row: rows count for about
-        1 / (1 - discount) rows.
+        Factor by which the log weights are multiplied after each row. The weights
+        depend on about the last 1 / (1 - discount) rows.
     tempering : float > 0, default 0.3
-        Power of the predictive densities in the weights. At 1 one member soon has all
-        the weight, by chance as often as by right.
+        Power to which predictive densities are raised in the weights. With 1, a single
+        member soon has all the weight, often by chance.
     intercept, proposal, min_leaf
         As in `DynamicTree`, for all members that do not name their own.
     tree_prior : (float, float), optional
-        The same, but (0.95, 0.5) by default for labels.
+        As in `DynamicTree`, but (0.95, 0.5) by default for labels.
     first_split, n_basis
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
@@ -126,28 +126,30 @@ class AveragedStream(TreeAverage):
     dispersion, robust
         As in `DynamicTree`.
     seed : int, optional
-        Drawn from the system where absent; members have seeds of their own from it.
+        By default it is drawn from the system. The seeds of the members derive from it.
 
     Attributes
     ----------
     members : list of StreamingTree or RandomTreesStream
-        The clouds and forests, open to every question of their own. What is asked of
-        trees one by one (`score`, `sensitivity`, `relevance`, `stats`, views) is
-        answered by the clouds alone.
+        The clouds and forests, each with all methods of its class. Methods that go
+        through single trees (`score`, `sensitivity`, `relevance`, `stats`,
+        `frozen_view`) use the clouds alone.
     weights : ndarray of shape (n_members,)
-        What each counts for now.
+        Current weight of each member.
     log_evidence : float
         Sum of the log predictive densities of the average, each row given those before.
     is_frozen : bool
+        Whether `update` learns nothing, because `freeze` was called.
 
     Notes
     -----
-    Log weights move by L <- discount (L + tempering log p(y | member)), and the weights
-    are proportional to exp(L). For labels, a logistic regression on the members' log
-    probabilities stands beside the average: with one coefficient a member that all
-    classes share, prior mean and variance 1/m of m members, learned by an extended
-    Kalman filter. Both are averaged in turn, with a discount of .99 and no tempering:
-    `stacker_share` tells how much it counts for.
+    The log weights follow L <- discount (L + tempering log p(y | member)), and the
+    weights are proportional to exp(L). For labels there is, beside this average, a
+    logistic regression on the log probabilities of the m members. It has one
+    coefficient for each member, which all classes share, with the prior mean 1/m and
+    variance 1/m, and an extended Kalman filter learns it. The prediction averages the
+    two by their densities, with a discount of 0.99 and without tempering;
+    `stacker_share` is the weight of the regression.
 
     Examples
     --------
@@ -155,7 +157,7 @@ class AveragedStream(TreeAverage):
     >>> from dyntree import AveragedStream
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((600, 2))
-    >>> level = np.where(np.arange(600) < 300, 1.0, -1.0)  # a jump that nobody told
+    >>> level = np.where(np.arange(600) < 300, 1.0, -1.0)  # a jump
     >>> y = level * X[:, 0] + 0.1 * rng.standard_normal(600)
     >>> stream = AveragedStream("linear", n_particles=30, seed=1).update(X, y)
     >>> stream.predict([[0.9, 0.5]]).mean.round(1)

@@ -138,7 +138,7 @@ def fitted_powers(
     labels: NDArray[np.int64],
     weights: Vector | None = None,
 ) -> tuple[float, ...]:
-    """Powers >= 0 at which a product of probabilities foresees labels best.
+    """Powers >= 0 at which a product of probabilities predicts labels best.
 
     They have normal priors, about equal shares of one. Labels are places among the
     columns of each array of `proba`; each counts as often as its weight, or once.
@@ -177,17 +177,18 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     Parameters
     ----------
     model : {"constant", "linear", "class", "poisson", "negbin"}, default "constant"
-        What leaves hold; as in `DynamicTree`.
+        The model in each leaf, as in `DynamicTree`.
     n_clouds : int, default 10
+        Number of clouds.
     shuffle : bool, default True
-        Whether all clouds but the first learn the rows of a call in random orders;
-        False for rows whose order has a meaning.
+        Whether every cloud but the first learns the rows of a call in a random order.
+        Use False if the order of the rows has a meaning.
     n_particles : int, default 100
-        Of each cloud.
+        Number of trees in each cloud.
     intercept, proposal, min_leaf
         As in `DynamicTree`.
     tree_prior : (float, float), optional
-        The same, but (0.95, 0.5) by default for labels.
+        As in `DynamicTree`, but (0.95, 0.5) by default for labels.
     first_split, n_basis
         As in `DynamicTree`.
     classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
@@ -195,32 +196,35 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     dispersion, robust
         As in `DynamicTree`.
     seed : int, optional
-        Drawn from the system where absent; clouds have seeds of their own from it.
+        By default it is drawn from the system. The seeds of the clouds derive from it.
 
     Attributes
     ----------
     members : list of DynamicTree and RandomTreesStream
-        The clouds, and for labels as many forests after them, of 60 random trees
-        together; all are open to every question of their own. The model is a sequence
-        of the clouds, which alone answer what is asked of trees one by one.
+        The clouds. For labels as many forests follow, with 60 random trees together.
+        Each member has all methods of its class. Iteration and indexing go through the
+        clouds, and so do methods that go through single trees.
     weights : ndarray of shape (n_members,)
         All equal.
     powers : tuple of float
-        Probabilities of labels are those of the average of the clouds to the first
-        power, times those of the forests to the second, made to sum to one.
+        The probabilities of labels are proportional to those of the average of the
+        clouds, raised to the first power, times those of the forests, raised to the
+        second.
 
-    Notes ----- An average of unlike clouds is too cautious about labels, and forests
-    err where clouds do not. Each member therefore also predicts the second half of the
-    rows of its order, a twentieth of them at a time, before it learns them. At the end
-    the powers are fitted to these predictions (a logistic regression on log
-    probabilities): with normal priors about 1/2 of standard deviation 1/2, and none
-    below 0, by the last call of `update` with 40 rows or more. They are 1/2 where
-    `shuffle` is False.
+    Notes
+    -----
+    An average of unlike clouds is too cautious about labels, and forests make other
+    errors than clouds. Each member therefore predicts the second half of the rows of
+    its order, a twentieth of them at a time, before it learns them. A logistic
+    regression on these log probabilities then fits the powers. They have normal priors
+    with the mean 1/2 and the standard deviation 1/2, and are not below 0. The last call
+    of `update` with at least 40 rows determines them. They are 1/2 if `shuffle` is
+    False.
 
-    A member with seed s takes the rows of its first call in the order
-    ``numpy.random.default_rng(s).permutation(n_rows)``, those of a call after n_seen
-    rows in that of ``default_rng([s, n_seen])``; the first cloud takes them as they
-    come.
+    A member with the seed s learns the rows of its first call in the order
+    ``numpy.random.default_rng(s).permutation(n_rows)``. After n_seen rows, the
+    generator of a call is ``default_rng([s, n_seen])``. The first cloud learns the rows
+    in the order given.
 
     Examples
     --------
@@ -363,13 +367,14 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         X, y, sample_weight, exposure
             As in `DynamicTree.update`.
         threads : int, optional
-            Clouds at a time: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an enclosing
-            ``joblib.parallel_config``, or 1. They learn in threads, or where such a
-            config says, as in processes of "loky" or on a cluster of "dask". What is
-            learned depends on neither.
+            Number of clouds that learn at the same time. The default is
+            DYNTREE_NUM_THREADS, or ``n_jobs`` of an enclosing
+            ``joblib.parallel_config``, or 1. Clouds learn in threads, unless such a
+            config names another backend, such as processes of "loky" or a cluster of
+            "dask". The result does not depend on it.
         progress : bool, callable or None, default None
-            As in `DynamicTree.update`, over the rows of all clouds; it moves on when a
-            cloud is done.
+            As in `DynamicTree.update`. It counts the rows of all clouds, and moves when
+            a cloud is done.
 
         Returns
         -------
@@ -378,9 +383,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Raises
         ------
         ValueError
-            On bad input.
+            If the input is bad.
         KeyboardInterrupt
-            As after any other error, the model is then what it was before the call.
+            If the call is interrupted. As after any other error, the model is then as
+            it was before the call.
         """
         check_progress(progress)
         n_jobs = params.n_jobs(threads)

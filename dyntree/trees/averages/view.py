@@ -43,9 +43,9 @@ class AverageView(TreeView):
     Attributes
     ----------
     tree : TreeAverage
-        A copy of the average, open to all its questions.
+        A copy of the average, with all its methods.
     n_particles : int
-        As many trees as the members have together.
+        Number of trees of all members together.
     """
 
     def __init__(self, tree: Any, views: Sequence[TreeView], weights: Vector) -> None:
