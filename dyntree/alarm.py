@@ -28,7 +28,7 @@ FEWEST = 100  # rows to compare with, of the shortest memory
 
 
 class Block:
-    """Scores of some rows in a row, and the evidence that the later ones are worse.
+    """Scores of successive rows, and the evidence that the later ones are worse.
 
     Attributes
     ----------
@@ -80,64 +80,65 @@ class ChangeAlarm(Stored):
     Parameters
     ----------
     false_alarm_rate : float in (0, 1), default 1e-5
-        False alarms a row, at the most: one in 100,000 rows.
+        Largest rate of false alarms per row. The default is one in 100,000 rows.
     memory : int, default 2000
-        Rows to compare with, of which memory and time are a small multiple; at least
-        100. Half as many are forgotten at a time.
+        Number of earlier rows with which a score is compared, at least 100. Memory and
+        time are proportional to it. Half of these rows are forgotten at a time.
     seed : int, optional
-        Parts equal scores at random; drawn from the system where absent.
+        Seed of the random order of equal scores; by default drawn from the system.
 
     Attributes
     ----------
     false_alarm_rate, memory, seed
-        As given.
+        The arguments.
     n_rows : int
-        Rows taken.
+        Number of scores so far.
     n_alarms : int
-        Alarms given.
+        Number of alarms so far.
     last_alarm : int or None
-        Row of the last alarm, the first row being 0.
+        Row of the last alarm; the first row is 0.
     p_value : float
-        Rank of the last score among those before it, uniform where nothing changes; NaN
-        before any.
+        Rank of the last score among those before it, which is uniform if nothing
+        changes; NaN before the first.
     log_evidence : float
-        Log of what the bets have gained, at the last row; -inf before any.
+        Log of the gain of the bets at the last row; -inf before the first.
     log_threshold : float
-        What `log_evidence` must reach for an alarm.
+        Value of `log_evidence` that gives an alarm.
 
     Notes
     -----
-    Rows come in blocks of `memory`, one of which begins every ``memory / 2`` rows. In a
-    block the rank of each score among those so far, ties parted at random, is p, and
-    for each of seven bets e(p) the sum S = (S + 1) e(p) is updated (Vovk, Nouretdinov
+    Rows form blocks of `memory` rows, and a new block begins every ``memory / 2`` rows.
+    In a block, p is the rank of a score among the scores so far, with ties in random
+    order. Each of seven bets e(p) updates its sum S = (S + 1) e(p) (Vovk, Nouretdinov
     and Gammerman 2003; the e-detector of Shin, Ramdas and Rinaldo 2023). Four bets are
-    powers, b p^(b - 1) with b = .2, .4, .6 and .8, for scores of many values; three say
-    that ranks below c are a share r of all, for errors and labels: r/c where p < c and
-    (1 - r)/(1 - c) elsewhere, with c = .1, .2, .3 and r = .3, .5, .7. An alarm is given
-    where the mean of the seven sums of a block reaches ``4 / false_alarm_rate``.
+    powers, b p^(b - 1) with b = .2, .4, .6 and .8, for scores with many values. The
+    other three are for errors and labels. They are r/c if p < c and (1 - r)/(1 - c)
+    otherwise, with c = .1, .2, .3 and r = .3, .5, .7, so that they bet on a share r of
+    ranks below c. An alarm is given if the mean of the seven sums of a block reaches
+    ``4 / false_alarm_rate``.
 
-    What is guaranteed: while scores are exchangeable (independent ones of any one
-    distribution, say, whatever the model's faults) ranks in a block are independent and
-    uniform, so that S less the number of rows is a martingale. By Doob's inequality and
-    the two blocks an alarm comes within n rows with probability
-    ``n * false_alarm_rate / 2`` at the most, from the start and from each alarm on. The
-    mean time to a false alarm is therefore ``1 / false_alarm_rate`` rows or more; it is
-    commonly much more.
+    **Guarantee.** As long as scores are exchangeable, for instance independent with the
+    same distribution, the ranks in a block are independent and uniform, even if the
+    model is wrong. S minus the number of rows is then a martingale. By Doob's
+    inequality for the two blocks, the probability of an alarm within n rows is at most
+    ``n * false_alarm_rate / 2``, from the start and after each alarm. The mean time to
+    a false alarm is therefore at least ``1 / false_alarm_rate`` rows, and usually much
+    longer.
 
-    What is not: scores that depend on one another, such as in seasons or bursts of
-    noise, are no longer exchangeable, and what is told of them is a change of the
-    scores, if not of the stream. Tail probabilities are near to uniform, and so to
-    independent, as long as the model is right, and follow changes of its own noise and
-    of the rows; log densities also fall where rows move to where the noise is greater,
-    and shift a little whenever the model becomes less sure, which ranks notice.
+    **Limits.** Scores that depend on one another, as in seasons or bursts of noise, are
+    not exchangeable; an alarm then means that the scores have changed, but perhaps not
+    the stream. Tail probabilities are nearly uniform and independent if the model is
+    right, even when the inputs or the noise known to the model change. Log densities
+    also become smaller when rows move to a region with more noise or when the model
+    becomes less certain, so that they can give an alarm without a change.
 
-    When a change is found depends on what it does to the scores: of a normal response a
-    shift by one standard deviation takes some 75 rows, by two 11, twice the noise 21, a
-    flip of labels 13 to 35, in the median and with 1000 rows or more before it
-    (tests/statistical/alarms.txt). In the first hundred rows, also after an alarm,
-    there is little to compare with, and only large changes are found. Scores that
-    become better give no alarm; nor do worse ones where the model follows within some
-    rows, or where they worsen over more rows than `memory`.
+    **Delay.** The time until an alarm depends on the change of the scores. For a normal
+    response, with 1000 or more rows before the change, the median is about 75 rows for
+    a shift of one standard deviation, 11 for two, 21 for twice the noise, and 13 to 35
+    for a flip of labels (tests/statistical/alarms.txt). In the first hundred rows, and
+    after an alarm, only large changes are found, because there are few rows to compare
+    with. There is no alarm if scores improve, if the model adapts within a few rows, or
+    if the scores worsen over more rows than `memory`.
 
     References
     ----------
@@ -205,8 +206,8 @@ class ChangeAlarm(Stored):
         Parameters
         ----------
         score : float
-            Smaller is worse. -inf is a score, such as the log probability of a label
-            that was not known.
+            Smaller is worse. -inf is allowed; it is the log probability of a label that
+            was not known.
 
         Returns
         -------
@@ -215,7 +216,8 @@ class ChangeAlarm(Stored):
         Raises
         ------
         ValueError
-            For NaN, inf and what is no number; the alarm is then what it was before.
+            If the score is NaN, inf or not a number. The alarm is then as it was before
+            the call.
         """
         value = checked_score(score)
         blocks = self._blocks

@@ -49,9 +49,9 @@ class GoodRows:
     start : int
         As there, among these rows.
     rows : ndarray of int64 of shape (n_rows,), or None
-        Their numbers in the whole stream; None for all of it.
+        Numbers of these rows in the whole stream; None if all rows are good.
     bad : dict of int to str
-        Why the others were refused, by number.
+        Numbers of the refused rows, and the reasons.
     """
 
     X: Any
@@ -72,8 +72,8 @@ def good_rows(
     ----------
     model : Learner, or results of a formula
     X, y, sample_weight, exposure, start
-        As for `prequential`. Where there is not one of each a row, which is no fault of
-        any one row, nothing is left out.
+        As for `prequential`. If their lengths differ, which is the fault of no single
+        row, nothing is left out.
 
     Raises
     ------
@@ -172,7 +172,7 @@ class _Trial:
 def first_refused(
     attempt: Callable[[Rows], object], rows: Rows
 ) -> tuple[int, str] | None:
-    """Place of the first row without which those before it pass, and why; None: all do.
+    """Position of the first row that is refused, and the reason; None if there is none.
 
     Parameters
     ----------

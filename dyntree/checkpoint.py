@@ -101,22 +101,23 @@ def save(model: Savable, path: str | os.PathLike[str], *, position: Any = None) 
     Parameters
     ----------
     model : DynamicTree or StreamingTree
-        At any time: before its first row, in mid-stream, frozen.
+        A model in any state: before its first row, in mid-stream, or frozen.
     path : str or path
-        A file there is replaced once the new one is complete and on disk; after an
-        error, or where the process is killed, it is still the old one.
+        An existing file is replaced when the new one is complete and on disk. After an
+        error, or if the process is killed, the old file remains.
     position : None, bool, int, float, str, list or dict, default None
-        How far the rows have come where they are from, such as the offsets of a log or
-        the id of a message: any value that JSON can hold. It is in the same file, so
-        that whoever loads both and goes on from there learns each row exactly once.
-        Where other threads teach the model, hold ``model.exclusive()`` meanwhile.
+        Position in the source of the rows, such as the offset in a log or the id of a
+        message. It may be any value that JSON can represent. Model and position are in
+        one file, so that a program that loads both and continues from there learns each
+        row exactly once. If other threads teach the model, call `save` within
+        ``model.exclusive()``.
 
     Raises
     ------
     ValueError
-        For a model of another library's, a header that is too long, and a position that
-        JSON cannot hold as it is: numbers that are not finite, tuples, keys that are no
-        text, more than 64 levels or 1 MiB.
+        If the model is not one of this package, the header is too long, or JSON cannot
+        represent the position exactly: numbers that are not finite, tuples, keys that
+        are not text, more than 64 levels or more than 1 MiB.
     OSError
         If the file cannot be written.
 
@@ -149,7 +150,7 @@ def save_with(
     model
         As in `save`.
     notes : dict
-        What JSON can hold.
+        Values that JSON can represent.
     path, position
         As in `save`.
     """
@@ -183,13 +184,14 @@ def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
     Returns
     -------
     DynamicTree or StreamingTree
-        With `with_position`, a tuple of it and the position.
+        With `with_position`, a tuple of the model and the position.
 
     Raises
     ------
     CheckpointError
-        If the file is none of ours, broken, or does not describe a model. Loading runs
-        no code from the file and allocates no more than its size warrants.
+        If the file was not written by this package, is damaged, or does not describe a
+        model. Loading runs no code from the file, and the memory that it allocates is
+        bounded by the size of the file.
     OSError
         If the file cannot be read.
 

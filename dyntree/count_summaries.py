@@ -34,7 +34,7 @@ class RateLaws:
     ----------
     start : ndarray of int64 of shape (n_rows + 1,)
     weight, first, second, size, exposure : ndarray of shape (n_components,)
-        The last is e.
+        In the components above, `exposure` is e.
     """
 
     start: Places
@@ -353,16 +353,16 @@ def least(
     Parameters
     ----------
     cdf : callable
-        Of points, shape (n_rows,), the distribution function of each row.
+        Points of shape (n_rows,) -> the distribution function of each row there.
     level : float
     ends : Bracket
-        Points below the level, and at it or above.
+        Points below the level, and points at the level or above.
     inward : callable
-        Of points, where they are on the scale.
+        Points -> their positions on the scale.
     outward : callable
-        Of places on the scale and of both ends, the points next to them.
+        Positions on the scale, and both ends -> the nearest points.
     close : float
-        Width of a bracket beside its upper end that is narrow enough.
+        Width of a bracket, relative to its upper end, at which the search stops.
 
     Returns
     -------
@@ -402,16 +402,16 @@ class CountPrediction(Prediction):
     Attributes
     ----------
     mean : ndarray of shape (n_rows,)
-        Expected events at the exposures asked about.
+        Expected number of events at the given exposures.
     var : ndarray of shape (n_rows,)
-        Predictive variance; infinite where a leaf has too few rows for one.
+        Predictive variance; infinite if a leaf has too few rows.
     exposure : ndarray of shape (n_rows,)
     mixture : CountMixture
         The distribution itself.
     of_mean : RateLaws
         Posterior of the expected number of events.
     df : ndarray of shape (n_rows,)
-        NaN: no law here is Student's.
+        NaN, since counts have no Student t distribution.
     """
 
     mixture: CountMixture  # type: ignore[assignment]
@@ -427,7 +427,7 @@ class CountPrediction(Prediction):
         parts : sequence of ndarray
             Of `RateLaws`.
         exposure : ndarray of shape (n_rows,)
-            As users give exposures.
+            Exposures as users give them.
         """
         mixture = CountMixture(*parts)
         mean, var = mixture.moments()
@@ -449,7 +449,7 @@ class CountPrediction(Prediction):
         counts, over : ndarray of shape (n,)
             Counts, and their exposures.
         exposure : ndarray of shape (n_rows,)
-            That are asked about.
+            Exposures of the predicted counts.
         """
         one, known = np.ones(len(exposure)), float(over.sum())
         first, second = 0.5 + float(counts.sum()), known or 0.5

@@ -158,13 +158,13 @@ def load_warpbreaks() -> pd.DataFrame:
 def load_elec2(path: str | Path) -> pd.DataFrame:
     """Electricity market of New South Wales: 27 552 rows in time order, from a file.
 
-    The data are not shipped. In R: ``write.csv(dynaTree::elec2, "elec2.csv",
-    row.names = FALSE)``.
+    The data are not part of this package. This call in R writes the file:
+    ``write.csv(dynaTree::elec2, "elec2.csv", row.names = FALSE)``.
 
     Parameters
     ----------
     path : str or Path
-        A CSV file, perhaps compressed, with the columns x1, ..., x4 and y.
+        A CSV file, which may be compressed, with the columns x1, ..., x4 and y.
 
     Returns
     -------
@@ -198,10 +198,10 @@ def load_fashion_mnist(
     Parameters
     ----------
     part : {"train", "t10k"}, default "train"
-        60,000 images, or 10,000.
+        The training set of 60,000 images, or the test set of 10,000.
     folder : str or Path
-        Where the four files of the distribution lie; by default where Debian's package
-        dataset-fashion-mnist puts them.
+        Folder with the four files of the distribution; by default the one of Debian's
+        package dataset-fashion-mnist.
 
     Returns
     -------
@@ -211,9 +211,9 @@ def load_fashion_mnist(
     Raises
     ------
     FileNotFoundError
-        Where the files are not; the package to install is named.
+        If the files are missing. The message names the package to install.
     ValueError
-        For files that are none of the distribution.
+        If the files are not those of the distribution.
 
     Examples
     --------
@@ -249,11 +249,11 @@ class EvolvingRows:
     ----------
     phases : tuple of ndarray of shape (n_rows, n_columns)
     labels : tuple of ndarray of int64 of shape (n_rows,)
-        Number of the cluster of each row, the same from birth to death.
+        Number of the cluster of each row. A cluster keeps its number in all phases.
     ids : tuple of ndarray of int64 of shape (n_clusters,)
-        The clusters alive in each phase.
+        Numbers of the clusters that exist in each phase.
     means : tuple of ndarray of shape (n_clusters, n_columns)
-        Mean of a row of each of them.
+        Mean of the rows of each of these clusters.
     """
 
     phases: tuple[NDArray[np.float64], ...]
@@ -305,30 +305,31 @@ def evolving_gaussians(
     n_columns: int = 2,
     seed: int = 0,
 ) -> EvolvingRows:
-    """Gaussian clusters that are born, move and die: the simulation of the paper.
+    """Simulate Gaussian clusters that appear, move and disappear.
 
     Parameters
     ----------
     n_phases, n_rows : int, default 80 and 100
-        Phases, and rows of each living cluster in each phase.
+        Number of phases, and of rows of each existing cluster in each phase.
     n_start : int, default 2
-        Clusters of the first phase.
+        Number of clusters in the first phase.
     births, mean_life : float, default 0.05 and 40
-        Births a phase, Poisson; phases that a cluster lives, geometric.
+        Mean number of new clusters per phase (Poisson), and mean number of phases that
+        a cluster exists (geometric).
     base_variance, step_variance, variance : float, default 49, 0.1 and 1
-        Of new means, of their steps, and of rows, along each axis.
+        Variance of new means, of their steps, and of rows, along each axis.
     n_columns : int, default 2
     seed : int, default 0
 
     Returns
     -------
     EvolvingRows
-        Phases without a living cluster have no rows.
+        Phases without a cluster have no rows.
 
     Notes
     -----
-    Lin, Grimson and Fisher (2010), section 4.1; dimension, base and step variance are
-    not told there.
+    This is the simulation of Lin, Grimson and Fisher (2010), section 4.1, which does
+    not state the dimension, the base variance and the step variance.
 
     Examples
     --------
@@ -370,25 +371,26 @@ def evolving_flows(
     noise: float = 0.1,
     seed: int = 0,
 ) -> EvolvingRows:
-    """Flows of people through a hall of 10 by 10: places and velocities.
+    """Simulate flows of people through a hall of 10 by 10: positions and velocities.
 
     Parameters
     ----------
     n_phases, n_rows : int, default 16 and 500
-        Phases, and rows of each phase in all.
+        Number of phases, and of rows in each phase.
     n_start : int, default 4
-        Flows of the first phase.
+        Number of flows in the first phase.
     births, mean_life : float, default 0.35 and 12
-        Births a phase, Poisson; phases that a flow lives, geometric.
+        Mean number of new flows per phase (Poisson), and mean number of phases that a
+        flow exists (geometric).
     noise : float, default 0.1
-        Standard deviation of velocities about their field.
+        Standard deviation of velocities around their field.
     seed : int, default 0
 
     Returns
     -------
     EvolvingRows
-        Columns x, y, and the velocities along them: v = b + A (x - c) + noise, each
-        flow with b, A and c of its own.
+        The columns are x, y, and the velocities along them. The velocity at x is
+        v = b + A (x - c) + noise, where each flow has its own b, A and c.
 
     Examples
     --------
@@ -441,18 +443,18 @@ def evolving_topics(
     drift: float = 0.1,
     seed: int = 0,
 ) -> EvolvingRows:
-    """Word counts of documents whose topics appear, drift and disappear.
+    """Simulate word counts of documents whose topics appear, drift and disappear.
 
     Parameters
     ----------
     n_phases, n_rows : int, default 12 and 60
-        Phases, and documents of each phase in all.
+        Number of phases, and of documents in each phase.
     n_words, length : int, default 200 and 60
-        Words there are, and words of a document.
+        Size of the vocabulary, and number of words in a document.
     n_start, births, mean_life
-        Of topics, as in `evolving_flows` of flows.
+        As in `evolving_flows`, for topics.
     drift : float in [0, 1], default 0.1
-        Share of a topic that is drawn anew each phase.
+        Share of a topic that changes at random in each phase.
     seed : int, default 0
 
     Returns
@@ -497,18 +499,18 @@ def image_points(rgb: Any) -> NDArray[np.float64]:
     Parameters
     ----------
     rgb : array_like of shape (height, width, 3)
-        Colours of sRGB, uint8 or floats in [0, 1]; further channels are left out.
+        Colours in sRGB, as uint8 or as floats in [0, 1]. Further channels are ignored.
 
     Returns
     -------
     ndarray of shape (height * width, 5)
-        L*, a*, b*, x, y by rows of the image; L* in [0, 100], x and y in pixels from
-        the middle.
+        L*, a*, b*, x and y of each pixel, by rows of the image. L* is in [0, 100], and
+        x and y are in pixels from the middle.
 
     Raises
     ------
     ValueError
-        For what is no colour image.
+        If the array is not a colour image.
 
     Notes
     -----
@@ -549,24 +551,25 @@ def image_points(rgb: Any) -> NDArray[np.float64]:
 
 
 def patch_points(image: Any, size: int, step: int) -> NDArray[np.float64]:
-    """Square patches of a grey image, and where they lie.
+    """Square patches of a grey image, and their positions.
 
     Parameters
     ----------
     image : array_like of shape (height, width)
-        Of uint8, or of floats.
+        Values as uint8 or floats.
     size, step : int
-        Side of a patch, and pixels between two of them.
+        Side of a patch, and distance between two patches, in pixels.
 
     Returns
     -------
     ndarray of shape (n_patches, size * size + 2)
-        Pixels by rows, then x and y of the middle, in pixels from that of the image.
+        Pixels of each patch by rows, then x and y of its middle, in pixels from the
+        middle of the image.
 
     Raises
     ------
     ValueError
-        Where no patch fits.
+        If no patch fits into the image.
 
     Examples
     --------

@@ -43,21 +43,22 @@ class DelayedLabels(Stored):
     Parameters
     ----------
     model : DynamicTree, StreamingTree or another OnlineModel
-        With responses. It is held, not copied, and may be asked directly as well; its
-        ``exclusive()`` keeps other threads from the rows that wait, too.
+        A model with responses. It is not copied and may also be used directly. Its
+        ``exclusive()`` also keeps other threads away from the waiting rows.
     max_pending : int, default 10_000
-        Rows that wait at the most. When one more comes, the oldest is dropped.
+        Largest number of waiting rows. When one more comes, the oldest is dropped.
 
     Attributes
     ----------
     model : OnlineModel
     max_pending : int
     n_dropped : int
-        Rows dropped because too many waited.
+        Number of rows that were dropped because too many waited.
     n_unmatched : int
-        Labels whose row does not wait: it was dropped, was learned, or never came.
+        Number of labels without a waiting row: it was dropped, was already learned, or
+        never came.
     n_unlabelled : int
-        Rows whose label came and was missing.
+        Number of rows whose label was a missing value.
 
     Examples
     --------
@@ -66,7 +67,7 @@ class DelayedLabels(Stored):
     >>> for x in range(40):
     ...     model = model.update([[x]], [2.0 * x])
     >>> late = dyntree.DelayedLabels(model, max_pending=100)
-    >>> told = late.predict_later("order 17", [20.5])
+    >>> prediction = late.predict_later("order 17", [20.5])
     >>> late.pending
     ('order 17',)
     >>> late.learn("order 17", 41.0), late.n_pending, model.n_seen
@@ -123,8 +124,8 @@ class DelayedLabels(Stored):
         Parameters
         ----------
         key : label
-            Under which the label will come: text, a number, a date, or another label
-            that files can hold, and that no waiting row has.
+            Identifies the row when its label comes: text, a number, a date, or another
+            value that can be saved. No waiting row may have the same key.
         row : mapping, Series or sequence of length n_features
             The values by name, or in the order of the columns.
         exposure : float, optional
@@ -133,14 +134,14 @@ class DelayedLabels(Stored):
         Returns
         -------
         Prediction, ClassPrediction or CountPrediction, of one row
-            None while the model cannot predict yet; the row waits all the same.
+            None if the model cannot predict yet; the row still waits for its label.
 
         Raises
         ------
         ValueError
-            For a key that waits already, and for a row that the model refuses; it does
-            not wait then. While the model cannot predict yet, it checks rows only when
-            they are learned.
+            If a row with this key is already waiting, or the model refuses the row. The
+            row is then not kept. A model that cannot predict yet checks rows only when
+            it learns them.
         """
         name = checked_label(key, "key")
         if name in self._rows:
@@ -171,7 +172,7 @@ class DelayedLabels(Stored):
         Returns
         -------
         Prediction, ClassPrediction or CountPrediction, of one row
-            None where no row waits under the key, and while the model cannot predict.
+            None if no row with this key is waiting, or the model cannot predict yet.
         """
         name = checked_label(key, "key")
         if name not in self._rows or not self.model.is_ready:
@@ -191,21 +192,21 @@ class DelayedLabels(Stored):
         key : label
             As given to `predict_later`.
         y : float or label
-            Where it is missing (None or NaN), the row is dropped and counted in
+            If it is missing (None or NaN), the row is dropped and counted in
             `n_unlabelled`.
         sample_weight : float, optional
-            Weight of the row, for models that know weights.
+            Weight of the row, for models with weights.
 
         Returns
         -------
         bool
-            Whether a row was learned. Where none waits under the key, nothing changes
-            but `n_unmatched`.
+            Whether a row was learned. If no row with this key is waiting, only
+            `n_unmatched` changes.
 
         Raises
         ------
         ValueError
-            For a response that the model refuses; the row still waits then.
+            If the model refuses the response. The row then still waits.
         """
         name = checked_label(key, "key")
         if name not in self._rows:

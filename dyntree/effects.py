@@ -19,13 +19,13 @@ class MainEffect:
     Attributes
     ----------
     name : str
-        Of the variable, or the feature.
+        Name of the variable or the feature.
     values : ndarray of shape (n_points,)
-        Where it is evaluated: numbers, times, or levels as objects.
+        Values of the variable: numbers, times, or levels as objects.
     draws : ndarray of shape (n_draws, n_points)
         One posterior draw a row.
     is_factor : bool, default False
-        Whether `values` are all that the variable has: levels, or 0 and 1.
+        Whether `values` are all values of the variable: its levels, or 0 and 1.
     """
 
     name: str
@@ -56,9 +56,9 @@ class VariableSensitivity:
     Attributes
     ----------
     effects : tuple of MainEffect
-        One a variable; a factor has its levels.
+        One effect for each variable; that of a factor is over its levels.
     first, total : ndarray of shape (n_particles, n_variables)
-        First-order and total indices, one set a tree, as in `Sensitivity`.
+        First-order and total indices, one set for each tree, as in `Sensitivity`.
     inputs : tuple of str
         The variables.
     """
@@ -82,15 +82,15 @@ class PartialDependence:
     names : tuple of str
         The variables, one or two.
     grids : tuple of ndarray
-        The values that each takes: numbers, times, or levels as objects.
+        Values of each variable: numbers, times, or levels as objects.
     are_factors : tuple of bool
-        Of each, whether these are all that it has: levels, or 0 and 1.
+        For each variable, whether these are all of its values: its levels, or 0 and 1.
     mean : ndarray of shape (n_points,), or (n_points, n_points) of two
         Mean prediction over the rows.
     draws : ndarray of shape (n_draws, ...)
-        Joint posterior draws of it.
+        Joint posterior draws of `mean`.
     individual : ndarray of shape (n_rows, ...), or None
-        The prediction of each row by itself, where it was asked for.
+        Prediction of each single row, if it was requested.
     """
 
     names: tuple[str, ...]

@@ -47,27 +47,31 @@ class Prequential:
     y : ndarray of shape (n_scored,)
         Responses, or labels as places in `classes`.
     mean : ndarray of shape (n_scored,) or (n_scored, n_classes)
-        Predictive means, or probabilities: 0 for labels that were not known yet.
+        Predictive means, or probabilities, which are 0 for labels that were not known
+        yet.
     log_density : ndarray of shape (n_scored,)
-        Log predictive density, or probability, of what came; -inf for a label that was
-        not known yet.
+        Log predictive density, or probability, of each response; -inf for a label that
+        was not known yet.
     interval : ndarray of shape (n_scored, 2) or None
         Central predictive intervals of real responses.
     classes : tuple or None
-        The labels known at the end, and after them those that a frozen model met.
+        The labels that the model knows at the end, followed by those that a frozen
+        model met but did not learn.
     scores, baseline : ClassScores or RealScores
-        Of the model; of the trivial model that knows the earlier responses only.
+        Scores of the model, and of a trivial model that uses only the earlier
+        responses.
     seconds_per_row : float
         Time to predict and learn a row.
     weights : ndarray of shape (n_scored,) or None
-        By which rows count in the scores, where they were given.
+        Weights of the rows in the scores, if weights were given.
     tail_probability : ndarray of shape (n_scored,) or None
         Tail probability of each response under its prediction, small if the response
         was anomalous; see `Prediction` and `ClassPrediction`.
     alarms : ndarray of int64 of shape (n_alarms,) or None
-        Rows of the stream that gave an alarm, where there was one.
+        Rows of the stream that gave an alarm, if `alarm` was given.
     bad_rows : dict of int to str
-        Why rows were refused, by their numbers, where `on_bad_rows` let that pass.
+        The numbers of the rows that were skipped because of `on_bad_rows`, and the
+        reasons.
     """
 
     rows: Codes
@@ -129,42 +133,42 @@ def prequential(
     Parameters
     ----------
     model : DynamicTree, StreamingTree, or another Learner
-        Such as a plots.Recorder around a model, or results of a formula. It learns the
-        rows as a side effect (unless it is frozen).
+        A model, or the results of a formula. It learns the rows as a side effect,
+        unless it is frozen.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        Whatever the model takes; raw data for results, to which the formula is applied,
-        with levels that are new to it missing.
+        Rows in any form that the model takes. For results of a formula this is the raw
+        data; levels that are new to the formula count as missing.
     y : array_like of shape (n_rows,)
-        Responses or labels. Native models take new labels as they come, each scored as
-        `ClassScores` says; under R's rules all must be among the model's own.
+        Responses or labels. Native models accept new labels, and `ClassScores` says how
+        these are scored. Under R's rules all labels must be known to the model.
     sample_weight : array_like of shape (n_rows,) or float, optional
-        Weights >= 0 of the rows, for models of trees: with them rows are learned, and
-        count in all scores, those of the baseline too, which itself knows none. If
-        weights divide variances, a response is predicted with the variance of its
-        weight. Rows of weight 0 are predicted, but neither learned nor counted.
+        Weights >= 0 of the rows, for models of trees. They are used to learn the rows
+        and in all scores, also those of the baseline, which itself learns without
+        weights. If weights divide variances, a response is predicted with the variance
+        of its weight. Rows of weight 0 are predicted, but neither learned nor scored.
     exposure : array_like of shape (n_rows,) or float, optional
-        Exposures of counts, used to predict and to learn them; 1 by default.
+        Exposures of counts, used to predict and to learn them; by default 1.
     start : int, default 0
-        First row that is scored; those before it are learned at once. Rows that come
+        First row that is scored. The rows before it are learned in one call. Rows
         before the model can predict are learned and not scored.
     delay : int, default 0
-        Rows that come between a row and its response: row t is learned once row t +
-        delay was predicted, and the last rows at the end. River counts the steps to the
-        response, which are one more.
+        Number of rows between a row and its response. Row t is learned after row
+        t + delay was predicted, and the last rows are learned at the end. River counts
+        the steps to the response, which are one more.
     level : float in (0, 1), default 0.9
         Probability of the intervals.
     alarm : ChangeAlarm, optional
-        Given the tail probability of each row that is scored, once its response has
-        come and it was learned.
+        Receives the tail probability of each scored row after the row was learned.
     on_alarm : callable, optional
-        Called with the row that gives an alarm; what it raises ends the evaluation.
+        Called with the number of a row that gives an alarm. An exception that it raises
+        ends the evaluation.
     on_bad_rows : {"raise", "skip"} or callable, default "raise"
-        What becomes of rows that the model refuses, such as text among numbers, an
-        infinite value, a response of the wrong kind, or a weight below 0. With "skip"
-        they are neither predicted nor scored nor learned, as if they were not there,
-        and `bad_rows` of the record lists them. A function has the same effect. It is
-        called with the number of each such row and a ValueError that says why; it may
-        raise. To find them, a copy of the model learns the stream first.
+        What to do with rows that the model refuses, for instance because of text among
+        numbers, an infinite value, a response of the wrong type, or a negative weight.
+        With "skip" such rows are neither predicted nor scored nor learned, and
+        `bad_rows` of the result lists them. A function also skips them; it is called
+        with the number of each such row and a ValueError with the reason, and may
+        raise. To find bad rows, a copy of the model learns the stream first.
     progress : bool, callable or None, default None
         As in `DynamicTree.update`.
 
@@ -175,8 +179,8 @@ def prequential(
     Raises
     ------
     ValueError
-        On bad input, before any row is learned; or where no row could be scored, or
-        none is good.
+        If the input is bad, before any row is learned; also if no row could be scored
+        or all rows are bad.
 
     Examples
     --------
@@ -378,13 +382,15 @@ def prequential_each(
     Parameters
     ----------
     models : mapping of str to DynamicTree, StreamingTree or another OnlineModel
-        By name, such as streams with several windows. Copies of them learn.
+        The models by name, for instance streams with several windows. Only copies of
+        them learn.
     X, y, sample_weight, exposure, start, delay, level
         As in `prequential`.
     on_bad_rows : {"raise", "skip"}, default "raise"
-        As there; each model skips what it refuses itself, and its record tells that.
+        As in `prequential`. Each model skips the rows that it refuses itself, and its
+        result lists them.
     threads : int, optional
-        Models at a time; as in `fit_repeats`, so that an enclosing
+        Number of models that run at the same time, as in `fit_repeats`. An enclosing
         ``joblib.parallel_config`` may send them to processes or a cluster.
     progress : bool, callable or None, default None
         As in `DynamicTree.update`, over the models.
@@ -392,12 +398,12 @@ def prequential_each(
     Returns
     -------
     dict of str to Prequential
-        In the order of `models`; `compare` makes a table of it.
+        The results in the order of `models`; `compare` makes a table of them.
 
     Raises
     ------
     ValueError
-        On bad input.
+        If the input is bad.
 
     Examples
     --------

@@ -46,7 +46,7 @@ def prequential_density(
     model : OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM or another OnlineModel
         One with `score_samples`. It learns the rows as a side effect.
     X : array_like of shape (n_rows, n_features), frame or list of dicts
-        Whatever the model takes.
+        Rows in any form that the model takes.
     start, progress
         As in `prequential`.
 
@@ -57,8 +57,7 @@ def prequential_density(
     Raises
     ------
     ValueError
-        On bad input, which is found before anything is learned, and where no row could
-        be scored.
+        If the input is bad, before any row is learned; also if no row could be scored.
 
     Examples
     --------

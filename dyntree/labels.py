@@ -111,7 +111,7 @@ def is_label(label: Any) -> bool:
 
 
 def plain_label(label: Any) -> Any:
-    """Return a scalar of NumPy's or pandas' as the Python object it stands for.
+    """Return a NumPy or pandas scalar as the Python object that it represents.
 
     Examples
     --------
@@ -133,11 +133,11 @@ def plain_label(label: Any) -> Any:
 
 
 def level_of(value: Any) -> Level | None:
-    """A value as a level: text, a truth value, or a number, whole ones as int.
+    """A value as a level: text, bool, or a number, which is an int if it is whole.
 
     Returns
     -------
-    str, bool, int, float, or None where missing
+    str, bool, int, float, or None if missing
 
     Examples
     --------
@@ -192,18 +192,18 @@ def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") 
     ----------
     label : object
     argument : str
-        What errors call the labels.
+        Name of the labels in error messages.
     where : str, optional
-        Where it stands, such as " in row 3".
+        Place of the label in error messages, such as " in row 3".
     remedy : str, optional
-        What is to be done where it is missing.
+        Advice if the label is missing.
 
     Raises
     ------
     ValueError
-        Where it is missing.
+        If the label is missing.
     UnusableValueError
-        For what cannot be a label.
+        If the value cannot be a label.
     """
     kind = type(label)
     if kind is str or (kind is float and label == label):

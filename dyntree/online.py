@@ -56,21 +56,21 @@ class Learner(Protocol):
         X, y
             As for `update`.
         start : int, optional
-            Rows that will be learned in a first call, all others one by one after it;
-            by default all at once.
+            Number of rows that a first call will learn; the others will be learned one
+            by one. By default one call learns all rows.
 
         Returns
         -------
         rows
-            What `predict` and, once `is_ready`, `update` take in the place of X, and
-            ``feature_map.take`` cuts.
+            Encoded rows. `predict` takes them in the place of X, and so does `update`
+            once the model `is_ready`. ``feature_map.take`` selects some of them.
         y : list
             Responses or labels, as `update` takes them.
 
         Raises
         ------
         ValueError
-            For what `update` would refuse.
+            If `update` would refuse the rows.
         """
 
 
@@ -93,9 +93,9 @@ class Savable(Protocol):
 class OnlineModel(Learner, Savable, Protocol):
     """A model of a stream in bounded memory.
 
-    The models of this package also have a `unit`, which is learned as a whole: "row";
-    "batch", rows that the model collects over calls; "phase", the rows of a call, or of
-    one label; "epoch" or "call", the rows of a call.
+    The models of this package also have a `unit`, which is learned as a whole. It is a
+    "row"; a "batch" of rows, which the model collects over calls; a "phase", which is
+    the rows of a call or of one label; or an "epoch" or "call", the rows of a call.
     """
 
     @property

@@ -114,13 +114,13 @@ def n_jobs(value: Any = None, name: str = "threads") -> int | None:
 class NIG:
     """A fixed prior for regression leaves (native rules).
 
-    On the scale of the first rows, sigma^2 ~ IG(1/2, b0), slopes are N(0, sigma^2 / l)
-    with l = .04 p for p columns, and the level is flat.
+    On the scale of the first rows, sigma^2 ~ IG(1/2, b0), and the slopes are
+    N(0, sigma^2 / l) with l = 0.04 p for p columns. The level has a flat prior.
 
     Parameters
     ----------
     b0 : float, default 0.01
-        Scale of the variance's prior, > 0.
+        Scale of the prior of the variance, > 0.
     """
 
     b0: float = 0.01
@@ -150,22 +150,23 @@ class TreeOptions:
     n_particles : int
         Particles, >= 1.
     rules : {"native", "r"}
-        Rules of the filter: proper priors, or those of CRAN dynaTree.
+        Proper priors on the scale of the data, or the rules of CRAN dynaTree.
     intercept : {"implicit", "augmented", "none"}
-        How linear leaves get their level.
+        Whether and how linear leaves have an intercept.
     proposal : {"luvar", "luall", "reject"}
         How splits are proposed.
     min_leaf, n_start : int or None
-        Fewest rows in a leaf; rows the first tree is planted on.
+        Smallest number of rows in a leaf; number of rows with which the first tree
+        begins.
     tree_prior : (float, float) or None
-        Of a in [0, 1) and b > 0: a leaf at depth d splits with prior probability
-        a (1 + d)^-b.
+        The numbers a in [0, 1) and b > 0. A leaf at depth d splits with the prior
+        probability a (1 + d)^-b.
     variance_prior : (float, float)
         Degrees of freedom and scale of the leaf variance; (0, 0) is flat.
     first_split : int
-        First column that may be split on.
+        Index of the first column that may be split on.
     n_basis : int or None
-        Leading columns that linear leaves use; all by default.
+        Number of leading columns that linear leaves use; by default all.
     classes : tuple or None
         Labels of a class model, in the order of the probabilities.
     prior : "adaptive" or NIG
@@ -173,19 +174,19 @@ class TreeOptions:
     class_mass : float
         Native class leaves: total mass of the Dirichlet prior, > 0.
     max_retired_mass : float or None
-        Native rules: most weight of a leaf's retired sums.
+        Native rules: largest weight of a leaf's retired sums.
     categories : tuple of (str, tuple of str), or None
-        Native rules: levels of columns of strings, as the user named them.
+        Native rules: levels of text columns, if the user named them.
     new_levels : {"grow", "missing", "error"}
-        Native rules: what a level means that comes once there are trees.
+        Native rules: how a level is treated that is new after the trees have begun.
     weighting : {"variance", "frequency"} or None
-        Native rules: what weights of rows mean; None stands for a default.
+        Native rules: what weights of rows mean; None stands for the default.
     dispersion : float or None
-        Negative binomial leaves: by it a count of mean m has the variance
-        m + dispersion m^2 at an exposure of 1, > 0; None: the cloud tunes it.
+        Negative binomial leaves: a count with mean m has the variance
+        m + dispersion m^2 at an exposure of 1, > 0. With None the cloud tunes it.
     robust : bool
-        Native regression leaves: whether rows far outside of their prediction count
-        with less weight.
+        Native regression leaves: whether rows far outside their prediction get less
+        weight.
     """
 
     model: str = "constant"
@@ -426,14 +427,15 @@ class StreamOptions:
     Parameters
     ----------
     window : int
-        Most active rows, >= 2.
+        Largest number of active rows, >= 2.
     discard : {"alc", "entropy", "age", "random"} or None
-        Which active row makes room for a new one; None stands for a default.
+        Which active row retires; None stands for the default.
     forget : float in [0, 1]
-        Factor on a leaf's retired sums whenever one of its rows retires.
+        Factor by which the retired sums of a leaf are multiplied when one of its rows
+        retires.
     rejuvenate_every : int or None
-        Rows between rejuvenations, which are spread over rows under native rules; 0
-        never. None stands for a default.
+        Number of rows between rejuvenations, or 0 for none; None stands for the
+        default.
     """
 
     window: int = 500
@@ -457,11 +459,11 @@ class StreamOptions:
         window, discard
             As above.
         forget : float in [0, 1], optional
-            Default 1, or `DRIFT_FORGET` with `drift`.
+            By default 1, or `DRIFT_FORGET` with `drift`.
         drift : bool, default False
-            Whether the stream changes.
+            Whether the stream is expected to change.
         rejuvenate_every : int, optional
-            As above; with `drift` once a window by default.
+            As above. With `drift` it is `window` by default.
 
         Returns
         -------
@@ -491,16 +493,16 @@ class StreamOptions:
     def for_model(self, options: TreeOptions) -> StreamOptions:
         """Return these options with every default of such a tree filled in.
 
-        Where evidence fades, or under R's rules, the oldest row is discarded. Otherwise
-        it is the least informative row by ALC. For classes it is a random row, because
-        random choice has a lower error than entropy (rotating XOR .186 against .201;
-        tests/statistical/native_tables.txt).
+        With `forget` below 1 and under R's rules, the oldest row is discarded.
+        Otherwise it is the least informative row by ALC. For classes it is a random
+        row, because random choice has a lower error than entropy (rotating XOR .186
+        against .201; tests/statistical/native_tables.txt).
 
-        Native regression in a window that slides by age or chance is rejuvenated, every
-        window where evidence fades and every third where it does not: a stale past is
-        then found out whether or not drift was declared. So are linear leaves by ALC.
-        Constant ones by ALC are not, as trees grown from the window alone are worse
-        there where nothing changes; classes gain nothing.
+        Native regression with rows discarded by age or chance is rejuvenated once a
+        window if `forget` is below 1, and once in three windows if not, so that it
+        adapts even to a change that was not expected. The same holds for linear leaves
+        with ALC. Constant leaves with ALC are not rejuvenated, because trees grown from
+        the window alone are worse if nothing changes. Labels gain nothing from it.
         """
         discard, every = self.discard, self.rejuvenate_every
         native = options.rules == "native"

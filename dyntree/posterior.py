@@ -78,13 +78,13 @@ class PosteriorDraws:
     values : ndarray of shape (n_draws, n_rows), or (n_draws, n_rows, n_classes)
         Means or responses; for labels their probabilities, or objects.
     kind : {"mean", "obs"}, default "mean"
-        Mean responses or probabilities, or new responses.
+        "mean" for mean responses or probabilities, "obs" for new responses.
     classes : tuple, optional
         Labels, in the order of the probabilities.
     groups : sequence, optional
-        Names of the rows where they are averages over groups.
+        Names of the groups, if rows are averages over groups.
     table : Table, optional
-        What the rows came as, for `summary_frame`.
+        The original form of the rows, for `summary_frame`.
 
     Examples
     --------
@@ -169,12 +169,14 @@ class PosteriorDraws:
         Returns
         -------
         PosteriorDraws
-            Of shape (n_draws, n_contrasts), for probabilities with the classes last.
+            The shape is (n_draws, n_contrasts), or (n_draws, n_contrasts, n_classes)
+            for probabilities.
 
         Raises
         ------
         ValueError
-            If R has another width, or what is not finite.
+            If the width of R is not the number of rows, or R has values that are not
+            finite.
         """
         weights = np.atleast_2d(params.as_array("R", R, np.float64))
         if weights.ndim != 2 or weights.shape[1] != self.n_rows:
@@ -195,14 +197,14 @@ class PosteriorDraws:
         Parameters
         ----------
         weights : array_like of shape (n_rows,), optional
-            Finite and >= 0; by default all rows weigh equally.
+            Finite weights >= 0; by default all rows have the same weight.
         by : array_like of shape (n_rows,), optional
-            Labels of groups of rows, each of which is averaged by itself.
+            Label of the group of each row. Each group is averaged separately.
 
         Returns
         -------
         PosteriorDraws
-            Of shape (n_draws, n_groups): one group without `by`, else its `groups`.
+            The shape is (n_draws, n_groups). Without `by` there is one group.
         """
         masks = grouped(by, self.n_rows)
         given = np.ones(self.n_rows)
@@ -223,7 +225,7 @@ class PosteriorDraws:
         return PosteriorDraws(self.contrast(R).values, self.kind, self.classes, groups)
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
-        """One row of answers for each row.
+        """Table with the mean, standard error and interval of each row or group.
 
         Parameters
         ----------
@@ -232,11 +234,12 @@ class PosteriorDraws:
         Returns
         -------
         frame
-            Of the type that the rows came in, with their index, or of the groups; else
-            of pandas'. For means: `mean`, `mean_se`, `mean_ci_lower` and
-            `mean_ci_upper`; for new responses `mean`, `obs_se`, `obs_ci_lower` and
-            `obs_ci_upper`. For labels ``p_<label>`` and the same names with ``_se``,
-            ``_ci_lower`` and ``_ci_upper``.
+            It has the type and the index of the frame from which the rows came, or the
+            groups as index; otherwise it is a pandas DataFrame. The columns for means
+            are `mean`, `mean_se`, `mean_ci_lower` and `mean_ci_upper`, and for new
+            responses `mean`, `obs_se`, `obs_ci_lower` and `obs_ci_upper`. For labels
+            they are ``p_<label>`` and the same names with ``_se``, ``_ci_lower`` and
+            ``_ci_upper``.
         """
         mean, se, ends = self.mean(), self.std(), self.conf_int(alpha)
         columns: dict[str, NDArray[Any]] = {}

@@ -40,48 +40,48 @@ def fit_repeats(
     Parameters
     ----------
     model : DynamicTree, StreamingTree or another OnlineModel
-        One that has not learned any rows yet; it stays as it is.
+        A model that has not learned any rows. It does not change.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        Whatever the model takes.
+        Rows in any form that the model takes.
     y : array_like of shape (n_rows,)
         Responses, or labels of a class model.
     n_repeats : int, default 10
     sample_weight : array_like of shape (n_rows,) or float, optional
         Weights of the rows, as for ``DynamicTree.update``; for models of trees.
     exposure : array_like of shape (n_rows,) or float, optional
-        Of counts, as for ``DynamicTree.update``; by default 1.
+        Exposures of counts, as for ``DynamicTree.update``; by default 1.
     shuffle : bool, default True
-        Whether all repeats but the first learn the rows in random orders; False for
-        streams, whose order has a meaning.
+        Whether every repeat but the first learns the rows in a random order. Use False
+        if the order of the rows has a meaning.
     threads : int, optional
-        Repeats at a time: default DYNTREE_NUM_THREADS, or ``n_jobs`` of an enclosing
-        ``joblib.parallel_config``, or 1. They run in threads, or where such a config
-        says, as in processes of "loky" or on a cluster of "dask". The answer depends on
-        neither.
+        Number of repeats that run at the same time. The default is DYNTREE_NUM_THREADS,
+        or ``n_jobs`` of an enclosing ``joblib.parallel_config``, or 1. Repeats run in
+        threads, unless such a config names another backend, such as processes of "loky"
+        or a cluster of "dask". The result does not depend on it.
     progress : bool, callable or None, default None
-        As in `DynamicTree.update`, over the rows of all repeats; it moves on when a
+        As in `DynamicTree.update`. It counts the rows of all repeats, and moves when a
         repeat is done.
 
     Returns
     -------
     AveragedTrees, or list of models of the same class
-        The fitted ones, `n_repeats` of them. Those of trees are a sequence that also
-        answers as one model, with the average of their predictive distributions.
+        The `n_repeats` fitted models. Trees come as a sequence that is also a model
+        itself: the average of their predictive distributions.
 
     Raises
     ------
     ValueError
-        On bad input.
+        If the input is bad.
     KeyboardInterrupt
-        Nothing is returned; threads at work stop within about a tenth of a second,
-        processes as joblib's backend stops them.
+        If the call is interrupted. Threads stop within about a tenth of a second;
+        joblib's backend stops processes.
 
     Notes
     -----
     The seeds are the first words of the children that ``numpy.random.SeedSequence``
-    spawns from the seed of `model`, so that more repeats leave the first ones as they
-    are. The first repeat takes the rows as they come, as in CRAN's ``dynaTrees``;
-    another with seed ``s`` takes them in the order
+    spawns from the seed of `model`, so that the first repeats do not depend on
+    `n_repeats`. The first repeat learns the rows in the order given, as in CRAN's
+    ``dynaTrees``. A repeat with the seed ``s`` learns them in the order
     ``numpy.random.default_rng(s).permutation(n_rows)``.
 
     Examples

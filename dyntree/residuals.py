@@ -32,14 +32,12 @@ class OneStepAhead:
     sd : ndarray of shape (n_rows,)
         Predictive standard deviations; NaN for labels.
     log_density : ndarray of shape (n_rows,)
-        What each row added to the log evidence.
+        The term of each row in the log evidence.
     pit : ndarray of shape (n_rows, 2)
-        Predictive probabilities of less than y, and of at most y, in the order of
-        `classes` for labels. They are equal for real responses, but not for counts, and
-        NaN for those of
-        which nothing was known: the first, others without a predictive variance, and
-        labels that came for the first time; and for rows of weight 0, which do not
-        count.
+        Predictive probabilities of a response less than y, and of one at most y, in the
+        order of `classes` for labels. The two are equal for real responses, but not for
+        counts. They are NaN for the first response, for others without a predictive
+        variance, for labels that came for the first time, and for rows of weight 0.
     proba : ndarray of shape (n_rows, n_classes), or None
         Predictive probabilities of labels.
     classes : tuple or None
@@ -79,7 +77,7 @@ class OneStepAhead:
         Parameters
         ----------
         seed : int, Generator or None, default 0
-            For labels and counts; real responses need no draw.
+            Seed of the draws for labels and counts; real responses need none.
         """
         low, high = self.pit.T
         if np.array_equal(low, high, equal_nan=True):
@@ -113,7 +111,7 @@ class OneStepAhead:
         Returns
         -------
         ndarray of shape (n_rows,)
-            NaN where nothing was known.
+            NaN for rows whose `pit` is NaN.
         """
         if not 0.0 < params.real("level", level) < 1.0:
             raise ValueError(f"level must be in (0, 1); got {level!r}.")

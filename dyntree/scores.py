@@ -24,16 +24,17 @@ class ClassScores:
     error : float
         Share of rows whose most probable label was wrong.
     auc : float
-        Area under the ROC curve, averaged over labels against the rest (for two labels
-        that is the usual one); NaN unless two labels occur.
+        Area under the ROC curve of each label against the rest, averaged over labels;
+        for two labels this is the usual area. NaN if fewer than two labels occur.
     log_loss : float
         Minus the mean log probability of the true label, in nats, over the rows whose
-        label the model had met or knew by name; NaN where there are none.
+        label the model knew; NaN if there are none.
     brier : float
         Mean squared distance between probabilities and the true label's indicator.
     n_new_labels : int
-        Rows whose label the model could not know. They count as errors, and with
-        probability 0 for their label in `brier` and `auc`; `log_loss` leaves them out.
+        Number of rows whose label the model could not know. They count as errors, and
+        with probability 0 for their label in `brier` and `auc`. `log_loss` excludes
+        them.
     """
 
     n_rows: int
@@ -60,7 +61,7 @@ class RealScores:
         Share of rows inside the central interval.
     interval_score : float
         Mean width of the interval plus (2 / alpha) times the distance by which rows
-        fall outside (Gneiting and Raftery 2007, equation 43); low is good.
+        fall outside (Gneiting and Raftery 2007, equation 43); smaller is better.
     """
 
     n_rows: int

@@ -158,18 +158,18 @@ class Prediction:
         Predictive mean.
     var : ndarray of shape (n_rows,)
         Predictive variance: the mean variance of the particles plus the variance of
-        their means. Where leaves have fewer than three degrees of freedom, which is of
-        fewer than three rows, they count as three under the native rules; under R's the
-        variance is not finite.
+        their means. Leaves of fewer than three rows have fewer than three degrees of
+        freedom. Native rules use three for them; under R's rules the variance is not
+        finite.
     df : ndarray of shape (n_rows,)
         Degrees of freedom, averaged over particles.
     mixture : StudentMixture
         The distribution itself.
     of_mean : StudentMixture
-        Posterior of the mean response, without the noise about it. In a leaf with the
-        posterior precision P of its coefficients (in units of the noise) and the
-        posterior IG(a, b) of the noise's variance, the mean at w is Student's t about
-        the leaf's prediction, with 2a degrees of freedom and the scale
+        Posterior of the mean response, without noise. In a leaf, let P be the posterior
+        precision of the coefficients (in units of the noise) and IG(a, b) the posterior
+        of the noise variance. The mean at w then has a Student t distribution around
+        the prediction of the leaf, with 2a degrees of freedom and the scale
         sqrt(b / a w'P^-1 w) (O'Hagan and Forster 2004, section 11.4).
     """
 
@@ -217,7 +217,7 @@ class Prediction:
         n_threads : int, default 1
             Threads over rows.
         least_df : float, default 0.0
-            What a component's degrees of freedom count as at least in variances.
+            Least degrees of freedom of a component in variances.
         """
         start, weight, location, scale, df, of_mean = parts
         return cls(
@@ -293,8 +293,8 @@ class Prediction:
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
-            Infinite, but for the median, where the scale is: before two distinct
-            responses have come.
+            All but the median are infinite before two distinct responses were learned,
+            because the scale is then infinite.
         """
         levels = params.as_array("q", q, np.float64)
         if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
@@ -329,9 +329,9 @@ class Prediction:
         --------
         >>> from dyntree import DynamicTree
         >>> tree = DynamicTree(n_particles=50, seed=1)
-        >>> told = tree.update([[k] for k in range(40)], [k % 5 for k in range(40)])
-        >>> told = tree.predict([[20], [20]])
-        >>> told.tail_probability([2.0, 50.0]).round(1)
+        >>> tree = tree.update([[k] for k in range(40)], [k % 5 for k in range(40)])
+        >>> prediction = tree.predict([[20], [20]])
+        >>> prediction.tail_probability([2.0, 50.0]).round(1)
         array([1., 0.])
         """
         return self._two_sided(real_response(y, len(self.mean)))
@@ -360,8 +360,8 @@ class ClassPrediction:
     classes : tuple
         The labels, in the order of the columns.
     entropy : ndarray of shape (n_rows,)
-        Entropy in nats: under R's rules the mean over particles of each particle's
-        entropy, under native rules that of `proba`.
+        Entropy in nats. Under native rules it is the entropy of `proba`, and under R's
+        rules the mean of the entropies of the particles.
     """
 
     proba: Matrix
@@ -415,7 +415,7 @@ class ClassPrediction:
         Parameters
         ----------
         y : array_like of shape (n_rows,)
-            Labels; 0 is the answer for one that is not known.
+            Labels. The result for an unknown label is 0.
 
         Returns
         -------
@@ -452,12 +452,12 @@ class TreeStats:
     Attributes
     ----------
     height : float
-        Levels of a tree; a single leaf has one.
+        Number of levels of a tree; a single leaf has one.
     n_leaves : float
     leaf_size : float
-        Active rows in a leaf.
+        Number of active rows in a leaf.
     leaf_retired : float
-        Retired weight in a leaf.
+        Weight of the retired rows in a leaf.
     """
 
     height: float
@@ -473,7 +473,7 @@ class Relevance:
     Attributes
     ----------
     values : ndarray of shape (n_particles, n_features)
-        One row a particle.
+        One row for each particle.
     names : tuple of str
         The columns.
     """
@@ -492,11 +492,11 @@ class Importance:
     Attributes
     ----------
     values : ndarray of shape (n_inputs,)
-        Shares in [0, 1], which sum to one; all 0 where predictions do not vary.
+        Shares in [0, 1], which sum to one; all 0 if predictions do not vary.
     se : ndarray of shape (n_inputs,)
-        Their Monte Carlo standard errors.
+        Monte Carlo standard errors of `values`.
     names : tuple of str
-        The inputs: a column each, but one for all levels of a factor.
+        The inputs: one for each column, or for all levels of a factor.
     """
 
     values: Vector
@@ -516,18 +516,18 @@ class Sensitivity:
     grid : ndarray of shape (n_grid, n_features)
         Where the main effects are evaluated.
     main : ndarray of shape (n_particles, n_grid, n_features)
-        Mean response as a function of one column at a time, a posterior draw each
-        (under R's rules the particle's own mean).
+        Mean response as a function of one column at a time: a posterior draw for each
+        particle, or under R's rules its mean.
     first, total : ndarray of shape (n_particles, n_inputs)
-        First-order and total indices, shares of the variance of a new response: total
-        ones hold the share of its noise. Monte Carlo error can carry them outside
-        [0, 1].
+        First-order and total indices. They are shares of the variance of a new
+        response, and total indices include the share of its noise. Because of Monte
+        Carlo error they can be outside [0, 1].
     names : tuple of str
         The columns.
     inputs : tuple of str
-        What has an index: a column each, but one for all levels of a factor.
+        The inputs with an index: one for each column, or for all levels of a factor.
     places : tuple of tuple of int
-        Of each input its columns; empty where it is not known.
+        Indices of the columns of each input; empty if they are not known.
     """
 
     grid: Matrix

@@ -126,7 +126,9 @@ class TreePredictions(JointDraws):
         sample_weight : array_like of shape (n_rows,) or float, optional
             Weights > 0 of the predicted responses, if weights divide variances (see the
             option `weighting`); by default 1.
-            Exposures > 0 of the predicted counts; by default 1, which gives rates.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Exposures > 0 of the predicted counts. By default they are 1, so that means
+            are rates.
         threads : int, optional
             Number of threads, each for some of the rows; by default
             DYNTREE_NUM_THREADS, or 1. The result does not depend on it.
