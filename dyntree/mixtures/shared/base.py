@@ -18,9 +18,9 @@ NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
 
 
 class StoredArrays(checkpoint.Stored):
-    """A model that tells all it is by a header and arrays, and is made of these.
+    """A model whose full state is a header and arrays.
 
-    A class says by `_to_arrays` and `_from_arrays` what stands in them.
+    A class defines their contents by `_to_arrays` and `_from_arrays`.
     """
 
     _lock: ModelLock
@@ -58,7 +58,7 @@ class StoredArrays(checkpoint.Stored):
         Raises
         ------
         ValueError
-            For a model that holds a function, which no file can.
+            If the model contains a function, which cannot be saved.
         """
         header, arrays = self._to_arrays()
         return {"kind": type(self).__name__} | header, arrays
@@ -79,17 +79,17 @@ class StoredArrays(checkpoint.Stored):
         Raises
         ------
         ValueError
-            If header and arrays do not describe a model; also LookupError or TypeError
-            for what is no such header at all.
+            If header and arrays do not describe a model. A header of another kind may
+            also raise LookupError or TypeError.
         """
         return cls._from_arrays(header, arrays)
 
 
 class Mixture(StoredArrays, ABC):
-    """What all mixtures tell of themselves, and what follows from a few questions.
+    """What all mixtures have in common: their description, scores and files.
 
-    A class says what its `unit` is, by `_own_facts` what it has besides rows and
-    columns, and which of these counts `repr` shows.
+    A class defines its `unit`, its own entries in `facts` by `_own_facts`, and which of
+    these counts `repr` shows.
     """
 
     unit: ClassVar[str]
@@ -205,7 +205,7 @@ class Mixture(StoredArrays, ABC):
         Raises
         ------
         NotReadyError
-            While there is nothing to answer from.
+            If the model has learned nothing yet.
         """
         return self._log_densities(X)
 
@@ -216,7 +216,7 @@ class Mixture(StoredArrays, ABC):
         ----------
         X : array_like of shape (n_rows, n_features)
         y : object, optional
-            Of no effect.
+            Ignored.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class Mixture(StoredArrays, ABC):
         Raises
         ------
         ValueError
-            Of no rows there is no mean.
+            If X has no rows.
         """
         densities = self.score_samples(X)
         if not len(densities):

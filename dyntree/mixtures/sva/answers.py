@@ -53,9 +53,9 @@ class ClusterAnswers(Learning):
 
     @property
     def aliases_(self) -> dict[int, int]:
-        """What merged clusters became: id -> id of the cluster that took them in.
+        """Id of each merged cluster -> id of the cluster that contains it now.
 
-        Of very many merges the oldest are forgotten.
+        After very many merges, the oldest are forgotten.
         """
         if not self.is_ready:
             return {}
@@ -85,12 +85,12 @@ class ClusterAnswers(Learning):
 
     @locked
     def clusters(self, provisional: bool = False) -> Clusters:
-        """Return the clusters there are.
+        """Return the clusters.
 
         Parameters
         ----------
         provisional : bool, default False
-            Whether those that are not confirmed are wanted, too.
+            Whether to include clusters that are not confirmed.
 
         Returns
         -------
@@ -116,9 +116,10 @@ class ClusterAnswers(Learning):
     def covariances_(self) -> Matrix:
         """Covariances of the confirmed clusters, in the order of `clusters`.
 
-        Of shape (n_clusters, n_features, n_features). Directions of a subspace have
-        their own variance where that is larger than the noise; beside them
-        ``covariance="diag"`` gives each column its own, and "spherical" ``noise**2``.
+        The shape is (n_clusters, n_features, n_features). A direction of a subspace has
+        its own variance if that is larger than the noise. Outside subspaces, each
+        column has its own variance with ``covariance="diag"``, and ``noise**2`` with
+        "spherical".
         """
         with self._lock:
             return self._covariances()
@@ -140,21 +141,21 @@ class ClusterAnswers(Learning):
     # ------------------------------------------------------------ answers
     @locked
     def predict(self, X: Any, *, outliers: bool = False) -> Ids:
-        """Ids of the clusters of rows: the nearest, with subspaces the most probable.
+        """Id of the nearest cluster of each row.
 
-        That is by the distance that rows are learned by, of one noise for all clusters,
-        and not by the densities of `predict_proba`.
+        The distance is the one used in learning, with the same noise for all clusters,
+        and not the density of `predict_proba`.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         outliers : bool, default False
-            Whether a row has -1 where its distance is more than `lambda_`.
+            Whether a row gets -1 if its distance is more than `lambda_`.
 
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
-            -1 while no cluster is confirmed.
+            -1 if no cluster is confirmed yet.
         """
         known, rows = self._answered(X, "predict")
         wanted = params.flag("outliers", outliers)
@@ -192,8 +193,8 @@ class ClusterAnswers(Learning):
         Returns
         -------
         ndarray of shape (n_rows, n_clusters)
-            Rows sum to 1. One so far away that it has no density anywhere is all of the
-            cluster that `predict` says.
+            Rows sum to 1. A row so far away that all densities are 0 belongs to the
+            cluster that `predict` gives.
         """
         known, rows = self._answered(X, "predict_proba")
         places = self._confirmed()
@@ -235,7 +236,7 @@ class ClusterAnswers(Learning):
         ----------
         n_samples : int, default 1
         seed : int or numpy Generator, optional
-            Default the model's own seed.
+            By default the seed of the model.
 
         Returns
         -------
@@ -300,8 +301,8 @@ class ClusterAnswers(Learning):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
-            Two rows at least, of a sequence model in one sequence; a few hundred tell
-            enough.
+            At least two rows; a few hundred are enough. For a sequence model they are
+            one sequence.
 
         Returns
         -------
@@ -309,35 +310,35 @@ class ClusterAnswers(Learning):
 
         Notes
         -----
-        For round clusters 24 costs lie between the .001 quantile and the largest of the
-        squared distances of pairs. For each: a pass with merging, two steps of Lloyd's,
-        and the BIC of the mixture of round Gaussians; or of Gaussians of one covariance
-        where that is better, the clusters are far apart, covariances of their own would
-        not be better still, and 4 n_features^2 rows tell of it. The least BIC gives the
-        noise.
-        ``lambda_="auto"`` takes the radius that goes with it, or the cost itself where
-        the radius, if less than 1.8 times the cost, leads to a mixture that is worse by
-        more than the parameters of one cluster: as in wide rows.
+        **Round clusters.** The 24 costs lie between the 0.001 quantile of the squared
+        distances of pairs and the largest one. Each cost gets one pass with merging,
+        two steps of Lloyd's algorithm, and the BIC of the mixture of round Gaussians.
+        The BIC of Gaussians with a common covariance is used instead if it is better,
+        the clusters are far apart, separate covariances would not be better still, and
+        there are at least 4 n_features^2 rows. The smallest BIC gives the noise.
+        ``lambda_="auto"`` takes the radius that belongs to this noise. If that radius
+        is less than 1.8 times the cost, and its mixture is worse by more than the
+        parameters of one cluster, as in wide rows, it takes the cost itself.
 
-        For clusters with subspaces, noise that is not given is first that in the
-        covariances of the nearest neighbours of up to 80 rows, which is too low, and
-        then that of the residuals of the clusters that it leads to, as long as these
-        raise it by more than 1 %; meanwhile the best cost alone is tried. With at least
-        4 n_features^2 rows larger noises are tried, too, and one is taken where its
-        clusters are far apart and have a better BIC with one covariance in common. 14
-        costs lie
-        between ``.7 * noise**2 * chi2.isf(1e-5, n_features)``, or
-        10 n_features noise^2 where that is less, and
-        4 times the mean squared distance of rows to their mean. Each has a pass,
-        merging at its end, and the BIC of the mixture found, which knows nothing of the
-        order of the rows; the parameters of a cluster count by the log of its own rows.
-        Clusters of fewer than 8 rows on average tell nothing. Costs between two that
-        lead to the same mixture are taken to lead to it, and are not tried.
+        **Clusters with subspaces.** Noise that is not given is first estimated from the
+        covariances of the nearest neighbours of up to 80 rows, which is too low. Then
+        the residuals of the resulting clusters give a new estimate, as long as it is
+        larger by more than 1 %; until then only the best cost is tried. With at least
+        4 n_features^2 rows, larger noises are tried as well, and one of them is taken
+        if its clusters are far apart and have a better BIC with a common covariance.
+        The 14 costs lie between the smaller of
+        ``0.7 * noise**2 * chi2.isf(1e-5, n_features)`` and 10 n_features noise^2, and 4
+        times the mean squared distance of rows to their mean. Each cost gets one pass
+        with merging at its end, and the BIC of the mixture, which ignores the order of
+        the rows; the parameters of a cluster count by the log of its own number of
+        rows. Mixtures of fewer than 8 rows per cluster on average are not used. If two
+        costs lead to the same mixture, the costs between them are not tried.
 
-        A row counts as one of any place in its cell of the lattice: in a column of step
-        h the variance within clusters is at least h^2 / 12, and values of eight rows
-        and more are spread over their cells. Rows that repeat as a whole, in columns
-        that are not discrete, count once.
+        **Rounded and repeated rows.** A value with the rounding step h stands for any
+        value in its interval. The variance of such a column within clusters is
+        therefore at least h^2 / 12, and a value that eight or more rows share is spread
+        over its interval. Rows that repeat as a whole, in columns that are not
+        discrete, count once.
         """
         features, rows = self._encoded(X)
         if len(rows) < 2:

@@ -36,62 +36,68 @@ class OnlineDPGMM(SmallVarianceMixture):
     Parameters
     ----------
     lambda_ : float or "auto", default "auto"
-        Squared distance beyond which a row opens a cluster. Where the noise is known,
-        ``sigma**2 * chi2.isf(1e-5, n_features)`` is what a row of the cluster exceeds
-        once in 10^5. "auto" chooses it from the first `warm_up` rows, and once more
-        where it no longer fits the rows that come (see Notes).
+        Squared distance beyond which a row opens a cluster. If the noise sigma is
+        known, use ``sigma**2 * chi2.isf(1e-5, n_features)``, which one in 10^5 rows of
+        a cluster exceeds. "auto" chooses it from the first `warm_up` rows, and again
+        if it no longer fits later rows (see Notes).
     criterion : {"radius", "objective"}, default "radius"
-        Judge rows by their squared distance, and pairs by theirs; or both by what they
-        add to `objective`.
+        Whether rows and pairs of clusters are judged by their squared distances, or by
+        their effect on `objective`.
     merge_factor : float, default 1.0
-        Clusters merge whose squared distance is below this many `lambda_`; 0 for none.
+        Two clusters merge if their squared distance is below `merge_factor` times
+        `lambda_`; 0 turns merging off.
     check_every : int, default 256
-        Rows between looks for clusters to merge.
+        Number of rows between searches for clusters to merge.
     min_weight : float, default 5
-        Rows from which a cluster is confirmed, and answered with.
+        Number of rows with which a cluster is confirmed. Results contain confirmed
+        clusters only.
     patience : int, default 2000
-        Rows after which a cluster that is not is deleted.
+        Number of rows after which a cluster that is still not confirmed is deleted.
     forget : float in [0, 1), default 0
-        Share of every weight that each row takes away: the memory is of 1 / forget
-        rows. A confirmed cluster that no row of 10 / forget has come to is provisional
-        until the next one does.
+        Share by which every weight decreases at each row, so that the memory is about
+        1 / forget rows. A confirmed cluster without a row among the last 10 / forget is
+        provisional until it gets one.
     max_clusters : int, default 1000
-        Most clusters; another one merges the two nearest.
+        Largest number of clusters. If another one is needed, the two nearest merge.
     covariance : {"diag", "spherical"}, default "diag"
-        Of densities: a variance for each column of each cluster, or one for all. Rows
-        are assigned by the same distance in both.
+        Whether densities have a variance for each column of each cluster, or a single
+        one. The assignment of rows does not depend on it.
     warm_up : int, default 500
-        Rows held back for ``lambda_="auto"``.
+        Number of rows that are held back for ``lambda_="auto"``.
     seed : int, default 0
-        Learning draws nothing; it orders the rows of `fit_repeats`.
+        Learning uses no random numbers. The seed orders the rows of `fit_repeats`.
 
     Attributes
     ----------
     options : GMMOptions
     lambda_ : float
     n_clusters : int
-        Confirmed clusters.
+        Number of confirmed clusters.
     labels_ : ndarray of int64
         Ids of the clusters of the rows of the last call.
     last_label_ : int
+        Id of the cluster of the last row.
     aliases_ : dict of int to int
-        What merged clusters became.
+        Ids of merged clusters, and the ids of the clusters that contain them now.
 
     Notes
     -----
-    With z from a Chinese restaurant process of concentration
-    ``(1 + s0^2/sigma^2)^(D/2) exp(-lambda/(2 sigma^2))``, means of variance s0^2 and
-    rows of variance sigma^2 about them, -2 sigma^2 times the log of the weights tends
-    to ``||x - mu_k||^2`` for a cluster there is, and to lambda for a new one.
-    Densities are those of the confirmed clusters, weighed by their rows, whose columns
-    are Student t with variances of their own (``covariance="diag"``), and of a broad
-    Student t behind them, which has the share of the rows of no confirmed cluster.
+    Let the assignments follow a Chinese restaurant process with the concentration
+    ``(1 + s0^2/sigma^2)^(D/2) exp(-lambda/(2 sigma^2))``, let the means have the
+    variance s0^2, and the rows the variance sigma^2 around them. As sigma goes to 0,
+    -2 sigma^2 times the log of the weights tends to ``||x - mu_k||^2`` for an existing
+    cluster and to lambda for a new one.
 
-    A gain or unit that changes in the stream is told of by a `ScaleWarning`, once: the
-    clusters more than double within 250 rows or a few more, or rows are nearer to their
-    clusters than a fifth of what they were. With `lambda_="auto"`
-    scales are then chosen again from the next `warm_up` rows, and clusters begin anew
-    with these.
+    The density is a mixture of the confirmed clusters, weighted by their rows, and of a
+    broad Student t, whose weight is the share of the rows outside confirmed clusters.
+    The columns of a cluster are Student t with their own variances
+    (``covariance="diag"``).
+
+    If the scale or the unit of the stream changes, there is a `ScaleWarning`, once. The
+    signs of such a change are that the number of clusters more than doubles within
+    about 250 rows, or that the distances of rows to their clusters fall below a fifth
+    of their earlier size. With `lambda_="auto"`, scales are then chosen again from the
+    next `warm_up` rows, and the clusters begin anew.
 
     Examples
     --------
@@ -160,8 +166,7 @@ class OnlineDPGMM(SmallVarianceMixture):
     def noise(self) -> float:
         """Pooled standard deviation of a coordinate within clusters.
 
-        Where there are no more rows than clusters, it is the value implied by
-        `lambda_`.
+        If there are no more rows than clusters, it is the value that `lambda_` implies.
         """
         known = self._ready("noise")
         width = known.n_features

@@ -34,47 +34,51 @@ class OnlineDPMPPCA(SubspaceMixture):
     Parameters
     ----------
     lambda_ : float or "auto", default "auto"
-        Distance beyond which a row opens a cluster, in squared units of the rows. Where
-        the noise is known, ``1.5 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
-        chooses it from the first `warm_up` rows, and again where it no longer fits, as
-        in `OnlineDPGMM`; for compact clusters, not for curves.
+        Distance beyond which a row opens a cluster, in squared units of the rows. If
+        the noise is known, use ``1.5 * noise**2 * chi2.isf(1e-5, n_features)``. "auto"
+        chooses it from the first `warm_up` rows, and again if it no longer fits, as in
+        `OnlineDPGMM`. It suits compact clusters, but not curves.
     noise : float or "auto", default "auto"
-        Standard deviation of the noise about subspaces. "auto" finds it in the first
-        `warm_up` rows.
+        Standard deviation of the noise around subspaces. "auto" estimates it from the
+        first `warm_up` rows.
     lambda_1 : float, optional
-        A direction belongs to a subspace where its variance exceeds it, and what noise
-        shows in w rows by chance, ``noise**2 * (1 + sqrt(n_features / w))**2``; default
-        ``4 * noise**2``.
+        A direction belongs to a subspace if its variance exceeds `lambda_1` and also
+        ``noise**2 * (1 + sqrt(n_features / w))**2``, which noise can reach by chance in
+        w rows. The default is ``4 * noise**2``.
     gate : {"ppca", "bandwidth", "none"}, default "ppca"
-        How rows are measured: by noise^2 times their Mahalanobis distance; by their
-        residual near the mean and their full distance far away (the poster's rule);
-        or by their residual, so that clusters have no end along their subspace.
+        The distance of rows. "ppca" is noise^2 times the Mahalanobis distance.
+        "bandwidth" is the residual near the mean and the full distance far away, as in
+        the poster of Tanwani and Calinon. "none" is the residual alone, so that
+        clusters have no end along their subspace.
     bandwidth : float, optional
         Squared length b of that gate: ``rho = exp(-||x - mu||^2 / b)``.
     max_dim : int, optional
-        Most dimensions of a subspace; default one less than the columns. Where clusters
-        cross, foreign rows raise their dimensions, and this is the remedy.
+        Largest dimension of a subspace; by default the number of columns minus one. If
+        clusters cross, rows of other clusters raise their dimensions, and a smaller
+        `max_dim` helps.
     spare : int, default 2
-        Directions kept beside those of a subspace.
+        Number of directions that are kept in addition to those of a subspace.
     subspace : {"auto", "exact", "incremental"}, default "auto"
-        Hold the scatter of n_features^2 numbers a cluster and find eigenvectors anew
-        when the weight has grown by a tenth; or update the leading ones row by row.
-        "auto" is exact up to 64 columns.
+        "exact" stores n_features^2 numbers for each cluster and computes eigenvectors
+        when its weight has grown by a tenth. "incremental" updates the leading
+        eigenvectors row by row. "auto" is exact up to 64 columns.
     merge : bool, default True
         Whether clusters merge.
     merge_factor : float, default 1.0
-        Clusters may merge that are nearer than 4 times this many `lambda_`.
+        Two clusters can merge if their distance is below 4 times `merge_factor` times
+        `lambda_`.
     check_every : int, default 200
-        Rows between looks for clusters to merge.
+        Number of rows between searches for clusters to merge.
     min_weight, patience, forget, max_clusters
         As in `OnlineDPGMM`.
     covariance : {"diag", "spherical"}, default "diag"
-        Of densities: a variance for each column beside the subspace of a cluster, or
-        the noise for all. Rows are assigned by the same distance in both.
+        Whether densities have a variance for each column outside the subspace of a
+        cluster, or the noise variance for all. The assignment of rows does not depend
+        on it.
     warm_up : int, default 800
-        Rows held back for "auto".
+        Number of rows that are held back for "auto".
     seed : int, default 0
-        Learning draws nothing; it orders the rows of `fit_repeats`.
+        Learning uses no random numbers. The seed orders the rows of `fit_repeats`.
 
     Attributes
     ----------
@@ -86,10 +90,10 @@ class OnlineDPMPPCA(SubspaceMixture):
     Notes
     -----
     With y = x - mu and g the coordinates of y in the subspace, the distance is
-    ``||y||^2 - (2 rho - rho^2) ||g||^2``, rho = 1 for "none"; for "ppca" it is
-    ``||y||^2 - sum_i e_i / (e_i + noise^2) g_i^2`` with e_i the variance along
-    direction i beyond the noise. ``gate="bandwidth", merge=False, min_weight=1`` are
-    the rules of the poster.
+    ``||y||^2 - (2 rho - rho^2) ||g||^2``, where rho = 1 for "none". For "ppca" it is
+    ``||y||^2 - sum_i e_i / (e_i + noise^2) g_i^2``, where e_i is the variance along
+    direction i in excess of the noise. With
+    ``gate="bandwidth", merge=False, min_weight=1`` the rules are those of the poster.
 
     Examples
     --------

@@ -27,56 +27,64 @@ class OnlineHDPHSMM(SequenceMixture):
 
     States are clusters as in `OnlineDPMPPCA` or `OnlineDPGMM`. The cost of a row is its
     distance to a state plus the cost of the transition from the state of the row
-    before. Transitions, durations and states are counted as rows come (Tanwani and
-    Calinon 2019). A segment is a run of rows in one state; rows in unconfirmed clusters
-    do not end it.
+    before. Each row updates the states and the counts of transitions and durations
+    (Tanwani and Calinon 2019). A segment is a run of rows in one state; rows in
+    unconfirmed clusters do not end it.
 
     Parameters
     ----------
     lambda_ : float
-        Distance beyond which a row opens a state, in squared units of the rows.
-        ``1.5 * noise**2 * chi2.isf(1e-5, n_features)`` for compact states; curves need
-        more, as `lambda_path` shows. Where it no longer fits there is a `ScaleWarning`,
-        as in `OnlineDPGMM`.
+        Distance beyond which a row opens a state, in squared units of the rows. For
+        compact states use ``1.5 * noise**2 * chi2.isf(1e-5, n_features)``. Curves need
+        a larger value, which `lambda_path` helps to find. If it no longer fits, there
+        is a `ScaleWarning`, as in `OnlineDPGMM`.
     noise : float
-        Standard deviation of the noise about subspaces.
+        Standard deviation of the noise around subspaces.
     lambda_1 : float, optional
         As in `OnlineDPMPPCA`.
     lambda_2 : float, optional
-        Weight of the log probabilities of moves; default ``4 * noise**2``.
+        Weight of the log probabilities of transitions; by default ``4 * noise**2``.
     lambda_3 : float, optional
-        Cost of a move that was never seen; default ``2 * noise**2 * log(100)``.
+        Cost of a transition that was never seen; by default
+        ``2 * noise**2 * log(100)``.
     lambda_4 : float, default 0
-        Weight of the log probabilities of durations, once five are known.
+        Weight of the log probabilities of durations, used for a state with at least
+        five known durations.
     duration : {"gaussian", "negative-binomial"}, default "gaussian"
-        Law of durations.
+        Distribution of durations.
     max_duration : int, optional
-        Longest segment that decoding knows of; default 4 standard deviations beyond
-        the largest mean.
+        Longest segment in decoding; by default 4 standard deviations beyond the largest
+        mean duration.
     emission : {"mppca", "gmm"}, default "mppca"
-        Whether states have subspaces, or are round and as wide as the noise.
+        "mppca" for states with subspaces, "gmm" for round states with the width of the
+        noise.
     gate, bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
         As in `OnlineDPMPPCA`.
     min_weight, patience, forget, max_clusters
-        As in `OnlineDPMPPCA`; moves and durations do not fade.
+        As in `OnlineDPMPPCA`. `forget` does not apply to transitions and durations.
     seed : int, default 0
-        Learning draws nothing; `sample` does.
+        Seed of `sample`. Learning uses no random numbers.
 
     Attributes
     ----------
     options : HSMMOptions
     lambda_, noise : float
     n_clusters, labels_, last_label_, aliases_
-        As in `OnlineDPGMM`, of states.
+        As in `OnlineDPGMM`, for states.
 
     Notes
     -----
-    With c_ij segments of i followed by j and c_i of i followed by any, a row x after a
-    row in state i costs ``dist_i(x)^2`` to stay, ``dist_j(x)^2 - lambda_2 log(c_ij /
-    (c_i + 1))`` to move where i has moved before, ``dist_j(x)^2 + lambda_2 log(c_i + 1)
-    + lambda_3`` to move elsewhere, and ``lambda + lambda_2 log(c_i + 1) + lambda_3`` in
-    a new state. These are the limits of the log probabilities of the HDP-HSMM as its
-    variance goes to 0 (for hidden Markov models Roychowdhury, Jiang and Kulis 2013).
+    Let c_ij be the number of segments of state i followed by state j, and c_i the
+    number followed by any state. After a row in state i, the cost of a row x is
+
+    - ``dist_i(x)^2`` to stay in state i,
+    - ``dist_j(x)^2 - lambda_2 log(c_ij / (c_i + 1))`` to move to a state j that has
+      followed i before,
+    - ``dist_j(x)^2 + lambda_2 log(c_i + 1) + lambda_3`` to move to another state,
+    - ``lambda + lambda_2 log(c_i + 1) + lambda_3`` to open a new state.
+
+    These are the limits of the log probabilities of the HDP-HSMM as its variance goes
+    to 0 (for hidden Markov models see Roychowdhury, Jiang and Kulis 2013).
 
     Examples
     --------
@@ -146,13 +154,13 @@ class OnlineHDPHSMM(SequenceMixture):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Finite numbers. The first call fixes the columns; without rows a call does
-            nothing.
+            Finite numbers. The first call fixes the columns. A call without rows
+            changes nothing.
         y : object, optional
-            Of no effect.
+            Ignored.
         lengths : sequence of int, optional
-            Rows of each sequence, which `end_sequence` ends; by default the sequence
-            goes on over calls.
+            Number of rows of each sequence. By default, the rows continue the sequence
+            of the call before, until `end_sequence` ends it.
         progress : bool, callable or None, default None
             As in `OnlineDPGMM.update`.
 
@@ -163,7 +171,7 @@ class OnlineHDPHSMM(SequenceMixture):
         Raises
         ------
         ValueError
-            On bad input; the model is then what it was before.
+            If the input is bad. The model is then as it was before the call.
         """
         if lengths is None or is_nothing(X):
             return super().update(X, y, progress=progress)

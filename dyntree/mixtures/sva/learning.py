@@ -33,9 +33,9 @@ def first_chunk(n_features: int) -> int:
 
 
 class Learning(Mixture):
-    """The part of a small-variance mixture that takes rows in.
+    """The part of a small-variance mixture that learns rows.
 
-    A class says by `_scales_of` how it finds the scales that its user leaves to it.
+    The method `_scales_of` of a class finds the scales that its user has not given.
     """
 
     unit = "row"
@@ -68,8 +68,8 @@ class Learning(Mixture):
     def labels_(self) -> Ids:
         """Ids of the clusters of the rows of the last call, as they were learned.
 
-        An id may since have become that of another cluster: see `aliases_`. Rows that
-        were held back have -1.
+        If a cluster has merged into another one since, `aliases_` has its new id. Rows
+        that are held back have -1.
         """
         if self._labels is None:
             return np.array([self._last_label])
@@ -82,10 +82,10 @@ class Learning(Mixture):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Finite numbers. The first call fixes the columns; without rows a call does
-            nothing.
+            Finite numbers. The first call fixes the columns. A call without rows
+            changes nothing.
         y : object, optional
-            Of no effect; where it stands in other models there are responses.
+            Ignored. It is there because other models have responses.
         progress : bool, callable or None, default None
             As in `dyntree.DynamicTree.update`.
 
@@ -96,10 +96,11 @@ class Learning(Mixture):
         Raises
         ------
         ValueError, TypeError
-            Where a value is no finite number, or the columns are not those of the first
-            call; the model is then what it was before.
+            If a value is not a finite number, or the columns are not those of the first
+            call. The model is then as it was before the call.
         KeyboardInterrupt
-            The model is then what it is after the last complete row.
+            If the call is interrupted. The model has then learned all rows up to the
+            last complete one.
         """
         if (progress is None or progress is False) and self._is_plain(X):
             self._labels = np.empty(len(X), dtype=np.int64)
@@ -207,7 +208,7 @@ class Learning(Mixture):
         Raises
         ------
         NotReadyError
-            With fewer than two rows.
+            If fewer than two rows are held back.
         """
         state = self._state
         if state.clusters is None:

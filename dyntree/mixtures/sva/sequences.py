@@ -44,8 +44,8 @@ class SequenceMixture(SubspaceMixture):
         Returns
         -------
         ndarray of int64 of shape (n_clusters, n_clusters)
-            Segments of the state of a row followed by that of a column, in the order of
-            `clusters`.
+            Number of segments of the state in the row that were followed by the state
+            in the column, in the order of `clusters`.
         """
         known = self._ready("transition_counts")
         places = self._confirmed()
@@ -63,8 +63,8 @@ class SequenceMixture(SubspaceMixture):
         Returns
         -------
         ndarray of shape (n_clusters, n_clusters)
-            Rows sum to 1 where there is another state; that of a state that was never
-            left is uniform over the others, without smoothing, too.
+            Rows sum to 1 if there is another state. The row of a state that was never
+            left is uniform over the other states, also without smoothing.
         """
         mass = not_negative("smoothing", smoothing)
         counts = self.transition_counts().astype(np.float64)
@@ -117,9 +117,9 @@ class SequenceMixture(SubspaceMixture):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
-            A row at least.
+            At least one row.
         lengths : sequence of int, optional
-            Rows of each sequence; by default all are one.
+            Number of rows of each sequence; by default all rows are one sequence.
 
         Returns
         -------
@@ -127,11 +127,14 @@ class SequenceMixture(SubspaceMixture):
 
         Notes
         -----
-        All states may begin; moves have one added to their counts. Durations of 1, 2,
-        ... rows have the mass of a normal from half a row less to half a row more, as
-        in learning with ``lambda_4 > 0``, normalised up to the longest, of the mean and
-        standard deviation (at least .5) of the segments seen; of one segment 20 % of
-        it, of none the mean of all states. The last segment may go on beyond the rows.
+        A sequence may begin in any state. One is added to the counts of transitions.
+        The probability of a duration of k rows is the mass of a normal distribution
+        between k - 1/2 and k + 1/2, normalised up to the longest duration, as in
+        learning with ``lambda_4 > 0``. The normal distribution has the mean and the
+        standard deviation (at least 0.5) of the segments of the state. For a single
+        segment the standard deviation is 20 % of its length, and a state without
+        segments has the mean over all states. The last segment may continue beyond the
+        rows.
         """
         chain, density, ends = self._sequences(X, lengths, "decode")
         if not len(density):
@@ -164,14 +167,14 @@ class SequenceMixture(SubspaceMixture):
         ----------
         X : array_like of shape (n_rows, n_features)
         y : object, optional
-            Of no effect.
+            Ignored.
         lengths : sequence of int, optional
-            Rows of each sequence; by default all are one.
+            Number of rows of each sequence; by default all rows are one sequence.
 
         Returns
         -------
         float
-            `score_total` by the number of rows.
+            `score_total` divided by the number of rows.
         """
         total, n_rows = self._total(X, lengths, "score")
         if not n_rows:
@@ -189,7 +192,7 @@ class SequenceMixture(SubspaceMixture):
         Returns
         -------
         float
-            Of all rows together; the chain is that of `decode`.
+            Log density of all rows together, under the model of `decode`.
         """
         return self._total(X, lengths, "score_total")[0]
 
@@ -233,9 +236,9 @@ class SequenceMixture(SubspaceMixture):
     def filter_one(self, x: Any) -> Vector:
         """Probabilities of the states at one more row, which is not learned.
 
-        The filter goes on from the rows learned, or filtered, before; it knows for how
-        long the sequence has been in its state. `end_sequence` begins it anew, and what
-        is learned takes its place.
+        The filter continues from the last row that was learned or filtered, and takes
+        into account how long the sequence has been in its state. `end_sequence` and
+        every learned row reset it.
 
         Parameters
         ----------
@@ -280,7 +283,7 @@ class SequenceMixture(SubspaceMixture):
         Parameters
         ----------
         steps : int, default 1
-            Rows to look ahead from the last one learned or filtered.
+            Number of rows after the last one that was learned or filtered.
 
         Returns
         -------
@@ -304,9 +307,9 @@ class SequenceMixture(SubspaceMixture):
         Parameters
         ----------
         n_samples : int, default 1
-            Rows.
+            Number of rows.
         seed : int or numpy Generator, optional
-            Default the model's own seed.
+            By default the seed of the model.
 
         Returns
         -------
