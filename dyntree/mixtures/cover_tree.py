@@ -106,51 +106,53 @@ class CoverTree(StoredArrays):
     Parameters
     ----------
     X : array_like of shape (n_rows, n_features) or frame
-        Finite numbers, or times, which count in days; one row at least. Where its
-        columns have names, frames of later calls are matched by them, and arrays by
+        Finite numbers, or times, which are converted to days; at least one row. If the
+        columns have names, frames of later calls are matched by name, and arrays by
         position.
     base : float in [1.1, 4], default 1.3
         Ratio of the radii of two levels.
     leaf_size : int, default 16
-        Rows of a ball that are not parted further.
+        Balls with at most this number of rows are not divided further.
     max_nodes : int, optional
-        Most balls; by default as many as it takes.
+        Largest number of balls; by default there is no limit.
     seed : int, default 0
-        Of the rows that become centres; answers do not depend on it.
+        Seed of the choice of centres. Results do not depend on it.
 
     Attributes
     ----------
     n_rows : int
     n_features : int
     columns : tuple of str or None
-        Names of the columns, where X had names.
+        Names of the columns, if X had names.
     nodes : dict of ndarray
-        The tree, depth first: order (n_rows,), numbers of rows; and by node centre,
-        which is one, parent, level, row_begin, own_end, row_end, radius_own,
-        radius_sub. Rows ``order[row_begin:row_end]`` lie within radius_sub of the
-        centre, those up to own_end are its own.
+        The tree in depth-first order. `order`, of shape (n_rows,), has row numbers. The
+        other arrays have one entry for each node: centre (a row number), parent, level,
+        row_begin, own_end, row_end, radius_own, radius_sub. The rows
+        ``order[row_begin:row_end]`` lie within radius_sub of the centre, and the rows
+        ``order[row_begin:own_end]`` belong to the node itself.
 
     Notes
     -----
-    A simplified cover tree (Beygelzimer, Kakade and Langford 2006; Izbicki and Shelton
-    2015) with strong covering: all rows below a node lie within its radius, which is at
-    most base^level. Rows that are inserted wait in a list that is looked through, until
-    they are an eighth of the tree, which is then built anew; so are trees of which a
-    quarter was removed.
+    This is a simplified cover tree (Beygelzimer, Kakade and Langford 2006; Izbicki and
+    Shelton 2015) with strong covering: all rows below a node lie within its radius,
+    which is at most base^level. Inserted rows wait in a list, which is searched row by
+    row. The tree is built anew when this list is an eighth of the tree, or when a
+    quarter of its rows was removed.
 
-    Rows may be of any scale up to 1e300: where squares of differences would be too
-    small or too large for a float, the differences are scaled by a power of two first.
-    A distance has a relative error of (n_features + 8) 1e-16 at most, or, below 1e-307,
-    the grain of floats there; rows whose distances differ by less may change places. It
-    depends on the two rows alone, not on where the tree holds them, so that equal rows
-    are equally far, and come by their numbers.
+    Rows may have any scale up to 1e300. If squares of differences would be too small or
+    too large for a float, the differences are first scaled by a power of two. The
+    relative error of a distance is at most (n_features + 8) 1e-16, or the spacing of
+    floats if the distance is below 1e-307. Rows whose distances differ by less may
+    change places. A distance depends on the two rows alone, and not on the tree, so
+    that equal rows have equal distances; they are sorted by their numbers.
 
-    Of many queries at once the first 32 show how many rows the tree looks at. Where it
-    would cost less to take all distances, as in tables whose own dimension is more than
-    about eight, the others are answered by products of matrices: with the same bits.
+    If there are many queries, the first 32 show how many rows the tree visits. If it is
+    faster to compute all distances, as in tables with an intrinsic dimension of more
+    than about eight, the other queries use products of matrices. Results are the same
+    bit for bit.
 
-    A tree can be copied and pickled, and `dyntree.save` keeps it: as rows with their
-    numbers, of which `dyntree.load` builds a tree anew that answers the same.
+    A tree can be copied and pickled. `dyntree.save` stores the rows and their numbers,
+    and `dyntree.load` builds an equivalent tree from them.
 
     Examples
     --------
@@ -250,15 +252,15 @@ class CoverTree(StoredArrays):
         ----------
         X : array_like of shape (n_queries, n_features)
         k : int, default 1
-            At most `n_rows`.
+            Number of neighbours, at most `n_rows`.
 
         Returns
         -------
         distance : ndarray of shape (n_queries, k)
-            Ascending.
+            Distances in increasing order.
         index : ndarray of int64 of shape (n_queries, k)
-            Numbers of the rows, in the order in which they came; of equal distances the
-            lower comes first.
+            Numbers of the rows. Rows at equal distances are in the order of their
+            numbers.
         """
         held = self._held
         rows = self._rows(X)
@@ -279,12 +281,12 @@ class CoverTree(StoredArrays):
         ----------
         X : array_like of shape (n_queries, n_features)
         radius : float
-            Not negative; rows at just that distance count.
+            Radius >= 0. Rows at exactly this distance are included.
 
         Returns
         -------
         distance : list of ndarray of shape (n_found,)
-            One for each row of X, ascending.
+            One array for each row of X, in increasing order.
         index : list of ndarray of int64 of shape (n_found,)
         """
         held = self._held
@@ -306,7 +308,7 @@ class CoverTree(StoredArrays):
         Returns
         -------
         labels : ndarray of int64 of shape (n_rows,)
-            Which ball a row belongs to, for rows by ascending number.
+            The ball of each row, in the order of the row numbers.
         centres : ndarray of int64 of shape (n_balls,)
             Numbers of the rows that are centres.
         """
@@ -360,7 +362,7 @@ class CoverTree(StoredArrays):
         Parameters
         ----------
         index : array_like of int of shape (n_removed,)
-            Their numbers.
+            Numbers of the rows.
 
         Returns
         -------
@@ -369,7 +371,7 @@ class CoverTree(StoredArrays):
         Raises
         ------
         ValueError
-            For numbers of no row; nothing is removed then.
+            If a number belongs to no row. Nothing is removed then.
         """
         given = params.as_array("index", index)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):

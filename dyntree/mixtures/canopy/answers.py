@@ -80,7 +80,7 @@ class CanopyAnswers(Mixture):
     def means(self) -> Matrix:
         """Means in the units of the columns, (n_components, n_features).
 
-        Rates of Poisson components, probabilities of multinomial ones.
+        For Poisson components these are rates, and for multinomial ones probabilities.
         """
         return unscaled(*self._ready("means")).mean
 
@@ -88,9 +88,9 @@ class CanopyAnswers(Mixture):
     def covariances_(self) -> NDArray[np.float64]:
         """Variances or covariances in the units of the columns.
 
-        Of shape (n_components,) for the spherical families, (n_components, n_features)
-        for "diag", (n_components, n_features, n_features) for "full"; there are none in
-        families of counts.
+        The shape is (n_components,) for the spherical families, (n_components,
+        n_features) for "diag", and (n_components, n_features, n_features) for "full".
+        Families of counts have none.
         """
         known, scaling = self._ready("covariances_")
         if self._family.is_count:
@@ -126,7 +126,8 @@ class CanopyAnswers(Mixture):
         ----------
         X : array_like of shape (n_rows, n_features)
         top : int, optional
-            The largest only, so many a row, as they are: rows then sum to less than 1.
+            Number of largest probabilities to return for each row. The rows then sum to
+            less than 1.
 
         Returns
         -------
@@ -136,7 +137,7 @@ class CanopyAnswers(Mixture):
         Raises
         ------
         ValueError
-            For a dense answer of more than 2 GB.
+            If the dense result would need more than 2 GB.
         """
         known, _ = self._ready("predict_proba")
         n, m = self._n_rows(X), len(known.weight)
@@ -176,7 +177,7 @@ class CanopyAnswers(Mixture):
         ----------
         X : array_like of shape (n_rows, n_features)
         y : object, optional
-            Of no effect.
+            Ignored.
         sample_weight : array_like of shape (n_rows,), optional
 
         Returns
@@ -186,7 +187,7 @@ class CanopyAnswers(Mixture):
         Raises
         ------
         ValueError
-            Of no rows there is no mean.
+            If X has no rows.
         """
         found = self.score_samples(X)
         if not len(found):
@@ -223,7 +224,7 @@ class CanopyAnswers(Mixture):
         Raises
         ------
         ValueError
-            For no rows.
+            If X has no rows.
         """
         density = self._some_densities(X, "bic")
         return float(self._n_parameters() * np.log(len(density)) - 2.0 * density.sum())
@@ -243,7 +244,7 @@ class CanopyAnswers(Mixture):
         Raises
         ------
         ValueError
-            For no rows.
+            If X has no rows.
         """
         density = self._some_densities(X, "aic")
         return float(2.0 * self._n_parameters() - 2.0 * density.sum())

@@ -46,16 +46,16 @@ class CanopyStreams(CanopyAnswers):
     def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
         """Learn rows of a stream, `batch_size` at a time.
 
-        The first batch is fitted as a whole and fixes columns and scales; each later
-        one gets one exact sweep, and its sums are added to those of all rows before
-        (incremental EM: Neal and Hinton 1998). Rows wait until a batch is full; how a
-        stream is cut into calls does not matter.
+        The first batch is fitted as a whole and fixes columns and scales. Each later
+        batch gets one exact sweep, and its sums are added to those of all earlier rows
+        (incremental EM: Neal and Hinton 1998). Rows wait until a batch is full, so that
+        the result does not depend on how a stream is cut into calls.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         y : object, optional
-            Of no effect.
+            Ignored.
         progress : bool, callable or None, default None
 
         Returns
@@ -65,7 +65,7 @@ class CanopyStreams(CanopyAnswers):
         Raises
         ------
         ValueError
-            On bad input; the model is then what it was before.
+            If the input is bad. The model is then as it was before the call.
         """
         check_progress(progress)
         if is_nothing(X):
@@ -113,7 +113,7 @@ class CanopyStreams(CanopyAnswers):
 
     @locked
     def flush(self) -> Self:
-        """Learn the rows that wait, as a batch of their own.
+        """Learn the waiting rows as one batch.
 
         Returns
         -------

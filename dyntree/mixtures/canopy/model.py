@@ -47,10 +47,10 @@ class Canopy(CanopyStreams):
     EM visits every pair of a row and a component in every sweep. Here, rows that are
     neighbours in a cover tree share a short list of candidate components, which is
     calibrated on exact posteriors. Each row draws its label from this list. A
-    Metropolis-Hastings correction preserves the posterior of the labels, whatever the
-    lists are. The lists are rebuilt at the rate at which they become stale. A late
-    sweep over n rows and m components costs O(n) for the draws and O(n m) only once in
-    many sweeps (after Zaheer, Kottur, Ahmed and Smola 2017).
+    Metropolis-Hastings correction preserves the posterior of the labels for any lists.
+    The lists are rebuilt as fast as they become stale. A late sweep over n rows and m
+    components costs O(n) for the draws, and O(n m) only once in many sweeps (after
+    Zaheer, Kottur, Ahmed and Smola 2017).
 
     Parameters
     ----------
@@ -59,62 +59,71 @@ class Canopy(CanopyStreams):
         "spherical", "spherical_tied" (one variance for all), "diag" or "full" Gaussian;
         "poisson" or "multinomial" for counts.
     inference : str, default "auto"
-        "em", exact and soft; "esca", exact draws (Zaheer et al. 2016); "canopy2", draws
-        from lists; "canopy1", proposals from one point a group; "tree", exact draws
-        through a tree over the means, which cost more than those of "esca" wherever
-        both were timed. "auto": "esca" up to 64 components or 10^8
-        products of rows, components and columns; else "canopy2".
+        "em" is exact EM with soft assignments. "esca" draws exactly from the posterior
+        of the labels (Zaheer et al. 2016). "canopy2" draws from the lists. "canopy1"
+        has proposals from one point for each group. "tree" draws exactly through a tree
+        over the means; it was slower than "esca" wherever both were timed. "auto" is
+        "esca" for up to 64 components or 10^8 products of rows, components and columns,
+        else "canopy2".
     init : str or array_like of shape (n_components, n_features), default "auto"
-        "random" rows; "kmeans" or "kmeans++", the means of k-means or the rows that it
-        begins at, on a sample; "covertree" or "covertree_means", the centres of the
-        fullest nodes of a cover tree or the means of their rows; "covertree_level", the
-        start of Zaheer et al. (2017): the centres of the last level that has at most
-        `n_components` nodes, some of them, drawn at random, replaced by their children.
-        "auto" is "kmeans" up to 256 components, else "random".
+        "random" takes random rows. "kmeans" takes the means of k-means on a sample of
+        the rows, and "kmeans++" the rows with which k-means begins. "covertree" takes
+        the centres of the fullest nodes of a cover tree, and "covertree_means" the
+        means of their rows. "covertree_level" is the start of Zaheer et al. (2017): it
+        takes the centres of the last level with at most `n_components` nodes, and
+        replaces random ones by their children. "auto" is "kmeans" for up to 256
+        components, else "random".
     weights : {"map", "sample", "collapsed"}, default "map"
-        Whether the weights are posterior means, or drawn from a Dirichlet distribution;
-        "collapsed" are drawn from a Dirichlet process, of whose components at most
-        `n_components` hold rows: Dirichlet(N_1, .., N_M, alpha), where the components
-        without rows share alpha's part by stick-breaking and have parameters from the
-        prior (Sethuraman 1994). Given the weights, rows are independent, so that
-        sweeps over all rows at once are exact.
+        "map" uses posterior means of the weights, and "sample" draws them from a
+        Dirichlet distribution. "collapsed" draws them from a Dirichlet process of which
+        at most `n_components` components have rows: Dirichlet(N_1, .., N_M, alpha).
+        Components without rows divide the share of alpha by stick-breaking, and their
+        parameters are drawn from the prior (Sethuraman 1994). Given the weights, rows
+        are independent, so that sweeps over all rows at once are exact.
     concentration : float, default 1.0
-        Of the Dirichlet prior of the weights, over all components.
+        Concentration of the Dirichlet prior of the weights, over all components.
     prior : MixturePrior, optional
+        Prior of each component.
     max_iter : int, default 100
-        Most sweeps.
+        Largest number of sweeps.
     tol : float, default 1e-4
-        Nats per row that five sweeps must gain; 0 does all sweeps.
+        The fit ends if five sweeps gain less than this, in nats per row. With 0 it does
+        all sweeps.
     options : CanopyOptions, optional
+        Options of the sweeps.
     batch_size : int, default 10_000
-        Rows that `update` learns at a time.
+        Number of rows that `update` learns at a time.
     seed : int, default 0
     n_threads : int, optional
-        Threads of a fit: default ``DYNTREE_NUM_THREADS``, or 1; of no effect on any
-        result, and kept by no file.
+        Number of threads of a fit; by default ``DYNTREE_NUM_THREADS``, or 1. The result
+        does not depend on it, and files do not store it.
 
     Attributes
     ----------
     weights, means, covariances_ : ndarray
         Parameters, in the units of the columns.
     labels_ : ndarray of int32 of shape (n_rows,)
-        Components of the rows of the last `fit` or batch, as they were last drawn;
-        files do not keep them.
+        Components of the rows of the last `fit` or batch, from the last draw. Files do
+        not store them.
     history : numpy.recarray
-        One `CanopySweep` a sweep of the last `fit`; files do not keep the seconds.
+        One `CanopySweep` for each sweep of the last `fit`. Files do not store the
+        seconds.
     converged : bool
+        Whether the last `fit` converged before `max_iter` sweeps.
 
     Notes
     -----
-    Rows are held and scored in float32, about the mean of their group, and where
-    components are narrow for their place, about the mean of each; sums over rows are
-    whole numbers of 64 bits, so that threads alter no bit. The order of the rows says
-    which draws they get, and which share a group: it moves an exact EM by about 1e-6.
-    Clusters keep their widths down to 10^-5 of a column's standard deviation, in
-    tables of more than 10^8 numbers down to 10^-4. Scores of counts of 10^5 in
-    8 columns are off by half a nat while a fit goes on; answers are not.
-    Parameters are posterior modes given the labels, which makes "esca" and "canopy2"
-    stochastic EM: what remains is one draw around a mode.
+    During a fit, rows are stored and scored in float32, relative to the mean of their
+    group, or to the mean of each component if components are narrow compared with their
+    distance from the group's mean. Sums over rows are 64-bit integers, so that the
+    result is the same for any number of threads. The order of the rows determines their
+    random numbers and their groups; it changes an exact EM by about 1e-6. The widths of
+    clusters are exact down to 10^-5 of a column's standard deviation, or 10^-4 in
+    tables of more than 10^8 numbers. During a fit, scores of counts of 10^5 in 8
+    columns can have an error of half a nat; the methods of the fitted model have none.
+
+    Parameters are posterior modes given the labels, so that "esca" and "canopy2" are
+    stochastic EM. The result is one draw around a mode.
 
     Examples
     --------
@@ -204,32 +213,34 @@ class Canopy(CanopyStreams):
         save_every: int = 10,
         scratch: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Fit to a complete table; what was learned before is dropped.
+        """Fit to a complete table; earlier results are dropped.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, path, or list of them
-            Finite numbers. A list is read part by part: memory maps stay on disk, and
-            so do Parquet files, given by their paths (with pyarrow). Counts may be
-            sparse matrices, of which a block at a time is dense.
+            Finite numbers. A list is read part by part. Memory maps stay on disk, and
+            so do Parquet files, which are given by their paths (this needs pyarrow).
+            Counts may be sparse matrices; one block at a time becomes dense.
         sample_weight : array_like of shape (n_rows,), optional
-            What rows count for. A row that is drawn goes to one component with all its
-            weight.
+            Weights of the rows. Each draw assigns a row with its whole weight to one
+            component.
         validation : float or array_like, optional
-            Share of the rows, or rows, that are held out to tell when to stop.
+            Share of the rows that is held out, or other rows, to decide when to stop.
         start : Canopy, optional
-            A mixture of the same family, columns and number of components, at whose
-            components the fit begins, in place of `init`. It may be this one.
+            A mixture with the same family, columns and number of components. The fit
+            begins with its components instead of `init`. It may be this model.
         progress : bool, callable or None, default None
-            True: a bar over sweeps; None: one for long work on a terminal.
+            True shows a progress bar over sweeps, and None shows one for long work on a
+            terminal.
         callback : callable, optional
-            Called with a `CanopySweep` after each sweep; True ends the fit.
+            Called with a `CanopySweep` after each sweep. If it returns True, the fit
+            ends.
         save_to : str or path, optional
-            Checkpoint from which `resume` goes on, bit for bit.
+            File for checkpoints, from which `resume` continues bit for bit.
         save_every : int, default 10
-            Sweeps between two of them.
+            Number of sweeps between two checkpoints.
         scratch : str or path, optional
-            Folder for the scaled rows, where they are not to be held in memory.
+            Folder for the scaled rows, if they are not to be held in memory.
 
         Returns
         -------
@@ -238,7 +249,8 @@ class Canopy(CanopyStreams):
         Raises
         ------
         ValueError
-            On bad input; the model is then what it was before, as after an interrupt.
+            If the input is bad. The model is then as it was before the call, as it is
+            after an interrupt.
         """
         check_progress(progress)
         params.count("save_every", save_every, 1)
@@ -265,7 +277,7 @@ class Canopy(CanopyStreams):
         Parameters
         ----------
         parts : object
-            With the public names of `dyntree.mixtures.canopy.parts.Parts`.
+            An object with the public methods of `dyntree.mixtures.canopy.parts.Parts`.
         validation : array_like of shape (n_held_out, n_features), optional
         progress, callback
             As for `fit`.
@@ -413,9 +425,9 @@ class Canopy(CanopyStreams):
         ----------
         path : str or path
         X, sample_weight, validation, progress, callback, save_every, scratch
-            As for `fit`; the same rows.
+            As for `fit`. The rows must be the same.
         n_threads : int, optional
-            As of `Canopy`.
+            As in `Canopy`.
 
         Returns
         -------
@@ -424,7 +436,7 @@ class Canopy(CanopyStreams):
         Raises
         ------
         CheckpointError
-            For other rows, or a file that is none of a running fit.
+            If the rows are not the same, or the file is not a checkpoint of a fit.
         """
         check_progress(progress)
         stored, notes = checkpoint.load_with(path)
@@ -466,15 +478,15 @@ class Canopy(CanopyStreams):
         Parameters
         ----------
         weights : array_like of shape (n_components,)
-            They sum to 1.
+            Weights, which sum to 1.
         means : array_like of shape (n_components, n_features)
-            Rates or probabilities in families of counts.
+            Means; for counts, rates or probabilities.
         covariances : array_like, optional
-            As the attribute of that name; families of counts have none.
+            Covariances in the form of `covariances_`. Families of counts have none.
         n_rows : float, optional
-            Rows that the components together count for, should `update` or
-            `learn_batch` learn more, for family "multinomial" rows of one count each;
-            100 a component by default.
+            Number of rows that the components represent if `update` or `learn_batch`
+            learn more rows; by default 100 for each component. For the family
+            "multinomial", these rows have one count each.
 
         Returns
         -------
@@ -483,7 +495,8 @@ class Canopy(CanopyStreams):
         Raises
         ------
         ValueError
-            For parameters that make no mixture; the component is named.
+            If the parameters are not those of a mixture. The message names the
+            component.
         """
         family, m = self._family, self.options.n_components
         worth = ROWS_GIVEN * m

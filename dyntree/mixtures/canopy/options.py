@@ -28,25 +28,25 @@ class MixturePrior:
     Parameters
     ----------
     mean : array_like of shape (n_features,), optional
-        Where means are drawn to; by default the means of the columns.
+        Mean of the prior of the means; by default the means of the columns.
     mean_strength : float, default 0.01
-        Rows that this is worth; fewer where `variance` is not given and comes out less,
-        in the same proportion.
+        Number of rows to which `mean` is equivalent. If the default of `variance` is
+        reduced, this number is reduced in the same proportion.
     df : float, optional
-        Rows that `variance` is worth; by default 4, for family "full" at least
-        n_features + 2.
+        Number of rows to which `variance` is equivalent; by default 4, and at least
+        n_features + 2 for the family "full".
     variance : array_like of shape (n_features,), optional
-        By default a tenth of the columns' variances and a thousandth more, for round
-        components of the columns' median; or nearly the variances within components,
-        pooled, where these are less (they are for clusters that are far apart). A
-        variance that is given stays.
+        Prior variance of each column within a component. The default is a tenth of the
+        variances of the columns plus a thousandth, and for round components their
+        median. If the pooled variances within components are smaller, because clusters
+        are far apart, the default is nearly these. A given variance does not change.
     rate : float, optional
-        Of Poisson and multinomial: counts that each column has before any row. By
-        default 1 for Poisson, in so many rows that it is the mean of all columns, and
-        1 / n_features for multinomial.
+        Poisson and multinomial: number of counts of each column in the prior. The
+        default for Poisson is 1, with as many prior rows as give the mean of all
+        columns, and for multinomial 1 / n_features.
     reg_covar : float, optional
-        Makes the estimates maximum likelihood, with so much added to each variance, as
-        in scikit-learn's GaussianMixture; see `none`.
+        Makes the estimates maximum likelihood, with this value added to each variance,
+        as in scikit-learn's GaussianMixture; see `none`.
     """
 
     mean: Vector | None = None
@@ -90,30 +90,33 @@ class CanopyOptions:
     Parameters
     ----------
     group_size : int, default 32
-        Rows that share a list of candidates, about.
+        Approximate number of rows that share a list of candidates.
     prototypes : int, optional
-        Number of groups instead, one proposal each (inference "canopy1").
+        Number of groups, each with one proposal (inference "canopy1"); it replaces
+        `group_size`.
     list_loss : float, default 0.003
-        Share of a group's posterior that its list may miss.
+        Share of a group's posterior that its new list may miss.
     stale_target : float, default 0.02
-        The same once lists have aged: what the pace of refreshing aims at.
+        Share of the posterior that old lists may miss. It determines how often lists
+        are rebuilt.
     refresh_max : int, default 128
-        Sweeps after which a list is surely made anew.
+        Number of sweeps after which a list is always rebuilt.
     explore : float, default 0.01
-        Mass of the proposals outside of a list.
+        Probability of a proposal outside the list.
     list_max : int, default 256
-        Longest list.
+        Length of the longest list.
     mh_steps : int, optional
-        Metropolis-Hastings steps a row and sweep; 2 for "canopy1", else 1.
+        Number of Metropolis-Hastings steps for each row and sweep; by default 2 for
+        "canopy1", else 1.
     burn_exact : int, default 1
-        First sweeps that are exact.
+        Number of exact sweeps at the start.
     theta_step : {"map", "sample"}
-        Whether parameters are estimated, or drawn from their posterior.
+        Whether parameters are posterior modes or drawn from their posterior.
     empty : {"reseed", "prior"}
-        What becomes of components without rows: they start again at a row that fits
-        badly, or stay at the prior.
+        With "reseed", a component without rows starts again at a row that fits badly.
+        With "prior", its parameters are those of the prior.
     polish : int, default 0
-        Exact sweeps of EM at the end.
+        Number of exact EM sweeps at the end.
     """
 
     group_size: int = 32

@@ -172,11 +172,11 @@ class TopicAnswers(Mixture):
 
     @property
     def history_(self) -> NDArray[Any]:
-        """One record an epoch, thinned where memory is small.
+        """One record for each epoch, or for some of them if memory is small.
 
-        Fields are epoch, documents, points, topics, free_energy,
-        free_energy_per_point (all data so far, in units of the data), seconds_build,
-        seconds_compress (of the processor, in this process; NaN from a file), sweeps,
+        Its fields are epoch, documents, points, topics, free_energy,
+        free_energy_per_point (of all data so far, in units of the data), seconds_build
+        and seconds_compress (CPU time in this process; NaN from a file), sweeps,
         moves_tried, moves_made, splits_refused, items, bytes, magnification, jitters.
         """
         kinds = [(name, np.float64) for name in HISTORY]
@@ -223,17 +223,17 @@ class TopicAnswers(Mixture):
     def transform(
         self, documents: Any, *, groups: Any = None, ignore_unknown: bool = False
     ) -> Matrix:
-        """Expected share of each topic in each document, topics as they are.
+        """Expected share of each topic in each document; the topics do not change.
 
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document without `groups`.
+            As in `fit`. Without `groups`, one table is one document.
         groups : array_like of shape (n_points,), or str, optional
-            Of one table: the document of each row, as in `fit`. Documents are numbered
-            in the order in which their labels first come.
+            The document of each row of a table, as in `fit`. Documents are in the order
+            in which their labels first occur.
         ignore_unknown : bool, default False
-            Whether words outside the vocabulary are left out, not refused.
+            Whether words outside the vocabulary are ignored instead of refused.
 
         Returns
         -------
@@ -251,7 +251,7 @@ class TopicAnswers(Mixture):
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document without `groups`.
+            As in `fit`. Without `groups`, one table is one document.
         groups : array_like of shape (n_points,), or str, optional
             As in `transform`.
 
@@ -295,7 +295,7 @@ class TopicAnswers(Mixture):
         Returns
         -------
         ndarray of shape (n_points, n_topics)
-            Each row by itself, topics weighted as `topic_weights_`.
+            Each row is treated separately, with `topic_weights_` as weights.
         """
         state = self._ready("topic_proba")
         family, topics = state.family, state.topics
@@ -331,11 +331,11 @@ class TopicAnswers(Mixture):
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document. Of words, the answer has one entry
-            for each pair of document and word.
+            As in `fit`; one table is one document. For words, the result has one entry
+            for each pair of a document and a word.
         given : optional
-            As many documents, from which the proportions are found; by default those
-            of `documents` themselves.
+            Other documents, one for each of `documents`, that determine the
+            proportions. By default `documents` themselves do.
         groups : array_like of shape (n_points,), or str, optional
             As in `transform`.
 
@@ -383,11 +383,12 @@ class TopicAnswers(Mixture):
         documents
             As in `fit`; one table is one document.
         y : object, optional
-            Of no effect.
+            Ignored.
         given, groups : optional
             As in `score_samples`.
         per : {"point", "document"}, default "point"
-            Whether points are averaged, or added up for each document.
+            Whether to average over all points, or to sum over the points of each
+            document.
 
         Returns
         -------
@@ -395,9 +396,9 @@ class TopicAnswers(Mixture):
 
         Notes
         -----
-        log sum_k E[pi_jk] p(x | data of topic k), with the proportions of each document
-        found by eqs. 20 and 21, topics fixed. All topics start alike; of words the mean
-        probabilities of topics are taken.
+        The density is log sum_k E[pi_jk] p(x | data of topic k). Eqs. 20 and 21 give
+        the proportions of each document, with fixed topics and equal proportions at the
+        start. For words, the mean probabilities of the topics are used.
         """
         params.one_of("per", per, PER)
         batch, found, density = self._densities(documents, given, groups, "score")
@@ -418,9 +419,9 @@ class TopicAnswers(Mixture):
         Parameters
         ----------
         documents : optional
-            Documents whose proportions are found with topics as they are; all points
-            of a stream give the full free energy of what was learned. By default that
-            of what is held.
+            Documents whose proportions are computed with fixed topics. All points of a
+            stream give the full free energy of the model. By default the result is the
+            free energy of the compressed data that the model holds.
 
         Returns
         -------
@@ -435,15 +436,15 @@ class TopicAnswers(Mixture):
     # ------------------------------------------------------------ retrieval
     @locked
     def index(self, documents: Any, ids: Any = None, *, groups: Any = None) -> Self:
-        """Add documents to those that `retrieve` looks through.
+        """Add documents to the index that `retrieve` searches.
 
         Parameters
         ----------
         documents
-            As in `fit`; one table is one document without `groups`.
+            As in `fit`. Without `groups`, one table is one document.
         ids : sequence, optional
-            Their names, each of one document; by default the labels of `groups`, or
-            numbers in order.
+            Names of the documents, all different; by default the labels of `groups`, or
+            successive numbers.
         groups : array_like of shape (n_points,), or str, optional
             As in `transform`.
 
@@ -454,13 +455,13 @@ class TopicAnswers(Mixture):
         Raises
         ------
         ValueError
-            Where the index does not fit in `memory_limit`, or a name comes twice; the
-            index is as it was then.
+            If the index does not fit into `memory_limit`, or a name occurs twice. The
+            index is then as it was before the call.
 
         Notes
         -----
-        A document takes 4 bytes a topic, and its name. Learning drops the index, as
-        topics are others then.
+        A document needs 4 bytes for each topic, and its name. Learning deletes the
+        index, because it changes the topics.
         """
         batch, found = self._folded(documents, "index", groups, bound=True)
         names = batch.labels if ids is None else ids
@@ -478,17 +479,18 @@ class TopicAnswers(Mixture):
         query
             Documents, as in `fit`; one table is one document without `groups`.
         n : int, default 10
-            How many are wanted for each.
+            Number of results for each query.
         method : {"hard", "soft", "fast"}, default "hard"
-            Each point on its best topic (eq. 28), a sum over topics, or the hard counts
-            that the query has under its own proportions.
+            "hard" assigns each point to its best topic (eq. 28), and "soft" sums over
+            topics. "fast" assigns the points only once, under the proportions of the
+            query itself.
         groups : array_like of shape (n_points,), or str, optional
             As in `transform`.
 
         Returns
         -------
         Retrieved
-            Of indexed documents, or of groups where none is indexed.
+            Indexed documents, or groups of documents if none is indexed.
         """
         wanted = params.count("n", n, 1)
         params.one_of("method", method, METHODS)
@@ -505,13 +507,14 @@ class TopicAnswers(Mixture):
         Parameters
         ----------
         n_documents, n_points : int
-            How many, and of how many points each.
+            Number of documents, and of points in each.
 
         Returns
         -------
         documents : list of ndarray of shape (n_points, n_features), or of word ids
         labels : list of ndarray of shape (n_points,)
-            Topics. The same draw comes again until an epoch is learned.
+            Topics of the points. A second call gives the same draw, until an epoch is
+            learned.
         """
         state = self._ready("sample")
         n_documents = params.count("n_documents", n_documents, 1)

@@ -61,38 +61,44 @@ class MemoryBoundedHDP(TopicAnswers):
     family : {"full", "diag", "multinomial"}, default "full"
         Gaussian topics with full or diagonal covariances, or topics of words.
     memory_limit : int or str, optional
-        Bytes held between calls, such as 65536 or "64kB"; by default there is no
-        bound and nothing is compressed (batch learning).
+        Largest number of bytes held between calls, such as 65536 or "64kB". By default
+        there is no limit, and nothing is compressed (batch learning).
     max_items, max_groups : int, optional
-        Most clumps and single points together; most groups of documents.
+        Largest number of clumps and single points together, and of groups of documents.
     epoch_size : int or "auto", default "auto"
-        Documents of an epoch in `fit`, and from generators; "auto" is 10 of rows and
-        1,000 of words.
+        Number of documents in an epoch, for `fit` and generators. "auto" is 10 for rows
+        and 1,000 for words.
     expected_documents, expected_points : int, optional
-        Totals of the lifetime: while clumps are formed, data count as if they had
-        come already. `fit` knows the documents; otherwise twice those seen.
+        Expected total numbers over the lifetime of the model. While clumps are formed,
+        the data are scaled up to these totals. `fit` knows the number of documents;
+        otherwise the default is twice the number seen.
     init_topics : int or "auto", default "auto"
-        Topics that the first epoch starts from; "auto" is a two-hundredth of the
-        points, at most 20. Of words more and more are tried, up to a two-hundredth.
+        Number of topics at the start of the first epoch. "auto" is the number of points
+        divided by 200, and at most 20. For words, increasing numbers are tried, up to
+        the number of points divided by 200.
     max_topics : int, optional
-        Most topics; memory may allow fewer.
+        Largest number of topics. The memory limit may allow fewer.
     min_gain : float, default 0.0
-        Nats that one more topic must bring by the end of the lifetime.
+        Gain in nats that a further topic must give by the end of the lifetime.
     prior : HDPPrior, optional
+        Priors of topics and proportions.
     options : HDPOptions, optional
+        Options of the search.
     compat : {"paper"}, optional
-        Takes all choices of Gomes et al. (2008); `options` go before it.
+        "paper" makes all choices of Gomes et al. (2008). Given `options` take
+        precedence.
     seed : int, default 0
     n_threads : int, optional
-        Default ``DYNTREE_NUM_THREADS``, or 1; of no effect on any result.
+        Number of threads; by default ``DYNTREE_NUM_THREADS``, or 1. The result does not
+        depend on it.
     callback : callable, optional
-        Called with every `SweepReport` and `EpochReport`; what returns True ends the
-        search of the epoch early.
+        Called with every `SweepReport` and `EpochReport`. If it returns True, the
+        search of the epoch ends early.
 
     Raises
     ------
     ValueError
-        On bad parameters.
+        If parameters are bad.
 
     See Also
     --------
@@ -100,13 +106,15 @@ class MemoryBoundedHDP(TopicAnswers):
 
     Notes
     -----
-    alpha_k ~ Gamma(a, b), pi_j ~ Dirichlet(alpha), z_ij ~ pi_j, x_ij ~ p(x | eta_z)
-    with a conjugate prior of eta. Updates and free energy are those of Gomes, Welling
-    and Perona (2008), "Memory bounded inference in topic models", ICML, eqs. 18-30; the
-    step of alpha is Newton's on the first of Minka's bounds, as the second one is
-    reversed for counts below 1. Columns are shifted and scaled by the first epoch.
+    The model is alpha_k ~ Gamma(a, b), pi_j ~ Dirichlet(alpha), z_ij ~ pi_j and
+    x_ij ~ p(x | eta_z), with a conjugate prior for eta. Updates and free energy are
+    those of Gomes, Welling and Perona (2008), "Memory bounded inference in topic
+    models", ICML, eqs. 18-30. The step of alpha is a Newton step on the first of
+    Minka's bounds, because the second one is reversed for counts below 1. Columns are
+    shifted and scaled by the first epoch.
 
-    An epoch is what is learned at a time: how a stream is cut into epochs matters.
+    The documents of an epoch are learned together. The result therefore depends on how
+    a stream is divided into epochs.
 
     Examples
     --------
@@ -172,20 +180,21 @@ class MemoryBoundedHDP(TopicAnswers):
         Parameters
         ----------
         documents : list of ndarray of shape (n_points, n_features)
-            Or a generator of them; or one table of all points with `groups`; for words
-            a count matrix (documents x words), dense or sparse, or a list of arrays of
-            word ids, or of lists of (id, count) pairs as gensim's corpora have.
+            The documents. This may also be a generator, or one table of all points
+            together with `groups`. For words it may be a dense or sparse count matrix
+            (documents x words), a list of arrays of word ids, or a list of lists of
+            (id, count) pairs, as in corpora of gensim.
         y : object, optional
-            Of no effect.
+            Ignored.
         groups : array_like of shape (n_points,), or str, optional
-            The document of each row of a table: labels, or the column that has them.
+            The document of each row of a table: labels, or the name of their column.
         ids : sequence, optional
-            Names of the documents; remembered with ``track_documents``. A generator
-            comes without groups, ids and sample_weight.
+            Names of the documents, which are stored with ``track_documents``. They, and
+            `groups` and `sample_weight`, are not possible with a generator.
         sample_weight : array_like of shape (n_points,), optional
-            Points that each row stands for, > 0.
+            Number of points that each row represents, > 0.
         progress : bool, callable or None, default None
-            As in `dyntree.DynamicTree.update`, of points.
+            As in `dyntree.DynamicTree.update`. It counts points.
 
         Returns
         -------
@@ -194,10 +203,11 @@ class MemoryBoundedHDP(TopicAnswers):
         Raises
         ------
         ValueError, TypeError
-            Where documents are empty, negative or not finite, or options do not go
-            together; the model is then what it was before.
+            If documents are empty, or have negative counts or values that are not
+            finite, or options exclude one another. The model is then as it was before
+            the call.
         KeyboardInterrupt
-            The model is then what it is after the last complete epoch.
+            If the call is interrupted. The model has then learned all complete epochs.
         """
         check_progress(progress)
         if is_stream(documents):
@@ -288,7 +298,7 @@ class MemoryBoundedHDP(TopicAnswers):
         Raises
         ------
         ValueError, TypeError, KeyboardInterrupt
-            As in `fit`; the model is what it was before.
+            As in `fit`. The model is then as it was before the call.
         """
         check_progress(progress)
         if is_stream(documents):
@@ -318,9 +328,9 @@ class MemoryBoundedHDP(TopicAnswers):
         Parameters
         ----------
         X : array_like of shape (n_points, n_features), frame, dict or list of dicts
-            Of words a count matrix.
+            Points; for words, a count matrix.
         y : array_like of shape (n_points,), optional
-            Labels of documents; without them all rows are one document.
+            Labels of documents. Without them all rows are one document.
         progress : bool, callable or None, default None
             As in `fit`.
 
@@ -331,7 +341,7 @@ class MemoryBoundedHDP(TopicAnswers):
         Raises
         ------
         ValueError
-            On bad input; the model is then what it was before.
+            If the input is bad. The model is then as it was before the call.
         """
         check_progress(progress)
         if is_nothing(X):
@@ -381,14 +391,14 @@ class MemoryBoundedHDP(TopicAnswers):
         max_groups: int | None = None,
         keep: bool = False,
     ) -> Self:
-        """Compress now what the model holds.
+        """Compress the model now.
 
         Parameters
         ----------
         memory_limit, max_items, max_groups : optional
-            Bounds for this call; those that are not given stay as they are.
+            Limits for this call; those that are not given remain in force.
         keep : bool, default False
-            Whether they hold from now on.
+            Whether these limits also apply to later calls.
 
         Returns
         -------
@@ -397,7 +407,7 @@ class MemoryBoundedHDP(TopicAnswers):
         Raises
         ------
         ValueError
-            Where a bound cannot be met; the model is then what it was before.
+            If a limit cannot be met. The model is then as it was before the call.
         """
         state = self._ready("compress")
         own = state.limits

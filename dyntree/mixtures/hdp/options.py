@@ -57,18 +57,19 @@ class HDPPrior(Checked):
     Parameters
     ----------
     shape, rate : float, default 1.0 and 0.5
-        Of the gamma prior of the weights alpha_k, shape >= 1 and rate > 0.
+        Gamma prior of the weights alpha_k, with shape >= 1 and rate > 0.
     scale : float, default 0.1
         Expected variance of a topic along each column.
     mean : array_like of shape (n_features,), optional
-        Prior mean of a topic, in units of the data; by default the first epoch's.
+        Prior mean of a topic, in units of the data; by default the mean of the first
+        epoch.
     strength : float, default 0.01
-        Points that the prior mean is worth (kappa0).
+        Number of points to which the prior mean is equivalent (kappa0).
     dof : float, optional
         Degrees of freedom nu0 of the Wishart prior, > n_features - 1; by default
-        n_features + 2. With diagonal covariances the shape a0, > 1, by default 2.
+        n_features + 2. With diagonal covariances it is the shape a0 > 1, by default 2.
     word : float, default 0.05
-        Count of each word that a topic starts with (lambda).
+        Prior count of each word in a topic (lambda).
     standardize : bool, default True
         Whether columns are shifted and scaled by the first epoch.
     """
@@ -125,54 +126,59 @@ class HDPOptions(Checked):
     Parameters
     ----------
     tol : float, default 1e-5
-        Sweeps end once the free energy falls by less than tol max(abs(F), points).
+        Sweeps end when the free energy falls by less than tol max(abs(F), points).
     max_sweeps : int, default 100
-        Most sweeps in a row.
+        Largest number of successive sweeps.
     local_sweeps : int, default 10
-        Steps that refine a proposed split.
+        Number of steps that refine a proposed split.
     splits : int or "all", default "all"
-        Topics that are halved on trial in a round, worst fit first.
+        Number of topics for which a split is tried in a round, worst fit first.
     merges : int or "auto", default "auto"
-        Pairs that are tried in a round: so many whose points are shared most, which is
-        10 for rows; "auto" for words as many as there are topics, most alike in their
-        words first.
+        Number of pairs for which a merge is tried in a round, beginning with those that
+        share the most points. "auto" is 10 for rows. For words it is the number of
+        topics, beginning with those whose words are most alike.
     moves : {"disjoint", "one"}
-        Whether a round makes all improving moves that share no topic, or the best.
+        Whether a round makes all improving moves that share no topic, or only the best.
     alpha_update : {"newton", "minka"}
-        The step of alpha: exact on a bound, or the fixed point of the paper.
+        The step of alpha: a Newton step on a bound, or the fixed point of the paper.
     new_documents : {"usage", "alpha"}
-        Where the proportions of a new document start.
+        Whether the proportions of a new document start from the use of the topics so
+        far, or from alpha.
     group_merge : {"free_energy", "cosine"}
-        Which groups of documents are joined.
+        Criterion by which groups of documents are joined.
     magnify_max : float, optional
-        Most magnification of the data while clumps are formed; 1 for none.
+        Largest magnification of the data while clumps are formed; 1 for none.
     n_birth : int or "auto"
-        Topics proposed from random documents in each later epoch; "auto" is 40 for
-        words, one from each document where these are fewer, and 0 for others.
+        Number of topics that are proposed from random documents in each later epoch.
+        "auto" is 40 for words, or the number of documents if that is smaller, and 0 for
+        other data.
     select : {"auto", "always", "free_energy", "heldout"}
-        When births are kept: always, by free energy, or by the score of a tenth of the
-        epoch's points, of words those that a document has once. "auto" is by free
-        energy, and keeps births of words that either of the two is for.
+        Criterion by which new topics are kept. "heldout" uses the score of a tenth of
+        the epoch's points, for words of those that a document has once. "auto" is
+        "free_energy", and for words either of the two suffices.
     swaps : bool, default True
-        Whether, at the cap on topics, a merge may pay for a split.
+        Whether a merge and a split may be combined when the largest number of topics is
+        reached.
     cap_growth : {"sqrt", "fixed"}
-        Whether the cap on topics grows with the documents seen.
+        Whether the largest number of topics grows with the number of documents.
     start : {"auto", "kmeans", "one"}
-        Whether the first epoch starts from k-means++, of words from random topics, or
-        from one topic. "auto" is k-means++ for rows; words are tried with more and more
-        random topics, of which those stay that end at the lowest free energy.
+        Start of the first epoch. "kmeans" is k-means++ for rows, and random topics for
+        words; "one" is a single topic. "auto" is k-means++ for rows. For words it tries
+        increasing numbers of random topics, and keeps the lowest free energy.
     failing_split : {"aside", "stop"}
-        What a clump does that cannot be split for want of memory.
+        Whether compression sets a clump aside that memory does not allow to split, or
+        stops there.
     working_limit : int or str, optional
-        Bytes of an epoch's passing memory, beyond which the epoch is cut.
+        Largest number of bytes of temporary memory in an epoch. A larger epoch is
+        divided.
     track_documents : bool, default False
-        Whether ids of documents are remembered, with the group of each.
+        Whether the ids of documents are stored, with the group of each.
     compress_final : bool, default True
         Whether `fit` compresses after its last epoch.
     block : int, default 4096
-        Most items whose responsibilities exist at a time.
+        Largest number of items whose responsibilities are in memory together.
     allow_empty : bool, default False
-        Whether documents without rows are taken.
+        Whether documents without rows are allowed.
     n_words : int, optional
         Size of the vocabulary; by default that of the first epoch.
     relative_tol : bool, default False
@@ -296,8 +302,8 @@ class HDPSettings(Checked):
     def from_header(cls, header: dict[str, Any], rules: int) -> HDPSettings:
         """The settings whose ``dataclasses.asdict`` a file holds.
 
-        What "auto" stood for under rules 1 is said in numbers, so that models of then
-        go on as they began.
+        The values of "auto" under rules 1 are given as numbers, so that models from
+        that time continue as they began.
         """
         known = {one.name for one in fields(cls)}
         if set(header) != known:

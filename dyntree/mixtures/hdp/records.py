@@ -20,10 +20,10 @@ class SweepReport:
     ----------
     epoch : int
     n_sweeps : int
-        Sweeps of the epoch so far.
+        Number of sweeps of the epoch so far.
     n_topics : int
     free_energy : float
-        Nats, in standardised units.
+        Free energy in nats, in standardised units.
     """
 
     epoch: int
@@ -42,9 +42,9 @@ class EpochReport:
     n_points : float
     n_topics, n_items : int
     free_energy : float
-        Nats, in units of the data, of what is held.
+        Free energy of the held data in nats, in units of the data.
     memory : int
-        Total bytes held between epochs.
+        Number of bytes held between epochs.
     """
 
     epoch: int
@@ -63,8 +63,9 @@ class TopicLabels:
     Attributes
     ----------
     labels : ndarray of int64, or list of them
-        Place of the best topic of each point: an array where the points came as one
-        table, else one a document. Of words, one for each pair of document and word.
+        Index of the best topic of each point. For one table it is an array, else a list
+        with one array for each document. Words have one label for each pair of a
+        document and a word.
     proportions : ndarray of shape (n_documents, n_topics)
         Expected share of each topic in each document.
     """
@@ -80,9 +81,10 @@ class Retrieved:
     Attributes
     ----------
     ids : ndarray of shape (n_queries, n)
-        Ids of documents as they were indexed, or numbers of groups.
+        Ids of indexed documents, or numbers of groups.
     scores : ndarray of shape (n_queries, n)
-        Log probability of the query given each, but for a constant; descending.
+        Log probability of the query given each of them, up to a constant, in decreasing
+        order.
     """
 
     ids: NDArray[Any]
@@ -98,10 +100,10 @@ class TopicTable:
     id : ndarray of shape (n_topics,)
         Permanent numbers.
     weight, count, alpha, documents : ndarray of shape (n_topics,)
-        Share and number of points; prior weight; documents that use it for more than
-        a hundredth of their points.
+        Share and number of points; prior weight; number of documents with more than a
+        hundredth of their points in the topic.
     mean, covariance : ndarray of shape (n_topics, n_features[, n_features]), or None
-        In units of the data.
+        Mean and covariance in units of the data.
     words : ndarray of shape (n_topics, n_top), or None
         Ids of the words most probable in each topic.
     word_probability : ndarray of shape (n_topics, n_top), or None
@@ -125,12 +127,14 @@ class MemoryReport:
     Attributes
     ----------
     resting : dict of str to int
-        Bytes held between calls, by what holds them.
+        Number of bytes held between calls, by their use.
     transient : dict of str to int
-        Most bytes beside them while the last epoch was learned, as counted from sizes.
+        Largest number of further bytes during the last epoch, computed from the sizes
+        of arrays.
     paper : int
-        Bytes of clumps and singlets as Gomes et al. (2008, eq. 26) count them, eight
-        each number, with a count for every group in every clump.
+        Number of bytes of clumps and single points by the formula of Gomes et al.
+        (2008, eq. 26): eight for each number, with a count for every group in every
+        clump.
     """
 
     resting: dict[str, int]
@@ -151,7 +155,7 @@ class LDA:
     ----------
     alpha : ndarray of shape (n_topics,)
     topic_words : ndarray of shape (n_topics, n_words)
-        Probabilities; rows sum to 1.
+        Probabilities of the words in each topic; rows sum to 1.
     """
 
     alpha: Vector

@@ -20,7 +20,7 @@ def topics(model: MemoryBoundedHDP, n_words: int = N_TOP) -> TopicTable:
     ----------
     model : MemoryBoundedHDP
     n_words : int, default 10
-        Most probable words of each topic.
+        Number of most probable words to show for each topic.
 
     Returns
     -------
@@ -111,17 +111,17 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
     Parameters
     ----------
     model : MemoryBoundedHDP
-        Of family "multinomial".
+        A model of the family "multinomial".
 
     Returns
     -------
     LDA
-        Its rows are all topics there are, as many as ``n_topics_``.
+        It has all ``n_topics_`` topics.
 
     Raises
     ------
     ValueError
-        Where the topics are of another family.
+        If the model has another family.
 
     Examples
     --------
