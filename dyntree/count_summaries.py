@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
+from dyntree import params
 from dyntree._core import beta_counts
-from dyntree.encoding.targets import count_response
+from dyntree.encoding.targets import count_response, real_response
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.summaries import Prediction
+from dyntree.summaries import Prediction, RowMixture
 
 CLOSE = 1e-11  # relative width of a bracket: what distribution functions can tell
 MOST_ODDS = 20.0  # logs of odds that a search for a quantile tells apart
@@ -23,7 +24,7 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class RateLaws:
+class RateLaws(RowMixture):
     """Mixture distributions of the mean number of events at n_rows rows.
 
     Row j has the components ``start[j] .. start[j + 1] - 1``, whose weights sum to one.
@@ -45,26 +46,9 @@ class RateLaws:
     exposure: Vector
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.start) - 1
-
-    @property
-    def row(self) -> Places:
-        """Row of each component, shape (n_components,)."""
-        return np.repeat(np.arange(self.n_rows), np.diff(self.start))
-
-    @property
     def is_poisson(self) -> NDArray[np.bool_]:
         """Which components are Poisson given their rate."""
         return np.isinf(self.size)
-
-    def average(self, values: Vector) -> Vector:
-        """Weighted mean per row of one value for each component, shape (n_rows,)."""
-        if not self.n_rows:
-            return np.empty(0)
-        total: Vector = np.add.reduceat(self.weight * values, self.start[:-1])
-        return total
 
     def _by_kind(self, poisson: Callable[..., Any], beta: Callable[..., Any]) -> Vector:
         """One value a component, of the components of each kind by a function."""
@@ -105,8 +89,7 @@ class RateLaws:
         """Mean and variance for each row, two arrays of shape (n_rows,)."""
         return self._moments(self.variances())
 
-    def cdf(self, y: Vector) -> Vector:
-        """Distribution function of each row at its own y, shape (n_rows,)."""
+    def _cdf(self, y: Vector) -> Vector:
         at = np.maximum(y, 0.0)[self.row]
         return self.average(
             self._by_kind(
@@ -115,58 +98,32 @@ class RateLaws:
             )
         )
 
-    def quantiles(self, levels: ArrayLike) -> Matrix:
-        """Quantiles of each row at several probabilities.
-
-        Parameters
-        ----------
-        levels : array_like of shape (n_levels,)
-            Probabilities in (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_levels)
-        """
-        levels = np.asarray(levels, dtype=np.float64)
+    def _quantiles(self, levels: Vector) -> Matrix:
         found = np.empty((self.n_rows, len(levels)))
         for k, level in enumerate(levels):
             found[:, k] = self._least(level)
         return found
 
-    def quantile(self, q: float) -> Vector:
-        """Quantile of each row at probability q, shape (n_rows,)."""
-        return self.quantiles(np.array([q]))[:, 0]
-
     def _least(self, level: float) -> Vector:
         """Least point of each row with this probability at or below it."""
         mean = self.average(self.means())
         high = np.where(np.isfinite(mean) & (mean > 0.0), mean, 1.0)
-        low, above, factor = 0.5 * high, self.cdf(high), 4.0
-        below = self.cdf(low)
+        low, above, factor = 0.5 * high, self._cdf(high), 4.0
+        below = self._cdf(low)
         while np.any(far := (above < level) & (high < FARTHEST)):
             low, below = np.where(far, high, low), np.where(far, above, below)
             high = np.where(far, np.minimum(factor * high, FARTHEST), high)
-            above, factor = self.cdf(high), factor * factor
+            above, factor = self._cdf(high), factor * factor
         factor = 4.0
         while np.any(far := (below >= level) & (low > 1.0 / FARTHEST)):
             high, above = np.where(far, low, high), np.where(far, below, above)
             low = np.where(far, np.maximum(low / factor, 1.0 / FARTHEST), low)
-            below, factor = self.cdf(low), factor * factor
+            below, factor = self._cdf(low), factor * factor
         ends = Bracket(low, high, below, above)
-        return least(self.cdf, level, ends, np.log, lambda u, _, high: np.exp(u))
+        return least(self._cdf, level, ends, np.log, lambda u, _, high: np.exp(u))
 
-    def sample(self, n: int, rng: np.random.Generator) -> Matrix:
-        """Independent draws, shape (n, n_rows)."""
-        return self._drawn_means(self._picked(n, rng), rng)
-
-    def _picked(self, n: int, rng: np.random.Generator) -> Places:
-        """Components drawn by weight, shape (n, n_rows)."""
-        ends = np.add.accumulate(self.weight)
-        before = np.concatenate([[0.0], ends])[self.start[:-1]]
-        u = before + rng.random((n, self.n_rows)) * (ends[self.start[1:] - 1] - before)
-        part = np.searchsorted(ends, u, side="right")
-        found: Places = np.clip(part, self.start[:-1], self.start[1:] - 1)
-        return found
+    def _drawn(self, part: Places, rng: np.random.Generator) -> Matrix:
+        return self._drawn_means(part, rng)
 
     def _drawn_means(self, part: Places, rng: np.random.Generator) -> Matrix:
         drawn: Matrix = drawn_means(
@@ -214,7 +171,8 @@ class CountMixture(RateLaws):
     """Mixture distributions of counts at n_rows rows: `RateLaws` with noise.
 
     Given its rate a count is Poisson, or negative binomial of a size: components are
-    NB(first, second / (second + e)), or beta negative binomial.
+    NB(first, second / (second + e)), or beta negative binomial. A quantile is the
+    smallest count that reaches its probability.
     """
 
     def variances(self) -> Vector:
@@ -228,8 +186,7 @@ class CountMixture(RateLaws):
 
         return self._by_kind(lambda _, a, b, r, e: e * a / b * (1.0 + e / b), beta)
 
-    def cdf(self, y: Vector) -> Vector:
-        """Probability of at most y events, each row at its own y, shape (n_rows,)."""
+    def _cdf(self, y: Vector) -> Vector:
         at = np.floor(y)[self.row]
 
         def poisson(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Vector:
@@ -242,12 +199,15 @@ class CountMixture(RateLaws):
 
         return self.average(self._by_kind(poisson, beta))
 
-    def upper_tail(self, y: Vector) -> Vector:
+    def upper_tail(self, y: ArrayLike) -> Vector:
         """Probability of at least y events, each row at its own y, shape (n_rows,).
 
         It is exact to full precision: for a negative binomial it is another beta
         integral.
         """
+        return self._upper_tail(real_response(y, self.n_rows))
+
+    def _upper_tail(self, y: Vector) -> Vector:
         at = np.ceil(y)[self.row]
 
         def poisson(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Vector:
@@ -260,9 +220,9 @@ class CountMixture(RateLaws):
 
         return self.average(self._by_kind(poisson, beta))
 
-    def log_density(self, y: Vector) -> Vector:
+    def log_density(self, y: ArrayLike) -> Vector:
         """Log probability of each row's own count, shape (n_rows,)."""
-        at = y[self.row]
+        at = count_response(y, self.n_rows)[self.row]
         gammaln = special.gammaln
 
         def poisson(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Any:
@@ -282,39 +242,23 @@ class CountMixture(RateLaws):
         with np.errstate(divide="ignore"):
             return top + np.log(self.average(np.exp(log_p - top[self.row])))
 
-    def quantiles(self, levels: ArrayLike) -> Matrix:
-        """Quantiles of each row: the smallest counts that reach these probabilities.
-
-        Parameters
-        ----------
-        levels : array_like of shape (n_levels,)
-            Probabilities in (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_levels)
-        """
-        return super().quantiles(levels)
-
     def _least(self, level: float) -> Vector:
         mean = self.average(self.means())
         low, below = np.full(self.n_rows, -1.0), np.zeros(self.n_rows)
         high, factor = np.ceil(np.where(np.isfinite(mean), mean, 1.0)), 4.0
-        above = self.cdf(high)
+        above = self._cdf(high)
         while np.any(far := (above < level) & (high < FARTHEST)):
             low, below = np.where(far, high, low), np.where(far, above, below)
             high = np.where(far, np.clip(factor * high, 1.0, FARTHEST), high)
-            above, factor = self.cdf(high), factor * factor
+            above, factor = self._cdf(high), factor * factor
 
         def whole(u: Vector, low: Vector, high: Vector) -> Vector:
             return np.clip(np.floor(np.expm1(u)) - 1.0, low + 1.0, high - 1.0)
 
         ends = Bracket(low, high, below, above)
-        return least(self.cdf, level, ends, lambda k: np.log(k + 2.0), whole, 0.0)
+        return least(self._cdf, level, ends, lambda k: np.log(k + 2.0), whole, 0.0)
 
-    def sample(self, n: int, rng: np.random.Generator) -> Matrix:
-        """Independent draws, shape (n, n_rows)."""
-        part = self._picked(n, rng)
+    def _drawn(self, part: Places, rng: np.random.Generator) -> Matrix:
         drawn: Matrix = drawn_events(self._drawn_means(part, rng), self.size[part], rng)
         return drawn
 
@@ -470,7 +414,7 @@ class CountPrediction(Prediction):
 
     def log_density(self, y: ArrayLike) -> Vector:
         """Log predictive probability of each row's own count, shape (n_rows,)."""
-        return self.mixture.log_density(count_response(y, len(self.mean)))
+        return self.mixture.log_density(y)
 
     def tail_probability(self, y: ArrayLike) -> Vector:
         """Two-sided tail probability of each row's count; small means anomalous.
@@ -499,6 +443,6 @@ class CountPrediction(Prediction):
         (n_rows,).
         """
         counts = count_response(y, len(self.mean))
-        below, upto = self.mixture.cdf(counts - 1.0), self.mixture.cdf(counts)
-        rng = np.random.default_rng(seed)
+        below, upto = self.mixture._cdf(counts - 1.0), self.mixture._cdf(counts)
+        rng = params.generator(seed)
         return below + rng.random(len(counts)) * (upto - below)

@@ -39,8 +39,83 @@ def _freeze(*arrays: NDArray[Any]) -> None:
         array.setflags(False)  # type: ignore[call-arg] # twice as fast as by name
 
 
+class RowMixture:
+    """A mixture distribution for each of n_rows rows.
+
+    Row j has the components ``start[j] .. start[j + 1] - 1``; every row has one at
+    least, and its weights sum to one.
+    """
+
+    start: NDArray[np.int64]
+    weight: Vector
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.start) - 1
+
+    @property
+    def row(self) -> NDArray[np.int64]:
+        """Row of each component, shape (n_components,)."""
+        return np.repeat(np.arange(self.n_rows), np.diff(self.start))
+
+    def average(self, values: Vector) -> Vector:
+        """Weighted mean per row of one value for each component, shape (n_rows,)."""
+        if not self.n_rows:
+            return np.empty(0)
+        total: Vector = np.add.reduceat(self.weight * values, self.start[:-1])
+        return total
+
+    def cdf(self, y: ArrayLike) -> Vector:
+        """Probability of at most y, each row at its own y, shape (n_rows,)."""
+        return self._cdf(real_response(y, self.n_rows))
+
+    def _cdf(self, y: Vector) -> Vector:
+        """Distribution function at points that were checked."""
+        raise NotImplementedError
+
+    def quantile(self, q: ArrayLike) -> Vector:
+        """Quantiles of each row.
+
+        Parameters
+        ----------
+        q : float or array_like of shape (n_q,)
+            Probabilities in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
+        """
+        levels = params.as_array("q", q, np.float64)
+        if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
+            raise ValueError(f"q must hold probabilities in (0, 1); got {q!r}.")
+        values = self._quantiles(levels.reshape(-1))
+        return values[:, 0] if levels.ndim == 0 else values
+
+    def quantiles(self, levels: ArrayLike) -> Matrix:
+        """Quantiles of each row at several probabilities, shape (n_rows, n_levels)."""
+        return self.quantile(np.atleast_1d(levels))
+
+    def _quantiles(self, levels: Vector) -> Matrix:
+        """Quantiles at probabilities that were checked, shape (n_rows, n_levels)."""
+        raise NotImplementedError
+
+    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Matrix:
+        """Independent draws, shape (n, n_rows)."""
+        n, rng = params.count("n", n, 0), params.generator(seed)
+        ends = np.add.accumulate(self.weight)
+        before = np.concatenate([[0.0], ends])[self.start[:-1]]
+        u = before + rng.random((n, self.n_rows)) * (ends[self.start[1:] - 1] - before)
+        part = np.searchsorted(ends, u, side="right")
+        return self._drawn(np.clip(part, self.start[:-1], self.start[1:] - 1), rng)
+
+    def _drawn(self, part: NDArray[np.int64], rng: np.random.Generator) -> Matrix:
+        """One draw from each of these components, in an array of the same shape."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, eq=False, init=False)
-class StudentMixture:
+class StudentMixture(RowMixture):
     """A mixture of Student t distributions for each of n_rows rows.
 
     Row j has the components ``start[j] .. start[j + 1] - 1``; every row has one at
@@ -50,6 +125,12 @@ class StudentMixture:
     ----------
     start : ndarray of int64 of shape (n_rows + 1,)
     weight, location, scale, df : ndarray of shape (n_components,)
+
+    Notes
+    -----
+    Quantiles are those of a distribution function that is accurate to 1e-13 at any df.
+    Infinite and zero scales give their limits, and a component without degrees of
+    freedom makes its row NaN.
     """
 
     start: NDArray[np.int64]
@@ -72,72 +153,31 @@ class StudentMixture:
         )
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.start) - 1
-
-    @property
-    def row(self) -> NDArray[np.int64]:
-        """Row of each component, shape (n_components,)."""
-        return np.repeat(np.arange(self.n_rows), np.diff(self.start))
-
-    def average(self, values: Vector) -> Vector:
-        """Weighted mean per row of one value for each component, shape (n_rows,)."""
-        if not self.n_rows:
-            return np.empty(0)
-        total: Vector = np.add.reduceat(self.weight * values, self.start[:-1])
-        return total
-
-    @property
     def _parts(self) -> tuple[NDArray[np.int64], Vector, Vector, Vector, Vector]:
         return self.start, self.weight, self.location, self.scale, self.df
 
-    def cdf(self, y: Vector) -> Vector:
-        """Distribution function of each row at its own y, shape (n_rows,)."""
+    def _cdf(self, y: Vector) -> Vector:
         return core.cdf(*self._parts, y)
 
-    def upper_tail(self, y: Vector) -> Vector:
+    def upper_tail(self, y: ArrayLike) -> Vector:
         """Probability of >= y, each row at its own y, to full precision, (n_rows,).
 
         It is computed from the distribution function of the mirrored mixture.
         """
+        return self._upper_tail(real_response(y, self.n_rows))
+
+    def _upper_tail(self, y: Vector) -> Vector:
         mirrored = self.start, self.weight, -self.location, self.scale, self.df
         return core.cdf(*mirrored, -y)
 
-    def log_density(self, y: Vector) -> Vector:
+    def log_density(self, y: ArrayLike) -> Vector:
         """Log density of each row at its own y, shape (n_rows,)."""
-        return core.log_density(*self._parts, y)
+        return core.log_density(*self._parts, real_response(y, self.n_rows))
 
-    def quantile(self, q: float) -> Vector:
-        """Quantile of each row at probability q, shape (n_rows,)."""
-        return self.quantiles(np.array([q]))[:, 0]
+    def _quantiles(self, levels: Vector) -> Matrix:
+        return core.quantiles(*self._parts, levels, params.n_threads())
 
-    def quantiles(self, levels: ArrayLike) -> Matrix:
-        """Quantiles of each row at several probabilities.
-
-        The distribution function behind them is accurate to 1e-13 at any df. Infinite
-        and zero scales give their limits, and a component without degrees of freedom
-        makes its row NaN.
-
-        Parameters
-        ----------
-        levels : array_like of shape (n_levels,)
-            Probabilities in (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_levels)
-        """
-        found = np.asarray(levels, dtype=np.float64)
-        return core.quantiles(*self._parts, found, params.n_threads())
-
-    def sample(self, n: int, rng: np.random.Generator) -> Matrix:
-        """Independent draws, shape (n, n_rows)."""
-        ends = np.add.accumulate(self.weight)
-        before = np.concatenate([[0.0], ends])[self.start[:-1]]
-        u = before + rng.random((n, self.n_rows)) * (ends[self.start[1:] - 1] - before)
-        part = np.searchsorted(ends, u, side="right")
-        part = np.clip(part, self.start[:-1], self.start[1:] - 1)
+    def _drawn(self, part: NDArray[np.int64], rng: np.random.Generator) -> Matrix:
         df = self.df[part]
         draws = np.full(df.shape, np.nan)  # where a component is no distribution
         draws[df > 0.0] = rng.standard_t(df[df > 0.0])
@@ -296,19 +336,15 @@ class Prediction:
             All but the median are infinite before two distinct responses were learned,
             because the scale is then infinite.
         """
-        levels = params.as_array("q", q, np.float64)
-        if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
-            raise ValueError(f"q must hold probabilities in (0, 1); got {q!r}.")
-        values = self.mixture.quantiles(levels.reshape(-1))
-        return values[:, 0] if levels.ndim == 0 else values
+        return self.mixture.quantile(q)
 
     def cdf(self, y: ArrayLike) -> Vector:
         """Probability of a response <= y, each row at its own y, shape (n_rows,)."""
-        return self.mixture.cdf(real_response(y, len(self.mean)))
+        return self.mixture.cdf(y)
 
     def log_density(self, y: ArrayLike) -> Vector:
         """Log predictive density, each row at its own y, shape (n_rows,)."""
-        return self.mixture.log_density(real_response(y, len(self.mean)))
+        return self.mixture.log_density(y)
 
     def tail_probability(self, y: ArrayLike) -> Vector:
         """Two-sided tail probability of each row's response; small means anomalous.
@@ -338,15 +374,14 @@ class Prediction:
 
     def _two_sided(self, at: Vector) -> Vector:
         """Two-sided tail probability at responses that were checked."""
-        lower = upper = self.mixture.cdf(at)
+        lower = upper = self.mixture._cdf(at)
         if np.any(lower > 0.5):  # else the lower tail is the smaller one
-            upper = self.mixture.upper_tail(at)
+            upper = self.mixture._upper_tail(at)
         return np.minimum(2.0 * np.minimum(lower, upper), 1.0)
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Matrix:
         """Draw n responses per row, ndarray of shape (n, n_rows)."""
-        n = params.count("n", n, 0)
-        return self.mixture.sample(n, params.generator(seed))
+        return self.mixture.sample(n, seed)
 
 
 @dataclass(frozen=True, eq=False)

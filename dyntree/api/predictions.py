@@ -145,7 +145,7 @@ class PredictionResults:
         """
         prediction, obs = self._real(), params.flag("obs", obs)
         mixture = prediction.mixture if obs else prediction.of_mean
-        return mixture.quantiles(np.array(interval_levels(alpha)))
+        return mixture.quantile(interval_levels(alpha))
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
         """Return a table of summaries, one row for each row that was asked for.

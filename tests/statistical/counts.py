@@ -169,7 +169,7 @@ def calibration(truth: str, model: str) -> tuple[float, float, float]:
         )
         assert isinstance(told, CountPrediction)
         pit = told.pit(y[new], seed=seed)
-        low, high = told.of_mean.quantiles(np.array([0.05, 0.95])).T
+        low, high = told.of_mean.quantile(np.array([0.05, 0.95])).T
         mean = e[new] * rate[new]
         found.append(
             [

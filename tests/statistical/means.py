@@ -49,7 +49,7 @@ def covered(name: str, model: str, seed: int) -> list[tuple[float, float]]:
         AveragedTrees(model, n_clouds=8, n_particles=100, seed=seed),
     ):
         told = fit.update(X, y).predict(Z)
-        low, high = told.of_mean.quantiles(
+        low, high = told.of_mean.quantile(
             np.array([0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
         ).T
         inside = (low <= f(Z)) & (f(Z) <= high)

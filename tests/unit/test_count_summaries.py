@@ -82,11 +82,11 @@ def test_quantiles_are_the_least_counts_of_that_probability(
     law: tuple[float, ...], level: float
 ) -> None:
     mixture = single(CountMixture, law)
-    k = mixture.quantiles(np.array([level]))[0]
+    k = mixture.quantile(np.array([level]))[0]
     assert k == np.floor(k) >= 0.0
     assert mixture.cdf(k)[0] >= level > mixture.cdf(k - 1.0)[0]
     rates = single(RateLaws, law)
-    assert rates.cdf(rates.quantiles(np.array([level]))[0])[0] == pytest.approx(
+    assert rates.cdf(rates.quantile(np.array([level]))[0])[0] == pytest.approx(
         level, rel=1e-9
     )
 
@@ -170,7 +170,7 @@ def test_quantiles_of_large_counts_are_those_of_their_means() -> None:
     counts, rates = single(CountMixture, large), single(RateLaws, large)
     levels = np.array([0.05, 0.5, 0.95])
     np.testing.assert_allclose(
-        counts.quantiles(levels), rates.quantiles(levels), rtol=1e-3
+        counts.quantile(levels), rates.quantiles(levels), rtol=1e-3
     )
 
 
@@ -193,7 +193,7 @@ def test_quantiles_of_mixtures_ask_few_times(
         return own(self, y)
 
     monkeypatch.setattr(kind, "cdf", counted)
-    found = mixture.quantiles(np.array([0.01, 0.5, 0.99]))[0]
+    found = mixture.quantile(np.array([0.01, 0.5, 0.99]))[0]
     assert len(asked) <= 3 * 30
     for level, q in zip([0.01, 0.5, 0.99], found, strict=True):
         before = q - max(1.0, 1e-15 * q) if kind is CountMixture else q * (1 - 1e-9)
@@ -221,7 +221,7 @@ def test_samples_follow_the_law(law: tuple[float, ...]) -> None:
         one = single(kind, law)
         draws = one.sample(20_000, rng)[:, 0]
         for level in (0.1, 0.5, 0.9):
-            at = one.quantiles(np.array([level]))[0]
+            at = one.quantile(np.array([level]))[0]
             assert (draws <= at[0]).mean() == pytest.approx(one.cdf(at)[0], abs=0.02)
 
 
@@ -240,5 +240,5 @@ def test_pit_of_right_counts_is_uniform() -> None:
 def test_no_rows_have_no_answers() -> None:
     empty = CountMixture(np.array([0]), *(np.empty(0) for _ in range(5)))
     assert empty.moments()[0].shape == (0,)
-    assert empty.quantiles(np.array([0.5])).shape == (0, 1)
+    assert empty.quantile(np.array([0.5])).shape == (0, 1)
     assert empty.cdf(np.empty(0)).shape == empty.log_density(np.empty(0)).shape == (0,)

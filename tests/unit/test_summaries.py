@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -312,10 +313,44 @@ def test_a_component_without_degrees_of_freedom_draws_nan() -> None:
     assert np.all(np.isfinite(draws[:, 1]))
 
 
-@pytest.mark.parametrize("model", ["constant", "poisson", "negbin"])
-def test_quantiles_of_the_mean_take_a_list(model: str) -> None:
+@pytest.fixture(params=["constant", "linear", "poisson", "negbin"])
+def answer(request: pytest.FixtureRequest) -> Prediction:
     X = np.arange(40.0)[:, None]
-    tree = DynamicTree(model, n_particles=20, seed=1).update(X, np.arange(40) % 5)
-    law = tree.predict(X[:3]).of_mean
-    levels = np.array([0.05, 0.95])
-    assert law.quantiles(levels.tolist()).tolist() == law.quantiles(levels).tolist()
+    tree = DynamicTree(request.param, n_particles=20, seed=1)
+    found = tree.update(X, np.arange(40) % 5).predict(X[:3])
+    assert isinstance(found, Prediction)
+    return found
+
+
+def test_laws_take_what_a_prediction_takes(answer: Prediction) -> None:
+    y = np.array([1.0, 2.0, 3.0])
+    for law in (answer.mixture, answer.of_mean):
+        both = law.quantile([0.05, 0.95])
+        assert both.shape == (3, 2)
+        assert law.quantile(0.05).tolist() == both[:, 0].tolist()
+        assert law.quantiles((0.05, 0.95)).tolist() == both.tolist()
+        assert law.cdf(y.tolist()).tolist() == law.cdf(y).tolist()
+        assert law.sample(4, seed=3).shape == (4, 3)
+        again = law.sample(4, np.random.default_rng(3))
+        assert law.sample(4, seed=3).tolist() == again.tolist()
+
+
+@pytest.mark.parametrize(
+    ("ask", "told"),
+    [
+        (lambda law: law.quantile([5, 95]), r"q must hold probabilities.*\[5, 95\]"),
+        (lambda law: law.quantiles([-1, 2]), "q must hold probabilities"),
+        (lambda law: law.quantile(np.nan), "q must hold probabilities"),
+        (lambda law: law.quantile("half"), "q must"),
+        (lambda law: law.cdf([1.0]), "y must be of shape"),
+        (lambda law: law.cdf(1.0), "y must"),
+        (lambda law: law.sample(-1), "n must be an int >= 0"),
+        (lambda law: law.sample(1, seed="x"), "seed must be"),
+    ],
+)
+def test_laws_refuse_what_a_prediction_refuses(
+    answer: Prediction, ask: Callable[[Any], Any], told: str
+) -> None:
+    for law in (answer.mixture, answer.of_mean):
+        with pytest.raises(ValueError, match=told):
+            ask(law)

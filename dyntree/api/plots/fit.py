@@ -226,8 +226,7 @@ def _draw_band(
     """Mean, and central intervals of it and of a new response, by so much."""
     levels = np.array([(1.0 - share) / 2.0, (1.0 + share) / 2.0])
     of_new, of_mean = (
-        mixture.quantiles(levels).T / per
-        for mixture in (answer.mixture, answer.of_mean)
+        mixture.quantile(levels).T / per for mixture in (answer.mixture, answer.of_mean)
     )
     percent = f"{100 * share:g} % interval"
     ax.fill_between(grid, *of_new, color=BAND, lw=0, label=percent)

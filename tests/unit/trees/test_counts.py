@@ -258,7 +258,7 @@ def test_predictions_and_draws_tell_the_same(name: str, model: str) -> None:
     off = np.abs(draws.mean(axis=0) - told.mean)
     assert np.all(off < 4.5 * draws.std(axis=0) / np.sqrt(n) + 1e-9)
     levels = np.array([0.1, 0.5, 0.9])
-    ends = told.of_mean.quantiles(levels)
+    ends = told.of_mean.quantile(levels)
     below = (draws[:, :, None] <= ends[None]).mean(axis=0)
     np.testing.assert_allclose(below, np.broadcast_to(levels, below.shape), atol=0.025)
     counts = one.drawn(X[:5], n, "obs", np.random.default_rng(2), None, 2.0).values

@@ -123,7 +123,7 @@ def test_intervals_of_the_mean_hold_step_functions() -> None:
         mean, truth = (1.0 * (Z[:, 0] > 0.5) + 0.5 * (Z[:, 1] > 0.3) for Z in (X, new))
         y = mean + 0.3 * rng.standard_normal(300)
         tree = DynamicTree(n_particles=300, seed=seed).update(X, y)
-        low, high = tree.predict(new).of_mean.quantiles(np.array([0.05, 0.95])).T
+        low, high = tree.predict(new).of_mean.quantile(np.array([0.05, 0.95])).T
         covers.append(np.mean((low < truth) & (truth < high)))
     assert 0.82 < np.mean(covers) < 0.935
 

@@ -72,7 +72,7 @@ def test_a_fit_shows_mean_interval_and_active_rows(real: DynamicTree) -> None:
     np.testing.assert_array_equal(rows.get_data(), (X[:, 1], y))
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["80 % interval", "80 % interval, mean", "mean", "active rows"]
-    inside = answer.of_mean.quantiles(np.array([0.1, 0.9]))
+    inside = answer.of_mean.quantile(np.array([0.1, 0.9]))
     drawn = ax.collections[1].get_paths()[0].vertices[:, 1]
     assert (drawn.min(), drawn.max()) == (inside.min(), inside.max())
 
