@@ -52,7 +52,7 @@ class UndefinedTermWarning(UserWarning):
 
 
 class ManyLevelsWarning(UserWarning):
-    """Most values of a text column are new levels, so it may be an identifier."""
+    """Most values of a text column are new levels, or rows have ever new columns."""
 
 
 class DistantInputsWarning(UserWarning):

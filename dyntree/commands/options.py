@@ -10,6 +10,7 @@ from typing import Any
 from dyntree import params
 from dyntree.commands.rows import TIME, level_cell
 from dyntree.encoding.expressions import response_name
+from dyntree.encoding.values import declared
 from dyntree.labels import level_text
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
@@ -238,7 +239,7 @@ def in_shell_words(message: str) -> str:
 
     Examples
     --------
-    >>> in_shell_words("Name all levels: categories={'a': [...]}. Use model='class'.")
+    >>> in_shell_words(f"Name all levels: {declared('a')}. Use model='class'.")
     'Name all levels: --levels a=A,B,... Use --model class.'
     >>> in_shell_words("min_leaf must be an int >= 1; got 0.")
     '--min-leaf must be a whole number >= 1; got 0.'
@@ -248,7 +249,8 @@ def in_shell_words(message: str) -> str:
     message = re.sub(r"\bcategories must", "--levels must", message)
     for said, meant in SHELL_ADVICE.items():
         message = message.replace(said, meant)
-    message = re.sub(r"categories=\{'([^']*)': \[\.\.\.\]\}\.?", LEVELS, message)
+    named = re.escape(declared("NAME")).replace("'NAME'", "'([^']*)'")
+    message = re.sub(rf"{named}\.?", LEVELS, message)
     for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
         flag = SHELL_NAMES[name]
         message = re.sub(rf"\b{name}=True\b", flag, message)

@@ -27,6 +27,7 @@ from dyntree.encoding.levels import (
 )
 from dyntree.encoding.values import (
     LARGEST,
+    MOST_COLUMNS,
     MOST_LEVELS,
     PLAIN,
     Matrix,
@@ -44,7 +45,8 @@ class GrowingMap:
     end, and was missing in all rows before; a level that comes was 0 in rows that had
     another. A column that a row does not have is missing in it. What a column holds is
     settled by its first value. A column of text takes `MOST_LEVELS` levels; all others
-    are missing in it.
+    are missing in it. Once there are `MOST_COLUMNS` columns, no more are taken; only a
+    first row may have more.
 
     Attributes
     ----------
@@ -88,9 +90,25 @@ class GrowingMap:
             name not in self.numbers
             and not is_missing(value)
             and not self.is_full(name)
-            and (name not in self.levels or place_of(value, self.levels[name]) is None)
+            and (
+                not self.is_closed
+                if name not in self.levels
+                else place_of(value, self.levels[name]) is None
+            )
             for name, value in row.items()
         )
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether no more columns are taken."""
+        return bool(self.names) and len(self.numbers) + len(self.levels) >= MOST_COLUMNS
+
+    def surplus(self, row: Mapping[Hashable, Any]) -> list[Hashable]:
+        """New columns of a row that are not taken."""
+        if not self.is_closed:
+            return []
+        known = self.numbers.keys() | self.levels.keys()
+        return [name for name in row if name not in known and not is_missing(row[name])]
 
     def is_full(self, name: Hashable) -> bool:
         """Whether a column of text takes no more levels."""
@@ -121,9 +139,12 @@ class GrowingMap:
         wider = type(self)()
         wider.numbers, wider.times = dict(self.numbers), dict(self.times)
         wider.levels = {name: dict(places) for name, places in self.levels.items()}
-        names = list(self.names)
+        names, may_widen = list(self.names), not self.names
         for name, value in sorted(row.items(), key=_rank):
             if name in wider.numbers or is_missing(value):
+                continue
+            n_columns = len(wider.numbers) + len(wider.levels)
+            if name not in wider.levels and not may_widen and n_columns >= MOST_COLUMNS:
                 continue
             kind = value_kind(value)
             if kind is None:
@@ -149,8 +170,10 @@ class GrowingMap:
         Raises
         ------
         UnusableValueError, ValueError
-            For what is no number in a column of numbers, and for numbers too large.
+            For what is no dict, what is no number in a column of numbers, and numbers
+            that are too large.
         """
+        check_row(row)
         values = [np.nan] * self.width
         numbers, times = self.numbers, self.times
         for name, value in row.items():
@@ -206,6 +229,15 @@ class GrowingMap:
                 column = wide[:, place]
                 column[np.isnan(column) & ~np.isnan(wide[:, first])] = 0.0
         return wide
+
+
+def check_row(row: Any) -> None:
+    """Raise ValueError for a row that is no dict."""
+    if type(row) is not dict and not isinstance(row, Mapping):
+        raise ValueError(
+            f"x must be a dict of features by name; got {type(row).__name__}. Give one "
+            "row as a dict, such as {'size': 2.5}; frames have calls of their own."
+        )
 
 
 def _rank(item: tuple[Hashable, Any]) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from dyntree.encoding.columns import (
 )
 from dyntree.encoding.given import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.levels import COLUMN, indicators, level_codes, level_names
-from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.encoding.values import LARGEST, Matrix, Vector, declared
 from dyntree.labels import level_text
 from dyntree.params import count, flag
 
@@ -156,7 +156,7 @@ class KnownColumns:
         elif self.allow_missing:
             remedy = (
                 "It did before; name the levels of such a column at the start: "
-                f"categories={{{name!r}: [...]}}."
+                f"{declared(name)}."
             )
         if column.is_category and not self.allow_missing:
             raise ValueError(

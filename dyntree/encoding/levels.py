@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
-from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.encoding.values import Matrix, Vector, declared, is_missing
 from dyntree.errors import ManyLevelsWarning, warn
 from dyntree.labels import Level, level_text
 
@@ -162,7 +162,7 @@ class NewLevels:
                 f"column {name!r} holds text, and most of its values are new, as in a "
                 "column of identifiers. Each value is a level, which needs its own "
                 "feature, memory and time. Leave the column out, convert it to "
-                f"numbers, or name the levels to use: categories={{{name!r}: [...]}}.",
+                f"numbers, or name the levels to use: {declared(name)}.",
             )
 
     def copy(self) -> NewLevels:

@@ -18,7 +18,13 @@ Vector = NDArray[np.float64]
 LARGEST = 1e150  # size of a value under the native rules: sums of squares stay finite
 NUMBER = (numbers.Real, Decimal, np.bool_)
 MOST_LEVELS = 1000  # of a column, learned from the rows and not named
+MOST_COLUMNS = 1000  # of rows whose columns may come late; a first row may have more
 PLAIN = (float, np.float64, int, bool)  # numbers that need no closer look
+
+
+def declared(name: Any) -> str:
+    """How levels of a column are named beforehand, for errors and warnings."""
+    return f"categories={{{name!r}: [...]}} or a categorical column of a frame"
 
 
 def check_levels(name: str, levels: Sized) -> None:
@@ -27,7 +33,7 @@ def check_levels(name: str, levels: Sized) -> None:
         raise ValueError(
             f"column {name!r} must have at most {MOST_LEVELS} levels; got "
             f"{len(levels)}, a feature each. Leave such a column out, make it numbers, "
-            f"or name the levels to use: categories={{{name!r}: [...]}}."
+            f"or name the levels to use: {declared(name)}."
         )
 
 

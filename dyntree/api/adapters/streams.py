@@ -19,7 +19,7 @@ from dyntree.api.adapters.base import (
     responses_of,
     series_of,
 )
-from dyntree.encoding.growing_map import GrowingMap
+from dyntree.encoding.growing_map import GrowingMap, check_row
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
@@ -28,7 +28,7 @@ from dyntree.runtime.rewording import reworded
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.learning.growth import with_columns
-from dyntree.trees.learning.levels import warn_full
+from dyntree.trees.learning.levels import warn_full, warn_surplus
 from dyntree.trees.learning.weights import check_weights, one_weight
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.streaming import StreamingTree
@@ -87,6 +87,7 @@ class StreamAdapter(base.Estimator):
     new_columns: str
     stream: Stream
     _told = False  # of levels without end
+    _told_columns = False  # of columns without end
     _new_levels: NewLevels | None = None  # in pickles from before
     learn_one: Callable[[Row, Any, float], None]
 
@@ -103,6 +104,7 @@ class StreamAdapter(base.Estimator):
 
     def _learn(self, x: Row, y: Any, w: float) -> None:
         """Learn a row whose response was checked; an error leaves all as it was."""
+        check_row(x)
         w = one_weight(self.stream.state.options, w, "w")
         if w == 0.0:
             return
@@ -112,6 +114,9 @@ class StreamAdapter(base.Estimator):
             if may_grow and not self._told and (full := columns.beyond(x)):
                 self._told = True
                 warn_full(full[0])
+            if may_grow and not self._told_columns and (more := columns.surplus(x)):
+                self._told_columns = True
+                warn_surplus(more[0])
             if may_grow:
                 self._new_levels = self._new_levels or NewLevels()
                 columns.count(x, self._new_levels)
@@ -162,6 +167,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
 
     def _apart(self, x: Row) -> tuple[Row, float | None]:
         """A row without its exposure, and that; None where the row has none."""
+        check_row(x)
         if self.exposure is None or self.exposure not in x:
             return x, None
         given = as_number(x[self.exposure])

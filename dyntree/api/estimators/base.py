@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dyntree import params
 from dyntree.api.estimators.rows import as_frame, holds_more
 from dyntree.encoding.values import Matrix
+from dyntree.runtime.rewording import reworded
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.random_trees import RandomTreesStream
 
@@ -44,6 +45,8 @@ def threads_of(n_jobs: int | None) -> int | None:
         return None
     if n_jobs == -1:
         return os.cpu_count() or 1
+    if isinstance(n_jobs, numbers.Integral) and n_jobs < 1:
+        raise ValueError(f"n_jobs must be an int >= 1, or -1 for all; got {n_jobs!r}.")
     return params.count("n_jobs", n_jobs, 1, params.MAX_THREADS)
 
 
@@ -125,7 +128,11 @@ class OnlineMixin:
         if isinstance(model, TreeAverage | RandomTreesStream):
             threads = threads_of(self.n_jobs)
             more |= {"threads": threads}
-        model.update(*given, **more, progress=False)
+        with (
+            reworded("model='class'", "DynamicTreeClassifier"),
+            reworded("model='constant' or 'linear'", "DynamicTreeRegressor"),
+        ):
+            model.update(*given, **more, progress=False)
         self.model_ = model
         return self
 

@@ -7,6 +7,7 @@ plain numbers and names are scikit-learn's business.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.tables import is_frame, table_of
 from dyntree.encoding.values import is_missing
-from dyntree.params import as_array
+from dyntree.params import as_array, short
 
 HELD = "_columns_in"  # where an estimator keeps columns that hold times
 
@@ -26,7 +27,22 @@ def as_frame(X: Any) -> Any:
     """Rows as they are; a frame as one whose names scikit-learn sees.
 
     What a masked array hides is missing: scikit-learn would take it for seen.
+
+    Raises
+    ------
+    ValueError
+        For a dict, and for a frame without columns.
     """
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse ones are dicts
+        raise ValueError(
+            "X must be an array, a list of rows or a frame; got a dict. Make it a "
+            "frame first, such as pandas.DataFrame(X)."
+        )
+    if is_frame(X) and not len(X.columns):
+        raise ValueError(
+            f"X must have at least one column; got a frame of shape {X.shape}, with 0 "
+            "feature(s) while a minimum of 1 is required."
+        )
     if isinstance(X, np.ma.MaskedArray):
         return as_array("X", X)
     plain = not is_frame(X) or hasattr(X, "iloc")
@@ -47,9 +63,17 @@ def holds_more(X: Any) -> bool:
         return not kinds <= {NUMBERS, UNKNOWN}
     if isinstance(X, list | tuple) and len(X) and not hasattr(X[0], "columns"):
         X = as_array("X", X)
-    if not isinstance(X, np.ndarray) or X.dtype.kind != "O":
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "OU":
         return isinstance(X, np.ndarray) and X.dtype.kind in "mMS"
-    values = (value for value in X.ravel().tolist() if not is_missing(value))
+    values = [value for value in X.ravel().tolist() if not is_missing(value)]
+    for text in (value for value in values if isinstance(value, str)):
+        try:
+            float(text)
+        except ValueError:
+            raise ValueError(
+                f"X must hold numbers where it is an array; got {short(text)}. Give "
+                "text in a frame, such as pandas.DataFrame(X)."
+            ) from None
     return any(value_kind(value) in TIMES for value in values)
 
 

@@ -278,9 +278,11 @@ class Learning(Mixture):
             return self._state.clusters
         if not self.n_seen:
             raise NotReadyError(f"{what} needs rows; none has come. Call update first.")
+        scales = "lambda_ and noise" if self.options.has_noise else "lambda_"
         raise NotReadyError(
-            f"warm-up: {self.n_seen} of {self.options.n_kept_back} rows seen; pass "
-            "lambda_ and noise, or call finish_warm_up()."
+            f"{what} needs the scales, which are chosen from "
+            f"{self.options.n_kept_back} rows; got {self.n_seen}. Call "
+            f"finish_warm_up() to choose them now, or give {scales} to the model."
         )
 
     def _answered(self, X: Any, what: str) -> tuple[Any, Matrix]:

@@ -23,7 +23,9 @@ EMISSIONS = ("mppca", "gmm")
 def positive_or_auto(name: str, value: Any) -> float | str:
     """Return a finite float > 0, or "auto"."""
     if isinstance(value, str):
-        return params.one_of(name, value, ("auto",))
+        if value != "auto":
+            raise ValueError(f"{name} must be a number > 0 or 'auto'; got {value!r}.")
+        return value
     return params.positive(name, value)
 
 
@@ -228,13 +230,13 @@ class HSMMOptions(SubspaceOptions):
     emission: str = "mppca"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         for name in ("lambda_", "noise"):
-            if isinstance(getattr(self, name), str):
+            if isinstance(value := getattr(self, name), str):
                 raise ValueError(
-                    f"{name} must be a number in a sequence model; got 'auto'. "
+                    f"{name} must be a number > 0 in a sequence model; got {value!r}. "
                     "OnlineDPMPPCA.lambda_path shows which one fits."
                 )
+        super().__post_init__()
         self._check(not_negative, "lambda_2", "lambda_3", optional=True)
         self._check(not_negative, "lambda_4")
         params.one_of("duration", self.duration, DURATIONS)

@@ -9,8 +9,8 @@ import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import NewLevels
-from dyntree.encoding.values import MOST_LEVELS, Matrix
-from dyntree.errors import UnseenLevelWarning, warn
+from dyntree.encoding.values import MOST_COLUMNS, MOST_LEVELS, Matrix, declared
+from dyntree.errors import ManyLevelsWarning, UnseenLevelWarning, warn
 
 
 def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) -> None:
@@ -27,7 +27,7 @@ def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) ->
     raise ValueError(
         f"{argument} must hold known levels in column {name!r}; got "
         f"{features.text_at(X, name, row)!r} in row {row}. Name all levels at the "
-        f"start: categories={{{name!r}: [...]}}, or take others as they come: "
+        f"start: {declared(name)}, or take others as they come: "
         "new_levels='grow'."
     )
 
@@ -40,7 +40,7 @@ def warn_unseen(name: str, grows: bool) -> None:
     warn(
         UnseenLevelWarning,
         f"X has levels in column {name!r} that {came}; they count as missing. Name all "
-        f"levels at the start: categories={{{name!r}: [...]}}, or {remedy}.",
+        f"levels at the start: {declared(name)}, or {remedy}.",
     )
 
 
@@ -79,5 +79,15 @@ def warn_full(name: Hashable) -> None:
         UnseenLevelWarning,
         f"X has more than {MOST_LEVELS} levels in column {name!r}; all others count as "
         "missing. Leave such a column out, make it numbers, or name the levels to "
-        f"use: categories={{{name!r}: [...]}}.",
+        f"use: {declared(name)}.",
+    )
+
+
+def warn_surplus(name: Hashable) -> None:
+    """Warn of rows with more columns than are taken."""
+    warn(
+        ManyLevelsWarning,
+        f"rows have had more than {MOST_COLUMNS} different columns; {name!r} and all "
+        "other new ones are ignored. Each column needs its own feature, memory and "
+        "time. Give rows the same columns, and put what varies into values.",
     )

@@ -112,14 +112,14 @@ def on_scale(
         return X
     near: Matrix
     near, moved = found
-    for j, (low, high) in moved.items():
+    for j in moved:  # without the ends, which differ in each cloud of an average
         warn(
             DistantInputsWarning,
             f"{argument} has values in column {_title(features, j)!r} more than "
             f"{REACH:g} spreads away from the mean of the first rows; they are clipped "
-            f"to {low:g} or {high:g}, so that linear leaves keep their precision for "
-            "the other rows. Correct them, rescale the column, or begin with rows "
-            "that vary as much as later ones.",
+            "to that distance, so that linear leaves keep their precision for the "
+            "other rows. Correct them, rescale the column, or begin with rows that "
+            "vary as much as later ones.",
         )
     return near
 

@@ -19,7 +19,8 @@ from dyntree.api.adapters import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
 )
-from dyntree.errors import DistantInputsWarning, UnseenLevelWarning
+from dyntree.encoding import growing_map
+from dyntree.errors import DistantInputsWarning, ManyLevelsWarning, UnseenLevelWarning
 from dyntree.trees.learning import growth
 from tests.helpers import model_bytes
 from tests.unit.models import Pressed, data, refused
@@ -293,6 +294,38 @@ def test_new_columns_can_be_ignored() -> None:
     model.learn_one({"p": 1.0, "q": 2.0}, 3.0)
     assert model.stream.tree.feature_names == ("p",)
     assert state(model) != before
+
+
+def test_memory_is_bounded_whatever_keys_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growing_map, "MOST_COLUMNS", 20)
+    wide = {f"k{k}": float(k) for k in range(30)}
+    model = fresh("constant", window=20)
+    model.learn_one(wide, 1.0)  # a first row has all that it has
+    assert len(model.stream.feature_names) == 30
+    model = fresh("constant", window=20)
+    for k in range(19):
+        model.learn_one({"a": float(k), f"k{k}": "u"}, float(k))
+    with pytest.warns(ManyLevelsWarning, match="'k19' and all other new ones are ign"):
+        model.learn_one({"a": 1.0, "k19": 1.0}, 1.0)
+    for k in range(20, 60):
+        model.learn_one({"a": float(k), f"k{k}": 1.0, "k0": "v"}, float(k))
+    names = model.stream.feature_names
+    assert len(names) == 21  # another level of a known column is none of these
+    assert model.predict_one({"a": 3.0, "k59": 1.0}) == model.predict_one({"a": 3.0})
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("x", [None, [1.0, 2.0], "a", 3, ("a", 1.0)])
+def test_a_row_is_a_dict(name: str, x: Any) -> None:
+    model = fresh(name)
+    for ask in (
+        lambda: model.learn_one(x, 1),
+        lambda: model.predict_one(x),
+        lambda: model.tail_probability_one(x, 1),
+    ):
+        with pytest.raises(ValueError, match="x must be a dict of features by name"):
+            ask()
+    assert model.stream.n_seen == 0
 
 
 def test_a_frozen_stream_learns_nothing() -> None:

@@ -362,7 +362,7 @@ def test_a_merged_id_is_told_of() -> None:
     ("options", "told"),
     [
         ({"lambda_": 0.0}, "lambda_ must be > 0; got 0.0"),
-        ({"lambda_": "large"}, "lambda_ must be one of 'auto'; got 'large'"),
+        ({"lambda_": "large"}, "lambda_ must be a number > 0 or 'auto'; got 'large'"),
         ({"lambda_": np.nan}, "lambda_ must be finite"),
         ({"forget": 1.0}, r"forget must be in \[0, 1\)"),
         ({"forget": -0.1}, r"forget must be in \[0, 1\)"),
@@ -457,7 +457,7 @@ def test_questions_before_rows_are_refused() -> None:
     with pytest.raises(NotReadyError, match="needs at least 2 rows; 0 have come"):
         model.finish_warm_up()
     model.update(np.arange(12.0)[:, None])
-    with pytest.raises(NotReadyError, match="warm-up: 12 of 50 rows seen"):
+    with pytest.raises(NotReadyError, match="chosen from 50 rows; got 12"):
         model.predict([[0.0]])
     assert model.labels_.tolist() == [-1] * 12
     model.finish_warm_up()

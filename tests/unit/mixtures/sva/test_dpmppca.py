@@ -358,7 +358,7 @@ def test_rows_have_coordinates_and_come_back_from_them() -> None:
     ("options", "told"),
     [
         ({"noise": 0.0}, "noise must be > 0; got 0.0"),
-        ({"noise": "low"}, "noise must be one of 'auto'"),
+        ({"noise": "low"}, "noise must be a number > 0 or 'auto'"),
         ({"lambda_1": -1.0}, "lambda_1 must be > 0"),
         ({"gate": "bandwidth"}, "gate='bandwidth' needs bandwidth"),
         ({"bandwidth": 3.0}, "bandwidth is an option of gate='bandwidth' only"),

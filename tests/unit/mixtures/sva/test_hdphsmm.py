@@ -421,8 +421,8 @@ def test_draws_are_the_seeds_and_like_what_was_learned() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"lambda_": "auto"}, "lambda_ must be a number in a sequence model"),
-        ({"noise": "auto"}, "noise must be a number in a sequence model"),
+        ({"lambda_": "auto"}, "lambda_ must be a number > 0 in a sequence model"),
+        ({"noise": "auto"}, "noise must be a number > 0 in a sequence model"),
         ({"lambda_2": -1.0}, "lambda_2 must be >= 0"),
         ({"lambda_3": -1.0}, "lambda_3 must be >= 0"),
         ({"lambda_4": -1.0}, "lambda_4 must be >= 0"),

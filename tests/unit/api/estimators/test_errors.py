@@ -1,0 +1,60 @@
+"""What estimators refuse, told in words that their users can follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
+
+from dyntree.api import estimators
+from dyntree.api.estimators import (
+    DPGMMClusterer,
+    DynamicTreeClassifier,
+    DynamicTreeCountRegressor,
+    DynamicTreeRegressor,
+    RandomTreesClassifier,
+    RandomTreesRegressor,
+)
+
+ALL = [
+    DynamicTreeRegressor, DynamicTreeClassifier, DynamicTreeCountRegressor,
+    RandomTreesRegressor, RandomTreesClassifier, DPGMMClusterer,
+]  # fmt: skip
+Y = np.arange(30) % 3
+
+
+@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize(
+    ("X", "told"),
+    [
+        ({"a": Y}, "got a dict. Make it a frame"),
+        (pd.DataFrame(index=range(30)), "X must have at least one column"),
+        (np.array([["a", 1]] * 30, dtype=object), "got 'a'. Give text in a frame"),
+        (np.array([["a", "b"]] * 30), "got .*'a'.*. Give text in a frame"),
+        ([["a", 1]] * 30, "got 'a'. Give text in a frame"),
+    ],
+)
+def test_rows_that_are_none_are_told(kind: type, X: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        kind().fit(X, Y)
+
+
+def test_remedies_name_estimators() -> None:
+    X, labels = np.ones((30, 1)) * Y[:, None], np.array(["u", "v", "w"])[Y]
+    with pytest.raises(ValueError, match=r"Labels need DynamicTreeClassifier\."):
+        DynamicTreeRegressor().fit(X, labels)
+    with pytest.raises(ValueError, match=r"responses see DynamicTreeRegressor\."):
+        DynamicTreeCountRegressor().fit(X, -Y)
+    assert {"DynamicTreeClassifier", "DynamicTreeRegressor"} <= {*estimators.__all__}
+
+
+@pytest.mark.parametrize("n_jobs", [0, -2])
+def test_threads_may_be_all(n_jobs: int) -> None:
+    X = np.ones((30, 1)) * Y[:, None]
+    with pytest.raises(ValueError, match=f"-1 for all; got {n_jobs}"):
+        DynamicTreeRegressor(n_jobs=n_jobs).fit(X, Y)
+    DynamicTreeRegressor(n_jobs=-1, n_particles=10).fit(X, Y)
