@@ -140,8 +140,11 @@ def texts(name: str, value: RValue) -> list[Any]:
     if value.kind == "NULL":
         return []
     if "levels" in value.attributes:
+    if value.kind == "list":
+        raise ValueError(f"{name} must be a vector of labels; got a list.")
         return value.strings("levels")
-    return [plain_option(name, RValue(value.kind, [one])) for one in value.data]
+    each = (value.data[k : k + 1] for k in range(len(value.data)))
+    return [plain_option(name, RValue(value.kind, one)) for one in each]
 
 
 def levels_of_columns(name: str, value: RValue) -> dict[str, list[Any]] | None:

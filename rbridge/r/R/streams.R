@@ -81,6 +81,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     if (is.null(options$classes))
       options$classes <- if (is.factor(response)) levels(response)[!is.na(levels(response))] else
         levels(factor(response))
+    if (is.atomic(options$classes)) options$classes <- as.character(options$classes)
   }
   model <- options$model
   if (!is.character(model) || length(model) != 1L) model <- "constant" # or is refused later

@@ -175,3 +175,24 @@ test_that("trees print, summarise and draw", {
   expect_null(plot(auto, "members"))
   expect_error(plot(fit, "members"), "^which must be \"inputs\" for one cloud")
 })
+
+test_that("classes may be named by numbers, truth values, text or a factor", {
+  d <- mixed_rows()
+  d$n <- ifelse(d$y > 1, 2, 1)
+  probabilities <- function(formula, classes)
+    predict(dyntree_stream(formula, d, model = "class", classes = classes, n_particles = 20,
+                           seed = 1), d[1:3, ], type = "prob")
+  as_text <- probabilities(n ~ x, c("1", "2", "3"))
+  expect_equal(unname(rowSums(as_text)), rep(1, 3))
+  for (classes in list(1:3, c(1, 2, 3), factor(1:3)))
+    expect_identical(probabilities(n ~ x, classes), as_text)
+  expect_identical(probabilities(l ~ x, c(TRUE, FALSE)), probabilities(l ~ x, c("TRUE", "FALSE")))
+  expect_error(probabilities(n ~ x, list(1, 2)),
+               "^classes must be a vector of labels; got a list")
+  fit <- function(levels)
+    dyntree_stream(y ~ x + n, d, categories = list(n = levels), n_particles = 20, seed = 1)
+  expect_identical(predict(fit(1:2), d), predict(fit(c(1, 2)), d))
+  logical <- dyntree_stream(y ~ x + l, d, categories = list(l = c(FALSE, TRUE)),
+                            n_particles = 20, seed = 1)
+  expect_length(predict(logical, d), 120L)
+})
