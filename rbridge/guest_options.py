@@ -29,6 +29,7 @@ _IN_R = (
     (r"\barray\(([^()]*)\)", r"\1"), (r"\bndarrays?\b", "matrix"),
     (r"\b(?:DataFrame|frame)s?\b", "data frame"), (r"\ba dicts?\b", "a named list"),
     (r"\bdicts?\b", "named list"), (r"\b(?:pandas|numpy)\b", "R"),
+    (r"(?<![\w.])(-?\d+)\.0\b(?!\.?\d)", r"\1"),
     (rf"(?<=got )[(\[]({_ONE}(?:, {_ONE})+)[)\]]", r"c(\1)"),
     (r"\{'([^']+)': \[([^\]]*)\]\}", r"list(\1 = c(\2))"),
     (r"\[('[^']*'(?:, '[^']*')*)\]", r"\1"), (r"\boptions\.(?=\w)", "options$"),

@@ -171,14 +171,13 @@ _NAMES = {"sample_weight": "weights"}
 
 def _counted_from_one(found: re.Match[str]) -> str:
     """A message about first_split with R's places of columns."""
-    rule = found[1].replace("below", "at most")
-    return f"first_split{rule}got {int(found[2]) + 1}"
+    return f"first_split must be at most{found[1]}got {int(found[2]) + 1}"
 
 
 _PHRASES = (
     (r"\by must", "the response must"),
     (r"\bCall update\b", "Call update()"),
-    (r"\bfirst_split\b(.*)got (\d+)\b", _counted_from_one),
+    (r"\bfirst_split must be below\b(.*)got (\d+)\b", _counted_from_one),
 )
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "predict": _predict,
