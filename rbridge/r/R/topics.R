@@ -23,7 +23,7 @@ hdp_topics <- function(x, memory_limit = NULL, max_items = NULL, max_groups = NU
 # Counts of documents (rows) and words (columns): as Python reads them, their size and names.
 # words: those of the fit, for new documents; without names they go by their places.
 as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALSE) {
-  if (is.data.frame(x)) x <- as.matrix(x)
+  if (is.data.frame(x)) x <- counts_of_columns(x, name, call)
   dims <- dimnames(x)
   if (inherits(x, "simple_triplet_matrix")) { # of packages slam and tm
     turned <- inherits(x, "TermDocumentMatrix") # tm's has documents in columns
@@ -62,6 +62,15 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
   list(sent = list(i = as.integer(found$i), x = found$x, dim = as.integer(found$dim),
                    p = as.integer(c(0, cumsum(tabulate(found$j, found$dim[2L]))))),
        words = own, dim = found$dim, rows = dims[[1L]])
+}
+
+# A matrix of a data frame whose columns hold numbers.
+counts_of_columns <- function(x, name, call) {
+  for (column in names(x)) if (!is_plain(x[[column]]))
+    stop(simpleError(paste0("column \"", column, "\" of ", name, " must hold counts; got ",
+                            a_thing(x[[column]]), ". Convert it with as.numeric(), or leave ",
+                            "it out."), call))
+  as.matrix(x)
 }
 
 # Counts with the columns of a fit: words that are not there do not occur.

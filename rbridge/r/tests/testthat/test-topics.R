@@ -77,3 +77,13 @@ test_that("topics print, summarise and draw", {
   on.exit(grDevices::dev.off())
   expect_null(plot(fit))
 })
+
+test_that("columns that hold no counts are refused by name", {
+  X <- as.data.frame(word_counts())
+  fit <- hdp_topics(X, seed = 1)
+  X$w2 <- structure(as.numeric(X$w2), class = "integer64") # whose bits are other numbers
+  expect_error(predict(fit, X), "^column \"w2\" of newdata must hold counts; .* integer64")
+  expect_error(hdp_topics(X), "^column \"w2\" of x must hold counts; .* integer64")
+  X$w2 <- factor(seq_len(60))
+  expect_error(update(fit, X), "^column \"w2\" of newdata must hold counts; got a factor")
+})
