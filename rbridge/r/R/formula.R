@@ -144,6 +144,7 @@ per_row <- function(value, name, n) {
 # The same of new rows: what is given, or of a fit by formula what that names.
 new_beside <- function(object, X, given, n) {
   by_formula <- !is.null(attr(object, "formula")) && is.data.frame(X)
+  if (!by_formula) check_given(object, given)
   if (!by_formula && all(vapply(given, is.null, NA))) return(given)
   terms <- attr(object, "terms")
   for (name in names(given)) {
@@ -162,6 +163,17 @@ new_beside <- function(object, X, given, n) {
     given$offset <- if (is.null(given$offset)) more else given$offset + more
   }
   check_beside(object$model, is_native(object), given, n)
+}
+
+# What a fit by formula has beside its inputs is not to be found in rows without names.
+check_given <- function(object, given) {
+  has <- names(attr(object, "beside"))
+  if (!is.null(attr(attr(object, "terms"), "offset"))) has <- c(has, "offset")
+  lost <- intersect(names(given)[vapply(given, is.null, NA)], has)
+  if (length(lost))
+    stop(lost[1L], " must be given beside new rows that are no data frame, as the fit by ",
+         "formula has it; got none. Give ", lost[1L], " =, or a data frame of the variables.",
+         call. = FALSE)
 }
 
 is_native <- function(object) identical(object[["rules"]], "native")

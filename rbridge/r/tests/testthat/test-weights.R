@@ -118,3 +118,27 @@ test_that("what are no weights or offsets is refused", {
   expect_error(dynaTree(d$x, d$y, weights = d$m), "R's rules have no weights; options\\(")
   expect_error(dynaTree(d$x, d$y, offset = d$o), "R's rules have no offset.*Or subtract it")
 })
+
+test_that("what a formula has beside inputs is given with rows that have no names", {
+  native()
+  d <- events()
+  d$o <- log(d$hours)
+  d$y <- d$a + d$o
+  fits <- list(offset = dynaTree(y ~ a + offset(o), d, N = 20, verb = 0),
+               offset = dynaTree(y ~ a, d, offset = o, N = 20, verb = 0),
+               exposure = dynaTree(k ~ a, d, exposure = hours, model = "poisson", N = 20,
+                                   verb = 0))
+  for (k in seq_along(fits)) {
+    fit <- fits[[k]]
+    asked <- paste0("^", names(fits)[k], " must be given beside new rows that are no data frame")
+    expect_error(predict(fit, 0.5), asked)
+    expect_error(update(fit, matrix(0.5), 1), asked)
+    given <- stats::setNames(list(0.5), names(fits)[k])
+    one <- data.frame(a = 0.5, o = 0.5, hours = 0.5)
+    expect_identical(do.call(predict, c(list(fit, 0.5), given))$mean, predict(fit, one)$mean)
+  }
+  weighted <- dynaTree(y ~ a, d, weights = hours, N = 20, verb = 0)
+  expect_error(update(weighted, matrix(0.5), 1), "^weights must be given beside new rows")
+  expect_length(predict(weighted, 0.5)$mean, 1L)
+  expect_length(update(weighted, matrix(0.5), 1, weights = 2)$y, 81L)
+})
