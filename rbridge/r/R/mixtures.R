@@ -127,6 +127,7 @@ phase_of <- function(asked, data, rows, frame) {
 
 # Phases in their order as codes 1, 2, ..., with their labels.
 phases <- function(phase, n, name, call) {
+  if (inherits(phase, "POSIXlt")) phase <- as.POSIXct(phase)
   if (!is.atomic(phase) || inherits(phase, "integer64") || length(phase) != n)
     stop(simpleError(paste0("phase must have a label for each of the ", n, " rows of ", name,
                             "; got ", length(phase), ", ", a_thing(phase), ". Name the phase ",
@@ -134,8 +135,33 @@ phases <- function(phase, n, name, call) {
   if (anyNA(phase))
     stop(simpleError(paste0("phase must have no missing value; got NA in row ",
                             which(is.na(phase))[1L], ". Leave such rows out."), call))
-  labels <- if (is.factor(phase)) levels(droplevels(phase)) else sort(unique(phase))
-  list(code = match(as.character(phase), as.character(labels)), labels = labels)
+  if (is.factor(phase)) {
+    phase <- droplevels(phase)
+    return(list(code = as.integer(phase), labels = levels(phase)))
+  }
+  key <- if (is.object(phase)) xtfrm(phase) else phase # times may be equal as texts alone
+  known <- sort(unique(key))
+  list(code = match(key, known), labels = unname(phase)[match(known, key)])
+}
+
+# A label for one phase more than there were.
+next_phase <- function(object) {
+  if (is.numeric(object$phases)) return(max(object$phases) + 1L)
+  number <- object$n_phases + 1L
+  while (as.character(number) %in% as.character(object$phases)) number <- number + 1L
+  number
+}
+
+# Labels of phases with those of later ones, each there once.
+later_phases <- function(before, labels, call) {
+  all <- if (identical(class(before), class(labels))) c(before, labels) else
+    c(as.character(before), as.character(labels))
+  again <- anyDuplicated(all)
+  if (again)
+    stop(simpleError(paste0("phase must come after those that are learned; got ",
+                            quoted(as.character(all[again])), ", which is one of them. Name ",
+                            "a later one."), call))
+  all
 }
 
 case_weights <- function(weights, n, name, call) {
@@ -203,7 +229,7 @@ update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL
   if (over_time) {
     asked <- substitute(phase)
     value <- if (is.data.frame(newdata)) eval(asked, newdata, parent.frame()) else phase
-    if (is.null(value)) value <- rep(object$n_phases + 1L, nrow(x))
+    if (is.null(value)) value <- rep(next_phase(object), nrow(x))
     told <- phases(value, nrow(x), "newdata", call)
     given$phase <- told$code
   } else if (!is.null(phase)) {
@@ -218,7 +244,7 @@ update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL
   if (inherits(object, "canopy_mixture")) object$log_likelihood <- object$n_parameters <- NULL
   if (over_time) {
     object$phase <- told$labels[told$code]
-    object$phases <- c(as.character(object$phases), as.character(told$labels))
+    object$phases <- all
   }
   object
 }

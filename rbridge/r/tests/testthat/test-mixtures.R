@@ -65,6 +65,9 @@ test_that("clusters have lives over phases", {
   expect_identical(later$phases, c("b", "a", "c", "d", "e"))
   expect_identical(later$n_phases, 5L)
   expect_identical(update(fit, X[1:9, ])$phases, c("b", "a", "c", "4"))
+  expect_error(update(fit, X[1:9, ], phase = rep("a", 9)),
+               "^phase must come after those that are learned; got \"a\"")
+  expect_error(update(later, X[1:2, ], phase = c("f", "e")), "got \"e\", which is one of them")
   expect_false(identical(predict(fit, X, type = "density"),
                          predict(fit, X, type = "density", ahead = 3)))
   walk <- ddp_mixture(X[1:2], rep(1:3, each = 80), n_sweeps = 9, burn_in = 3, seed = 1,
