@@ -216,9 +216,12 @@ covariances <- function(found, id, columns) {
   stats::setNames(rep_len(found, length(id)), id)
 }
 
-# Numbers of components as a factor; of rows without one NA.
-as_clusters <- function(number, object, x)
-  named_by(factor(number, levels = object$components$cluster), x)
+# Numbers of components as a factor, also of such as are gone; of rows without one NA.
+as_clusters <- function(number, object, x) {
+  known <- object$components$cluster
+  gone <- setdiff(number[number > 0L], known)
+  named_by(factor(number, levels = if (length(gone)) sort(c(known, gone)) else known), x)
+}
 
 update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL, ...) {
   no_more(...)
