@@ -60,7 +60,7 @@ def _tell_dp_gmm(model: OnlineDPGMM) -> dict[str, Any]:
     """Confirmed clusters."""
     told = {"n_seen": model.n_seen, "columns": list(model.feature_names)}
     if not model.is_ready:
-        return told
+        return told | {"parts": {"size": np.empty(0)}}
     found = model.clusters()
     return told | {
         "lambda": model.lambda_, "noise": model.noise, "id": _counted(found.id),
@@ -148,8 +148,13 @@ def _learn_canopy(
         model.learn_batch(x, sample_weight=weights)
         return model, {"cluster": _counted(model.predict(x))}
     model.fit(x, sample_weight=weights, progress=False)
-    total = float(model.score_samples(x).sum())
-    told = {"log_likelihood": total, "n_parameters": model.aic(x) / 2.0 + total}
+    density = model.score_samples(x)
+    counted = np.ones(len(density)) if weights is None else np.asarray(weights)
+    told = {
+        "log_likelihood": float(counted @ density),
+        "n_parameters": model.aic(x) / 2.0 + float(density.sum()),
+        "total_weight": float(counted.sum()),
+    }
     return model, told | {"cluster": _counted(model.predict(x))}
 
 

@@ -140,9 +140,9 @@ def texts(name: str, value: RValue) -> list[Any]:
     """Return labels as a list, also a single one."""
     if value.kind == "NULL":
         return []
-    if "levels" in value.attributes:
     if value.kind == "list":
         raise ValueError(f"{name} must be a vector of labels; got a list.")
+    if "levels" in value.attributes:
         return value.strings("levels")
     each = (value.data[k : k + 1] for k in range(len(value.data)))
     return [plain_option(name, RValue(value.kind, one)) for one in each]

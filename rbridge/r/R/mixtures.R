@@ -188,7 +188,7 @@ fit_mixture <- function(face, rows, more, options, matched, call) {
 with_components <- function(object, found, x) {
   told <- found$value
   id <- as.integer(told$id)
-  mean <- as.data.frame(matrix(told$mean, length(id)))
+  mean <- as.data.frame(matrix(as.numeric(told$mean), length(id), length(told$columns)))
   names(mean) <- told$columns
   object$components <- data.frame(c(list(cluster = id), told$parts), mean,
                                   check.names = FALSE, row.names = NULL)
@@ -197,7 +197,7 @@ with_components <- function(object, found, x) {
   if (!is.null(told$lifelines)) object$lifelines <- told$lifelines
   if (!is.null(told$history)) told$history <- as.data.frame(told$history)
   for (name in c("n_seen", "lambda", "noise", "n_phases", "converged", "history",
-                 "log_likelihood", "n_parameters"))
+                 "log_likelihood", "n_parameters", "total_weight"))
     if (!is.null(told[[name]])) object[[name]] <- told[[name]]
   attr(object, "state") <- found$state
   object
@@ -234,6 +234,7 @@ update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL
     value <- if (is.data.frame(newdata)) eval(asked, newdata, parent.frame()) else phase
     if (is.null(value)) value <- rep(next_phase(object), nrow(x))
     told <- phases(value, nrow(x), "newdata", call)
+    all <- later_phases(object$phases, told$labels, call)
     given$phase <- told$code
   } else if (!is.null(phase)) {
     stop(simpleError(paste0("phase is for ddp_mixture(); got it with ", class(object)[1L],
@@ -279,13 +280,14 @@ predict.dyntree_mixture <- function(object, newdata,
             as.character(object$components$cluster), x)
 }
 
-# Of the rows of the fit, with as many parameters as the mixture has: for AIC() and BIC().
+# Of the rows of the fit, each as often as its weight says, with as many parameters as the
+# mixture has: for AIC() and BIC().
 logLik.canopy_mixture <- function(object, ...) {
   if (is.null(object$log_likelihood))
     stop("the log likelihood is that of the rows of the fit, which update() has gone beyond; ",
          "sum(predict(object, newdata, type = \"density\")) is that of any rows.",
          call. = FALSE)
-  structure(object$log_likelihood, df = object$n_parameters, nobs = object$n_seen,
+  structure(object$log_likelihood, df = object$n_parameters, nobs = object$total_weight,
             class = "logLik")
 }
 
@@ -352,6 +354,9 @@ plot.dyntree_mixture <- function(x, newdata = NULL, columns = 1:2, ...) {
     stop(simpleError(paste0("columns must be one or two of ", quoted(names(x$inputs)),
                             "; got ", deparse(columns)[1L], ". Name them."), call))
   if (is.null(newdata) && inherits(x, "ddp_mixture")) return(plot_lifelines(x, ...))
+  if (is.null(newdata) && !nrow(x$components))
+    stop(simpleError(paste0("x must have components to draw; it has none yet. Give newdata, or ",
+                            "learn more rows by update()."), call))
   draw_components(x, names, if (!is.null(newdata)) new_mixture_rows(x, newdata, call),
                   if (!is.null(newdata)) predict.dyntree_mixture(x, newdata), ...)
   invisible(NULL)

@@ -341,6 +341,52 @@ def test_levels_of_a_factor_are_its_texts() -> None:
     assert held.model.tree.feature_names[1:4] == ("g=u", "g=v", "g=w")
 
 
+def test_levels_and_labels_may_be_numbers_and_truth_values() -> None:
+    table = TABLE.assign(n=np.arange(120) % 3)
+    levels = {"n": np.array([0, 1, 2]), "l": np.array([False, True])}
+    held, told = make("dyntree_stream", {"x": table, "y": Y}, categories=levels)
+    value(told)
+    ours = StreamingTree(
+        window=40, n_particles=20, seed=1,
+        categories={name: one.tolist() for name, one in levels.items()},
+    ).update(table, Y)  # fmt: skip
+    assert held.model.tree.feature_names == ours.tree.feature_names
+    found = value(ask(held, "predict", "dyntree_stream", x=table))
+    assert found["mean"].tolist() == ours.predict(table).mean.tolist()
+    labels = table["n"].to_numpy()
+    for classes in (np.array([0, 1, 2]), np.array([0.0, 1.0, 2.0])):
+        rows = {"x": table, "y": labels}
+        held, told = make("dyntree_stream", rows, model="class", classes=classes)
+        assert value(told)["levels"].tolist() == ["0", "1", "2"]
+
+
+def test_messages_show_what_was_given() -> None:
+    for place, rule in ((0, "a whole number >= 1"), (9, "at most .*, 4")):
+        told = make("dyntree_stream", first_split=place, model="linear")[1]
+        assert re.search(f"{rule}.*; got {place}\\.", from_r(told["error"]))
+    told = make("canopy_mixture", rows={"x": ROWS.abs()}, family="poisson")[1]
+    assert re.search(r"got \d+\.\d+ in row 1", from_r(told["error"]))
+    table = pd.DataFrame({"x": np.arange(9.0)})
+    told = make("dyntree_stream", {"x": table, "y": Y[:9], "weights": -np.arange(9.0)})[1]
+    assert from_r(told["error"]).endswith("got -1 in row 2.")
+
+
+def test_a_mixture_that_has_no_cluster_yet_tells_its_columns() -> None:
+    told = value(make("dp_gmm", {"x": ROWS[:1]}, **{"lambda": 20.0})[1])
+    assert told["columns"].tolist() == ["a", "b"]
+    assert len(told["parts"]["size"]) == 0
+
+
+def test_weights_count_rows_in_the_likelihood_of_a_canopy() -> None:
+    weights = 1.0 + np.arange(240) % 3
+    held, told = make("canopy_mixture", {"x": ROWS, "weights": weights})
+    density = held.model.score_samples(ROWS)
+    found = value(told)
+    assert found["log_likelihood"] == pytest.approx(weights @ density, rel=1e-12)
+    assert found["n_parameters"] == pytest.approx(14, rel=1e-9)
+    assert found["total_weight"] == weights.sum()
+
+
 def test_the_options_are_those_of_pythons_models() -> None:
     kinds = {
         "dyntree_stream": StreamingTree, "dyntree_average": AveragedTrees,

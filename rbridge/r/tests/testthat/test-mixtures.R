@@ -116,3 +116,62 @@ test_that("mixtures print, summarise and draw", {
     expect_error(plot(fit, X, columns = "d"), "^columns must be one or two of \"a\", \"b\", \"c\"")
   }
 })
+
+test_that("phases are told apart by what they are, not by how they are written", {
+  X <- clusters()
+  begin <- as.POSIXct("2024-10-27 00:30:00", tz = "UTC")
+  attr(begin, "tzone") <- "Europe/Berlin" # where half past two comes twice that night
+  sizes <- function(phase) {
+    fit <- ddp_mixture(X, phase, n_sweeps = 5, burn_in = 1, seed = 1)
+    expect_identical(fit$phases, phase[c(1, 81, 161)])
+    expect_identical(fit$phase, phase)
+    unname(colSums(fit$lifelines$count))
+  }
+  each <- rep(80, 3)
+  expect_identical(sizes(rep(begin + 3600 * 0:2, each = 80)), each)
+  expect_identical(sizes(rep(c(0.3, 0.1 + 0.2, 0.4), each = 80)), each)
+  expect_identical(sizes(rep(as.Date("2024-01-01") + c(0, 0.5, 1), each = 80)), each)
+  expect_identical(sizes(rep(as.difftime(1:3, units = "mins"), each = 80)), each)
+  years <- ddp_mixture(X, rep(c(2001, 2005, 2003), each = 80), n_sweeps = 5, burn_in = 1,
+                       seed = 1)
+  expect_identical(years$phases, c(2001, 2003, 2005))
+  expect_identical(update(years, X[1:9, ])$phases, c(2001, 2003, 2005, 2006))
+  named <- ddp_mixture(X, rep(c("2", "3", "4"), each = 80), n_sweeps = 5, burn_in = 1, seed = 1)
+  expect_identical(update(named, X[1:9, ])$phases, c("2", "3", "4", "5"))
+})
+
+test_that("rows keep clusters that are gone since", {
+  set.seed(1)
+  of <- function(t) data.frame(a = rnorm(60, if (t < 3) c(-8, 0, 8) else c(0, 8), 0.5), t = t)
+  X <- do.call(rbind, lapply(1:8, of))
+  fit <- ddp_mixture(~ a, phase = t, data = X, n_sweeps = 9, burn_in = 3, survival = 0.5,
+                     prune = 1e-2, seed = 1)
+  expect_true(any(!fit$lifelines$id %in% fit$components$cluster))
+  expect_false(anyNA(fit$cluster))
+  counted <- unclass(table(fit$cluster, fit$phase))
+  expect_equal(counted, as.matrix(summary(fit)$lifelines), ignore_attr = TRUE)
+})
+
+test_that("weights count rows in the likelihood", {
+  X <- clusters()
+  w <- rep(1:3, 80)
+  weighted <- canopy_mixture(X, 3, weights = w, inference = "em", seed = 1)
+  repeated <- canopy_mixture(X[rep(1:240, w), ], 3, inference = "em", seed = 1)
+  expect_equal(logLik(weighted), logLik(repeated), tolerance = 1e-3, ignore_attr = TRUE)
+  expect_equal(BIC(weighted), BIC(repeated), tolerance = 1e-3)
+  expect_identical(nobs(weighted), 240L)
+  density <- predict(weighted, X, type = "density")
+  expect_equal(c(logLik(weighted)), sum(w * density), ignore_attr = TRUE)
+})
+
+test_that("a mixture may have no cluster yet", {
+  X <- clusters()
+  fit <- dp_gmm(X[1, ], lambda = 20)
+  expect_identical(dim(fit$components), c(0L, 4L))
+  expect_identical(names(fit$components), c("cluster", "size", "a", "b"))
+  expect_output(print(fit), "0 clusters")
+  expect_identical(predict(fit, X[1:2, ], type = "prob"),
+                   data.frame(row.names = c("1", "2")), ignore_attr = TRUE)
+  expect_error(plot(fit), "^x must have components to draw")
+  expect_identical(nrow(update(fit, X)$components), 3L)
+})
