@@ -193,7 +193,8 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
     }
   }
   if (any(order > 1L)) {
-    crossed <- rownames(factors)[rowSums(factors[, order > 1L, drop = FALSE]) > 0]
+    is_crossed <- rowSums(factors[, order > 1L, drop = FALSE]) > 0
+    crossed <- names(frame)[seq_along(is_crossed)][is_crossed] # rownames() has backticks
     for (own in intersect(names(xlevels), crossed)) {
       value <- as.character(frame[[own]])
       check_levels(value, xlevels[[own]], own, "Leave such rows out, or give NA.", call)

@@ -196,3 +196,16 @@ test_that("classes may be named by numbers, truth values, text or a factor", {
                             n_particles = 20, seed = 1)
   expect_length(predict(logical, d), 120L)
 })
+
+test_that("interactions of names that are no R names keep their levels", {
+  d <- mixed_rows()[-4, ]
+  d$`my g` <- factor(rep(c("a", "b", "c"), length.out = nrow(d)))
+  d$y <- d$y + 3 * (d$`my g` == "b") * d$x
+  fit <- dyntree_stream(y ~ x * `my g`, d, n_particles = 20, seed = 1)
+  all <- predict(fit, d[1:6, ])
+  each <- vapply(1:6, function(k) predict(fit, d[k, ]), 0)
+  expect_identical(unname(each), unname(all))
+  one <- d[1:3, ]
+  one$`my g` <- c("A", "b", "c") # sorts before those of the fit
+  expect_error(predict(fit, one), "^column \"my g\" of newdata must hold levels .* got \"A\"")
+})
