@@ -86,7 +86,8 @@ def dumps(value: RValue) -> bytearray:
 def loads(data: bytes | bytearray) -> RValue:
     """Return the value that R's ``serialize(x, NULL, version = 2)`` wrote.
 
-    Either order of bytes is read, that of ``xdr = TRUE`` and this machine's.
+    Either order of bytes is read, that of ``xdr = TRUE`` and this machine's. Texts that
+    are not valid in their encoding raise ValueError.
     """
     return _Reader(data).value()
 
@@ -221,7 +222,14 @@ class _Reader:
                 found.append(None)
                 continue
             text = data[place : place + size]
-            found.append(text.decode("latin-1" if flags & _LATIN1 else "utf-8"))
+            try:
+                found.append(text.decode("latin-1" if flags & _LATIN1 else "utf-8"))
+            except UnicodeDecodeError:
+                shown = bytes(text).decode(errors="backslashreplace")
+                raise ValueError(
+                    f"texts from R must be valid UTF-8 or marked as latin1; got "
+                    f"'{shown}'. Convert them by iconv() first."
+                ) from None
             place += size
         self.place = place
         return found

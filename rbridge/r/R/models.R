@@ -94,7 +94,8 @@ given_options <- function(names, call) {
 
 checked_option <- function(name, value, call) {
   if (is.factor(value)) value <- as.character(value)
-  if (!is.null(value) && !is.atomic(value) && !is.list(value))
+  is_no_number <- inherits(value, c("integer64", "Date", "POSIXt", "difftime"))
+  if (is_no_number || (!is.null(value) && !is.atomic(value) && !is.list(value)))
     stop(simpleError(paste0(name, " must be a number, a text, TRUE or FALSE, or a vector or ",
                             "list of these; got an object of class ", class(value)[1L],
                             ". Leave it out for the default."), call))
@@ -147,6 +148,7 @@ as_rows <- function(x, name, call) {
 a_thing <- function(x) {
   if (is.null(x)) return("NULL")
   if (is.matrix(x)) return(paste("a matrix of type", typeof(x)))
+  if (is.array(x)) return(paste("an array of type", typeof(x)))
   if (is.factor(x)) return("a factor")
   if (is.data.frame(x)) return("a data frame")
   if (is.object(x) || is.function(x)) return(paste("an object of class", class(x)[1L]))

@@ -140,3 +140,6 @@ def test_the_format_is_its_own_inverse() -> None:
     assert dumps(again) == dumps(value)
     with pytest.raises(ValueError, match="must start with"):
         loads(b"RDX2")
+    told = bytes(dumps(to_r("caf_"))).replace(b"caf_", b"caf\xe9")
+    with pytest.raises(ValueError, match=r"valid UTF-8 .*; got 'caf\\xe9'\. Convert"):
+        loads(told)

@@ -367,7 +367,8 @@ def test_messages_show_what_was_given() -> None:
     told = make("canopy_mixture", rows={"x": ROWS.abs()}, family="poisson")[1]
     assert re.search(r"got \d+\.\d+ in row 1", from_r(told["error"]))
     table = pd.DataFrame({"x": np.arange(9.0)})
-    told = make("dyntree_stream", {"x": table, "y": Y[:9], "weights": -np.arange(9.0)})[1]
+    rows = {"x": table, "y": Y[:9], "weights": -np.arange(9.0)}
+    told = make("dyntree_stream", rows)[1]
     assert from_r(told["error"]).endswith("got -1 in row 2.")
 
 

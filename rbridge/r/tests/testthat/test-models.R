@@ -187,3 +187,16 @@ test_that("an interrupt leaves R and the object as they were", {
   expect_identical(predict(fit, d[1:50, ]), before)
   expect_identical(nobs(update(fit, d[1:50, ])), 250L)
 })
+
+test_that("options are no dates, times or 64-bit integers, and texts are valid", {
+  for (bad in list(Sys.Date(), Sys.time(), as.difftime(50, units = "mins"),
+                   structure(1, class = "integer64")))
+    expect_error(dyntree_stream(dist ~ speed, cars, window = bad),
+                 paste0("^window must be a number.*; got an object of class ", class(bad)[1L]))
+  expect_error(dyntree_stream(dist ~ speed, cars, seed = Sys.Date()), "^seed must be a number")
+  d <- data.frame(y = 1:2, s = c("caf\xe9", "b"))
+  expect_error(dyntree_stream(y ~ s, d), "^texts from R must be valid UTF-8 .*caf.*iconv\\(\\)")
+  X <- cars
+  X$dist <- array(X$dist)
+  expect_error(dp_gmm(X), "^column \"dist\" of x .*; got an array of type double")
+})
