@@ -239,7 +239,7 @@ cdef class RSource(RandomSource):
         given = np.asarray(state)
         cdef RSource source = cls(0)
         kind = int(given[0]) if given.ndim == 1 and given.size else 0
-        if given.dtype.kind not in "iu" or len(given) - 1 != N_SEEDS.get(kind):
+        if given.dtype.kind not in "iu" or given.size - 1 != N_SEEDS.get(kind):
             raise ValueError(
                 f"state must be R's .Random.seed: {MERSENNE_TWISTER} and 625 integers, "
                 f"or {LECUYER_CMRG} and 6; got {kind}, shape {given.shape} of "
@@ -248,11 +248,12 @@ cdef class RSource(RandomSource):
             )
         given = given.astype(np.int64)
         source.state_.kind = kind
-        source.state_.position = given[1] if kind == MERSENNE_TWISTER else 0
-        if not 0 <= source.state_.position <= N_WORDS:
+        position = int(given[1]) if kind == MERSENNE_TWISTER else 0
+        if not 0 <= position <= N_WORDS:
             raise ValueError(
-                f"the position in state must be in 0..{N_WORDS}; got {given[1]}."
+                f"the position in state must be in 0..{N_WORDS}; got {position}."
             )
+        source.state_.position = position
         words = given[2:] if kind == MERSENNE_TWISTER else given[1:]
         cdef uint32_t[::1] view = (words % (1 << 32)).astype(np.uint32)
         if kind == LECUYER_CMRG:

@@ -194,6 +194,8 @@ def changed(**entries: int) -> np.ndarray:
     "state",
     [
         [],
+        5,
+        np.r_[np.int64(10403), 2**40, np.ones(624, dtype=np.int64)],
         RSource(1).state[:-1],
         RSource(1).state.astype(float),
         changed(_0=10402),
