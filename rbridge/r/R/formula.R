@@ -40,9 +40,19 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   attr(object, "response") <- attr(terms, "predvars")[[attr(terms, "response") + 1L]]
   attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
     identical(asked$na.action, "na.exclude")
-  if (length(object$y) == nrow(frame))
-    attr(object, "na.action") <- attr(frame, "na.action")
+  attr(object, "na.action") <- left_rows(frame, weights, attr(object, "excludes"))
   object
+}
+
+# Places of the rows that a fit has left out: those with missing values, and those of weight 0.
+left_rows <- function(frame, weights, excludes) {
+  out <- attr(frame, "na.action")
+  light <- which(weights == 0)
+  if (!length(light)) return(out)
+  there <- setdiff(seq_len(nrow(frame) + length(out)), out)
+  places <- c(stats::setNames(as.integer(out), names(out)),
+              stats::setNames(there[light], row.names(frame)[light]))
+  structure(sort(places), class = if (excludes) "exclude" else "omit")
 }
 
 beside <- c("exposure", "weights", "offset") # what rows have beside inputs and a response

@@ -142,3 +142,28 @@ test_that("what a formula has beside inputs is given with rows that have no name
   expect_length(predict(weighted, 0.5)$mean, 1L)
   expect_length(update(weighted, matrix(0.5), 1, weights = 2)$y, 81L)
 })
+
+test_that("rows of weight 0 are left out as na.exclude() leaves rows out", {
+  native()
+  d <- events(20)
+  row.names(d) <- paste0("r", 1:20)
+  d$w <- rep(c(1, 0), 10)
+  d$b[c(3, 5)] <- NA
+  d$y <- d$a
+  d$y[4] <- NA
+  for (k in 1:2) {
+    if (k == 2) d$b[c(3, 5)] <- d$y[4] <- 0.5 # none is missing
+    fit <- dynaTree(y ~ a + b, d, weights = w, na.action = na.exclude, N = 20, verb = 0)
+    held <- d$w > 0 & !is.na(d$b)
+    expect_identical(nrow(fit$X), sum(held))
+    for (answer in list(fitted(fit), residuals(fit), predict(fit, type = "response"))) {
+      expect_identical(names(answer), row.names(d))
+      expect_identical(unname(is.na(answer)), !held)
+    }
+    expect_equal(fitted(fit)[held] + residuals(fit)[held], d$y[held], ignore_attr = TRUE)
+    expect_identical(rownames(predict(fit, type = "quantile")), row.names(d))
+    omitted <- dynaTree(y ~ a + b, d, weights = w, na.action = na.omit, N = 20, verb = 0)
+    expect_identical(names(fitted(omitted)), row.names(d)[held])
+  }
+  expect_null(attr(update(fit, d[1:2, ], verb = 0), "na.action"))
+})
