@@ -22,9 +22,10 @@ def to_r(value: Any) -> RValue:
     Parameters
     ----------
     value : object
-        None, a scalar, an array, a list or tuple (a vector or matrix if all its
-        elements are of one kind, else a list), a mapping (a named list), a pandas
-        Series, Categorical or DataFrame, or an RValue, which passes as it is.
+        None, a scalar, an array (masked values are NA), a list or tuple (a vector or
+        matrix if all its elements are of one kind, else a list), a mapping (a named
+        list), a pandas Series, Categorical or DataFrame, or an RValue, which passes as
+        it is.
 
     Returns
     -------
@@ -49,6 +50,8 @@ def to_r(value: Any) -> RValue:
         return RValue("NULL")
     if isinstance(value, RValue):
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        return _from_masked(value)
     if isinstance(value, np.ndarray):
         return _from_array(value)
     if isinstance(value, str):
@@ -188,6 +191,23 @@ def _from_array(array: NDArray[Any]) -> RValue:
         "R takes numbers, logicals, strings and times; got an array of "
         f"{array.dtype}{_KINDS.get(array.dtype.kind, '')}. Convert it first."
     )
+
+
+def _from_masked(array: np.ma.MaskedArray[Any, Any]) -> RValue:
+    """Return a vector or matrix with NA where values are masked."""
+    missing = np.ma.getmaskarray(array).ravel(order="F")
+    nat = np.datetime64("NaT")
+    nothing: dict[str, Any] = {"f": np.nan, "b": False, "i": 0, "u": 0, "M": nat}
+    fill = nothing.get(array.dtype.kind)
+    found = _from_array(array.data if fill is None else array.filled(fill))
+    if found.kind == "character":
+        texts = zip(found.data, missing, strict=True)
+        data: Any = [None if is_missing else text for text, is_missing in texts]
+    elif found.kind == "double":
+        data = found.data
+    else:
+        data = np.where(missing, NA_INTEGER, found.data)
+    return RValue(found.kind, data, found.attributes)
 
 
 def _from_list(values: list[Any] | tuple[Any, ...]) -> RValue:

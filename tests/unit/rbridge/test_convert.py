@@ -117,6 +117,27 @@ def test_a_frame_comes_back(r: rbridge.Session) -> None:
         assert back[name].dropna().tolist() == frame[name].dropna().tolist(), name
 
 
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (np.array([[1.5, 2.0, 3.0], [4.0, 5.0, 6.0]]), "double"),
+        (np.array([[1, 2**40, 3], [4, 5, 2**40]]), "integer"),
+        (np.array([[True, False, True], [False, True, True]]), "logical"),
+        (np.array([["a", "b", "c"], ["d", "e", "f"]]), "character"),
+        (np.array([["a", "b", "c"], ["d", "e", "f"]], dtype=object), "character"),
+        (np.arange(6).reshape(2, 3).astype("datetime64[D]"), "double"),
+    ],
+)
+def test_masked_values_are_na(r: rbridge.Session, values: Any, kind: str) -> None:
+    mask = np.array([[False, True, False], [False, False, True]])
+    sent = to_r(np.ma.array(values, mask=mask))
+    assert sent.kind == kind
+    there = r.call("base", "is.na", {"x": sent}).value
+    assert from_r(there).tolist() == mask.tolist()
+    whole = to_r(np.ma.array(values[:, :1]))
+    assert np.array_equal(whole.data, to_r(values[:, :1]).data)
+
+
 def test_whole_numbers_beyond_32_bits_are_refused() -> None:
     for number in (2**31, -(2**31), 2**40):
         with pytest.raises(ValueError, match=r"within \+-\(2\*\*31 - 1\); got"):
