@@ -110,6 +110,14 @@ def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
         ) from error
 
 
+def probabilities(name: str, values: Any) -> NDArray[np.float64]:
+    """Return a probability in (0, 1), or a sequence of them, as an array."""
+    found = as_array(name, values, np.float64)
+    if found.ndim > 1 or not np.all((found > 0.0) & (found < 1.0)):
+        raise ValueError(f"{name} must hold probabilities in (0, 1); got {values!r}.")
+    return found
+
+
 def as_numbers(name: str, values: Any, kinds: str = "buif") -> NDArray[np.float64]:
     """Return numbers as an array of floats; texts that spell numbers are none.
 

@@ -35,6 +35,9 @@ from dyntree.arguments import (
     positive as positive,
 )
 from dyntree.arguments import (
+    probabilities as probabilities,
+)
+from dyntree.arguments import (
     real as real,
 )
 from dyntree.arguments import (

@@ -86,15 +86,13 @@ class RowMixture:
         -------
         ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
         """
-        levels = params.as_array("q", q, np.float64)
-        if levels.ndim > 1 or not np.all((levels > 0.0) & (levels < 1.0)):
-            raise ValueError(f"q must hold probabilities in (0, 1); got {q!r}.")
+        levels = params.probabilities("q", q)
         values = self._quantiles(levels.reshape(-1))
         return values[:, 0] if levels.ndim == 0 else values
 
     def quantiles(self, levels: ArrayLike) -> Matrix:
         """Quantiles of each row at several probabilities, shape (n_rows, n_levels)."""
-        return self.quantile(np.atleast_1d(levels))
+        return self._quantiles(params.probabilities("levels", levels).reshape(-1))
 
     def _quantiles(self, levels: Vector) -> Matrix:
         """Quantiles at probabilities that were checked, shape (n_rows, n_levels)."""

@@ -237,6 +237,17 @@ def test_pit_of_right_counts_is_uniform() -> None:
         told.log_density(y + 0.5)
 
 
+@pytest.mark.parametrize("levels", [[0.0], 1.5, [0.5, np.nan], [[0.5]], "a", None])
+def test_levels_of_quantiles_are_inside_zero_and_one(levels: Any) -> None:
+    for law in (CountMixture, RateLaws):
+        told = law(np.array([0, 1]), *(np.ones(1) for _ in range(5)))
+        with pytest.raises(ValueError, match="levels must"):
+            told.quantiles(levels)
+        with pytest.raises(ValueError, match="q must"):
+            told.quantile(levels)
+        assert told.quantiles(0.5).tolist() == told.quantiles([0.5]).tolist()
+
+
 def test_no_rows_have_no_answers() -> None:
     empty = CountMixture(np.array([0]), *(np.empty(0) for _ in range(5)))
     assert empty.moments()[0].shape == (0,)

@@ -203,8 +203,12 @@ def test_one_quantile_or_many() -> None:
 
 @pytest.mark.parametrize("q", [0.0, 1.0, -0.5, np.nan, "a", [0.5, 1.0], [[0.5]], None])
 def test_probabilities_are_inside_zero_and_one(q: Any) -> None:
-    with refused("q", repr(q)):
-        told_by(mixture()).quantile(q)
+    told = told_by(mixture())
+    for one in (told, told.mixture, told.of_mean):
+        with refused("q", repr(q)):
+            one.quantile(q)
+    with refused("levels", repr(q)):
+        told.of_mean.quantiles(q)
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3", None, True])
@@ -339,7 +343,7 @@ def test_laws_take_what_a_prediction_takes(answer: Prediction) -> None:
     ("ask", "told"),
     [
         (lambda law: law.quantile([5, 95]), r"q must hold probabilities.*\[5, 95\]"),
-        (lambda law: law.quantiles([-1, 2]), "q must hold probabilities"),
+        (lambda law: law.quantiles([-1, 2]), "levels must hold probabilities"),
         (lambda law: law.quantile(np.nan), "q must hold probabilities"),
         (lambda law: law.quantile("half"), "q must"),
         (lambda law: law.cdf([1.0]), "y must be of shape"),
