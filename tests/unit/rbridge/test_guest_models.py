@@ -367,6 +367,10 @@ def test_messages_show_what_was_given() -> None:
     told = make("canopy_mixture", rows={"x": ROWS.abs()}, family="poisson")[1]
     assert re.search(r"got \d+\.\d+ in row 1", from_r(told["error"]))
     table = pd.DataFrame({"x": np.arange(9.0)})
+    members = [{"n_trees": 5, "discount": 0.5}, {"window": 20}]
+    asked = {"stream": True, "members": members}
+    told = ask(HeldModel(), "make", "dyntree_average", x=TABLE, y=Y, options=asked)
+    assert "got list(discount = 0.5, n_trees = 5)." in from_r(told["error"])
     rows = {"x": table, "y": Y[:9], "weights": -np.arange(9.0)}
     told = make("dyntree_stream", rows)[1]
     assert from_r(told["error"]).endswith("got -1 in row 2.")
