@@ -74,14 +74,24 @@ def _members(name: str, value: RValue) -> Any:
     """Options of each member."""
     if value.kind == "NULL":
         return None
-    found = plain_option(name, value)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if value.kind != "list" or not all(_is_named_list(one) for one in value.data):
         raise ValueError(
             f"{name} must be a list with a named list for each member; got "
             f"{described(value)}. Write {name} = list(list(window = 50), "
             "list(window = 500))."
         )
-    return found
+    return [
+        {
+            key: _READERS.get(key, plain_option)(key, it)
+            for key, it in one.items().items()
+        }
+        for one in value.data
+    ]
+
+
+def _is_named_list(value: RValue) -> bool:
+    names = value.strings("names")
+    return value.kind == "list" and len(names) == len(value.data) and all(names)
 
 
 def _rows(value: RValue) -> Any:

@@ -19,6 +19,7 @@ from dyntree.mixtures import (
     MemoryBoundedHDP,
     OnlineDPGMM,
 )
+from dyntree.params import NIG
 from rbridge.convert import from_r, to_r
 from rbridge.guest_models import FACES, HeldModel
 from rbridge.wire import RValue, dumps, loads, named_list
@@ -366,14 +367,31 @@ def test_messages_show_what_was_given() -> None:
         assert re.search(f"{rule}.*; got {place}\\.", from_r(told["error"]))
     told = make("canopy_mixture", rows={"x": ROWS.abs()}, family="poisson")[1]
     assert re.search(r"got \d+\.\d+ in row 1", from_r(told["error"]))
-    table = pd.DataFrame({"x": np.arange(9.0)})
     members = [{"n_trees": 5, "discount": 0.5}, {"window": 20}]
     asked = {"stream": True, "members": members}
     told = ask(HeldModel(), "make", "dyntree_average", x=TABLE, y=Y, options=asked)
     assert "got list(discount = 0.5, n_trees = 5)." in from_r(told["error"])
+    table = pd.DataFrame({"x": np.arange(9.0)})
     rows = {"x": table, "y": Y[:9], "weights": -np.arange(9.0)}
     told = make("dyntree_stream", rows)[1]
     assert from_r(told["error"]).endswith("got -1 in row 2.")
+
+
+def test_options_of_members_are_read_as_those_of_a_stream() -> None:
+    def members(first: int, prior: Any) -> list[dict[str, Any]]:
+        return [{"window": 30, "first_split": first}, {"window": 60, "prior": prior}]
+
+    held, options = HeldModel(), {"stream": True, "model": "linear", "seed": 1}
+    options |= {"members": members(2, 0.02), "n_particles": 10}
+    value(ask(held, "make", "dyntree_average", x=TABLE, y=Y, options=options))
+    given = members(1, NIG(0.02))  # places from 0
+    ours = AveragedStream("linear", members=given, n_particles=10, seed=1)
+    ours.update(TABLE, Y)
+    assert held.model.log_evidence == ours.log_evidence
+    for bad in ([1.0], [{"window": 30}, [1.0, 2.0]], 5.0):
+        options["members"] = bad
+        told = ask(held, "make", "dyntree_average", x=TABLE, y=Y, options=options)
+        assert from_r(told["error"]).startswith("members must be a list with a named")
 
 
 def test_a_mixture_that_has_no_cluster_yet_tells_its_columns() -> None:
