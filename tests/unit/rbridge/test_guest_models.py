@@ -367,6 +367,8 @@ def test_messages_show_what_was_given() -> None:
         assert re.search(f"{rule}.*; got {place}\\.", from_r(told["error"]))
     told = make("canopy_mixture", rows={"x": ROWS.abs()}, family="poisson")[1]
     assert re.search(r"got \d+\.\d+ in row 1", from_r(told["error"]))
+    told = make("canopy_mixture", prior=named_list({"mean": to_r(np.zeros(3))}))[1]
+    assert from_r(told["error"]).startswith("prior$mean must have 2 numbers")
     members = [{"n_trees": 5, "discount": 0.5}, {"window": 20}]
     asked = {"stream": True, "members": members}
     told = ask(HeldModel(), "make", "dyntree_average", x=TABLE, y=Y, options=asked)
