@@ -1,5 +1,6 @@
 """Bayesian dynamic trees for data streams, in bounded memory."""
 
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -70,4 +71,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    modules = {name for name in globals() if f"dyntree.{name}" in sys.modules}
+    return sorted(modules.union(__all__))

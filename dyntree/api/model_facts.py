@@ -31,9 +31,8 @@ class ModelFacts:
     def __repr__(self) -> str:
         """Formula, rows and features, for a prompt."""
         formula = "" if self.formula is None else f"{self.formula!r}, "
-        return (
-            f"<DynamicTreeModel: {formula}{self.nobs} rows, {self.df_model} features>"
-        )
+        features = "1 feature" if self.df_model == 1 else f"{self.df_model} features"
+        return f"<DynamicTreeModel: {formula}{self.nobs} rows, {features}>"
 
     def _repr_html_(self) -> str:
         """The same as a table, for notebooks."""

@@ -82,6 +82,12 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         if not isinstance(self._replayed, OneStepAhead):  # or from before it was one
             self._replayed = None
 
+    def __repr__(self) -> str:
+        """Formula, rows and trees, for a prompt."""
+        formula = "" if self.model.formula is None else f"{self.model.formula!r}, "
+        trees = f"{type(self.tree).__name__} of {self.nobs} rows"
+        return f"<DynamicTreeResults: {formula}{trees}>"
+
     @property
     def exog_names(self) -> list[str]:
         """Names of the features of the model, including levels that came later."""

@@ -500,6 +500,8 @@ def test_public_names_are_there_before_they_are_asked_for() -> None:
     code = (
         "import dyntree\n"
         "assert {*dyntree.__all__} <= {*dir(dyntree)}\n"
+        "private = {'Any', 'HOMES', 'find_spec', 'import_module', 'sys', 'RELEASE'}\n"
+        "assert not private & {*dir(dyntree)}\n"
         "from dyntree import *\n"
         "assert DynamicTree is dyntree.DynamicTree is dyntree.trees.model.DynamicTree\n"
         "assert mixtures.Canopy.__name__ == 'Canopy'\n"

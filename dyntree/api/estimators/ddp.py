@@ -79,7 +79,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         weights: str = "gamma",
         sampler: str = "collapsed",
         n_sweeps: int = 60,
-        burn_in: int | None = 20,
+        burn_in: int | None = None,
         thin: int = 2,
         weight_memory: float = 1.0,
         count_memory: float = 1.0,

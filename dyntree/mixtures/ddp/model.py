@@ -144,7 +144,7 @@ class DependentDPMixture(Answers):
         weights: str = "gamma",
         sampler: str = "collapsed",
         n_sweeps: int = 60,
-        burn_in: int | None = 20,
+        burn_in: int | None = None,
         thin: int = 2,
         weight_memory: float = 1.0,
         count_memory: float = 1.0,

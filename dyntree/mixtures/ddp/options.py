@@ -58,7 +58,7 @@ class SweepOptions(Checked):
     """How often labels are redrawn, and which draws vote; see `DependentDPMixture`."""
 
     n_sweeps: int = 60
-    burn_in: int | None = 20
+    burn_in: int | None = None
     thin: int = 2
     sampler: str = "collapsed"
 
@@ -70,7 +70,7 @@ class SweepOptions(Checked):
         )
         if burn_in >= n_sweeps:
             raise ValueError(
-                f"burn_in must be < n_sweeps, {n_sweeps}; got {burn_in}. burn_in=None "
+                f"burn_in must be < n_sweeps, {n_sweeps}; got {burn_in}. By default it "
                 "is a third of them."
             )
         self._set("n_sweeps", n_sweeps)

@@ -69,7 +69,7 @@ class DynamicFiniteMixture(PhaseBaseline):
         weight_prior: float = 1.0,
         sampler: str = "collapsed",
         n_sweeps: int = 60,
-        burn_in: int | None = 20,
+        burn_in: int | None = None,
         thin: int = 2,
         seed: int = 0,
     ) -> None:

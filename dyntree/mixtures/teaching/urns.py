@@ -369,7 +369,7 @@ class RecurrentCRPMixture(UrnMixture):
         transition: Transition | None = None,
         sampler: str = "collapsed",
         n_sweeps: int = 60,
-        burn_in: int | None = 20,
+        burn_in: int | None = None,
         thin: int = 2,
         seed: int = 0,
     ) -> None:
@@ -467,7 +467,7 @@ class GeneralizedPolyaUrnMixture(UrnMixture):
         transition: Transition | None = None,
         sampler: str = "collapsed",
         n_sweeps: int = 60,
-        burn_in: int | None = 20,
+        burn_in: int | None = None,
         thin: int = 2,
         seed: int = 0,
     ) -> None:

@@ -16,7 +16,7 @@ ddp_mixture <- function(x, phase, data = NULL, family = "gaussian", concentratio
                         survival = 0.95, innovation = NULL, transition = NULL,
                         mixing = c("gamma", "counts"),
                         sampler = c("collapsed", "uncollapsed"), n_sweeps = 60,
-                        burn_in = 20, thin = 2, weight_memory = 1, count_memory = 1,
+                        burn_in = NULL, thin = 2, weight_memory = 1, count_memory = 1,
                         history = 50, history_merge = TRUE, identity_move = TRUE,
                         prune = 1e-6, base = c("stationary", "moved"),
                         max_particles = 512, n_chains = 1, seed = NULL, ...) {

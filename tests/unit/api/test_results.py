@@ -376,3 +376,10 @@ def test_summary_before_there_are_trees() -> None:
     assert "importance" not in text
     assert np.isfinite(fit.predict()).all()
     assert fit.nobs == 4
+
+
+def test_a_prompt_shows_the_formula_and_the_rows() -> None:
+    data = pd.DataFrame({"x": np.linspace(0.0, 1.0, 60), "y": np.arange(60.0)})
+    model = dtf.dynamic_tree("y ~ x", data, n_particles=10, seed=1)
+    assert repr(model) == "<DynamicTreeModel: 'y ~ x', 60 rows, 1 feature>"
+    assert repr(model.fit()) == "<DynamicTreeResults: 'y ~ x', DynamicTree of 60 rows>"

@@ -86,7 +86,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"sampler": "block"}, "sampler must be one of 'collapsed', 'uncollapsed'"),
     ({"base": "still"}, "base must be one of"),
     ({"n_sweeps": 0}, "n_sweeps must be an int >= 1"),
-    ({"n_sweeps": 10}, "burn_in must be < n_sweeps, 10; got 20"),
+    ({"n_sweeps": 10, "burn_in": 20}, "burn_in must be < n_sweeps, 10; got 20"),
     ({"burn_in": 60}, "burn_in must be < n_sweeps"),
     ({"burn_in": -1}, "burn_in must be an int >= 0"),
     ({"thin": 0}, "thin must be an int >= 1"),
@@ -462,3 +462,9 @@ def test_the_column_of_phases_is_no_column_of_the_model(form: str) -> None:
             assert (ask(asked[form]) == ask(bare)).all()
     with same_bytes(model), pytest.raises(ValueError, match="month"):
         model.update(asked[form])
+
+
+@pytest.mark.parametrize("n_sweeps", [1, 2, 20, 60])
+def test_a_third_of_any_number_of_sweeps_does_not_vote(n_sweeps: int) -> None:
+    model = DependentDPMixture(GaussianKnownVariance(1.0), n_sweeps=n_sweeps)
+    assert model.options.burn_in == n_sweeps // 3
