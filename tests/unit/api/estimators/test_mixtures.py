@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree.api.estimators import DPGMMClusterer, DPMPPCAClusterer, HDPHSMMClusterer
+from dyntree.errors import ScaleWarning
 from dyntree.mixtures import OnlineDPGMM
 from tests.helpers import model_bytes
 from tests.unit.mixtures.sva.test_dpgmm import agreement, blobs
@@ -25,6 +26,7 @@ from tests.unit.mixtures.sva.test_hdphsmm import LAMBDA, NOISE, sequence
 KINDS = (DPGMMClusterer, DPMPPCAClusterer, HDPHSMMClusterer)
 
 
+@pytest.mark.filterwarnings("ignore:the scales were chosen from")
 @parametrize_with_checks([DPGMMClusterer(), DPMPPCAClusterer(), HDPHSMMClusterer()])
 @pytest.mark.usefixtures("global_randomness_on_loan")
 def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
@@ -170,3 +172,11 @@ def test_scales_of_a_sequence_may_be_given_or_chosen_one_by_one() -> None:
     assert other.noise == pytest.approx(1.0, rel=0.1)
     with pytest.raises(ValueError, match="at least 2 rows; got n_samples = 1"):
         HDPHSMMClusterer().fit(X[:1])
+
+
+@pytest.mark.parametrize("kind", [DPGMMClusterer, DPMPPCAClusterer, HDPHSMMClusterer])
+def test_too_few_rows_to_choose_scales_are_told(kind: type) -> None:
+    X = np.random.default_rng(0).normal(size=(24, 2)) + 20.0 * np.arange(24)[:, None]
+    with pytest.warns(ScaleWarning, match="chosen from 23 rows only; with fewer than"):
+        kind().fit(X[:23])
+    kind().fit(X)
