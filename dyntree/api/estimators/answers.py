@@ -57,7 +57,7 @@ class MixtureAnswers:
         Returns
         -------
         ndarray of shape (n_rows, n_clusters)
-            In the order of the model's clusters.
+            Columns are in the order of the model's clusters.
         """
         rows = self._rows(X)
         return np.asarray(self.model_.predict_proba(rows))
@@ -82,7 +82,7 @@ class MixtureAnswers:
         Parameters
         ----------
         X, y
-            As for `score_samples`; y is of no effect.
+            As in `score_samples`; y is ignored.
 
         Returns
         -------

@@ -58,9 +58,9 @@ def is_column(y: Any, X: Matrix) -> bool:
 class OnlineMixin:
     """What estimators around any model that learns row by row have in common.
 
-    The class that has it says by `_fresh` how its parameters make a model, which learns
-    by ``update(X, y)`` and answers by ``predict(X)``, a record that can be sampled.
-    Missing values are the model's business.
+    A class that uses it defines `_fresh`, which makes a model from its parameters. The
+    model learns by ``update(X, y)`` and answers by ``predict(X)``, whose result can be
+    sampled. The model handles missing values.
     """
 
     model_: Any
@@ -162,14 +162,16 @@ class OnlineMixin:
         ----------
         X : array_like of shape (n_rows, n_features)
         n_samples : int, default 1
+            Number of draws for each row.
         random_state : int, RandomState or Generator, optional
+            Seed of the draws. By default it is drawn from the system.
 
         Returns
         -------
         ndarray of shape (n_rows, n_samples)
-            Real responses, or labels. One tree and one set of its parameters serve all
-            rows of a sample, as in `posterior_draws`; before there are trees, rows are
-            drawn independently.
+            Real responses, or labels. All rows of one sample use the same tree and the
+            same parameters of it, as in `posterior_draws`. Before there are trees, rows
+            are drawn independently.
         """
         n_samples = params.count("n_samples", n_samples, 1)
         rows, rng = self._asked(X), np.random.default_rng(seed_of(random_state))

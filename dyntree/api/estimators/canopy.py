@@ -51,9 +51,9 @@ COUNTS = ("poisson", "multinomial")  # families of counts, which may be sparse
 class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     """Finite Gaussian mixture with up to many thousands of components.
 
-    Fits where scikit-learn's GaussianMixture runs out of memory: no table of rows by
-    components is ever held, and late sweeps cost O(n_rows). The method is described in
-    `dyntree.mixtures.Canopy`.
+    It fits even if scikit-learn's GaussianMixture would run out of memory: a table of
+    rows by components is never held, and late sweeps cost O(n_rows). The method is
+    described in `dyntree.mixtures.Canopy`.
 
     Parameters
     ----------
@@ -64,51 +64,60 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         "em", "esca", "canopy1", "canopy2", "tree" or "auto".
     init : str or array_like of shape (n_components, n_features), default "auto"
         "random", "kmeans", "kmeans++", "covertree", "covertree_means",
-        "covertree_level", "auto", or where the components begin.
+        "covertree_level", "auto", or the first means of the components.
     weights : {"map", "sample", "collapsed"}, default "map"
+        How weights are updated, as in `dyntree.mixtures.Canopy`.
     concentration : float, default 1.0
+        Concentration of the Dirichlet prior of the weights, over all components.
     prior : MixturePrior, optional
+        Prior of each component.
     max_iter : int, default 100
+        Largest number of sweeps.
     tol : float, default 1e-4
-        Nats per row that five sweeps must gain.
+        The fit ends if five sweeps gain less than this, in nats per row.
     n_init : int, default 1
-        Fits from different starts, of which the likeliest is kept.
+        Number of fits from different starts. The one with the largest likelihood is
+        kept.
     validation : float or array_like of shape (n_held_out, n_features), optional
-        Rows that tell when to stop, and which fit is kept. A float is the share of the
+        Rows that decide when to stop, and which fit is kept. A float is the share of
+        the rows that is held out, the same rows for all `n_init` fits.
         rows that is held out, the same ones for all `n_init` fits.
     options : CanopyOptions, optional
+        Options of the sweeps.
     warm_start : bool, default False
-        Begin where the last fit ended; components keep their numbers.
+        Whether `fit` begins with the components of the last fit. Components then keep
+        their numbers.
     random_state : int, RandomState instance or None, default None
     callback : callable, optional
-        Called with a `CanopySweep` after each sweep; True ends the fit.
+        Called with a `CanopySweep` after each sweep. If it returns True, the fit ends.
     progress : bool or None, default False
-        Whether a bar is shown.
+        Whether to show a progress bar.
     n_jobs : int, optional
-        Threads of a fit, -1 for all cores; of no effect on any result. By default
-        ``DYNTREE_NUM_THREADS``, or 1.
+        Number of threads of a fit; -1 means all cores. Results do not depend on it. The
+        default is ``DYNTREE_NUM_THREADS``, or 1.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
     means_ : ndarray of shape (n_components, n_features)
-        Rates or probabilities in families of counts.
+        For counts, the rates or probabilities.
     rates_, probabilities_ : ndarray of shape (n_components, n_features)
-        The same, in the family "poisson" or "multinomial" only.
+        The same as `means_`, only for the family "poisson" or "multinomial".
     covariances_ : ndarray
-        Of shape (n_components,), (n_components, n_features) or (n_components,
-        n_features, n_features); None in families of counts.
+        The shape is (n_components,), (n_components, n_features) or (n_components,
+        n_features, n_features). For counts it is None.
     precisions_ : ndarray
-        Their inverses, of the same shape; none in families of counts.
+        Inverses of `covariances_`, of the same shape. Families of counts have none.
     labels_ : ndarray of int64 of shape (n_rows,)
         Most probable components of the training rows.
     n_iter_ : int
     converged_ : bool
     lower_bound_ : float
-        Mean log density of the rows that the last sweep of the last `fit`, or of the
-        first batch, scored exactly, under the parameters before it; NaN where none was.
+        Mean log density of the rows in the last exactly scored sweep of the last `fit`,
+        or of the first batch, under the parameters before this sweep. It is NaN if
+        there was no such sweep.
     history_ : numpy.recarray
-        One row a sweep.
+        One row for each sweep.
     model_ : Canopy
     n_features_in_ : int
     feature_names_in_ : ndarray of str of shape (n_features,)
@@ -188,11 +197,11 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
-            Rows of float32 are taken as they are.
+            Rows of float32 are not converted.
         y : object, optional
-            Of no effect.
+            Ignored.
         sample_weight : array_like of shape (n_rows,), optional
-            What rows count for.
+            Weights of the rows.
 
         Returns
         -------
@@ -201,7 +210,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            On bad rows or parameters.
+            If rows or parameters are bad.
         """
         with unchanged_on_errors(self):
             return self._fitted(X, sample_weight)
@@ -249,13 +258,13 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a batch of rows on top of what was learned before.
 
-        The first batch is fitted as `fit` would; each later one gets one exact sweep.
+        The first batch is fitted as in `fit`. Each later one gets one exact sweep.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
         y : object, optional
-            Of no effect.
+            Ignored.
         sample_weight : array_like of shape (n_rows,), optional
 
         Returns
@@ -292,7 +301,8 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            For parameters that make no mixture; the component is named.
+            If the parameters are not those of a mixture. The message names the
+            component.
         """
         model = self._fresh(self._seed())
         model.set_components(weights, means, covariances, n_rows=n_rows)
@@ -354,7 +364,8 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         ----------
         X : array_like of shape (n_rows, n_features)
         top : int, optional
-            The largest only, so many a row, as a sparse array.
+            Number of largest probabilities to return for each row, as a sparse array.
+            By default all are returned.
 
         Returns
         -------
@@ -370,7 +381,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         ----------
         X : array_like of shape (n_rows, n_features)
         y : object, optional
-            Of no effect.
+            Ignored.
         sample_weight : array_like of shape (n_rows,), optional
 
         Returns
@@ -386,7 +397,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X
-            As for `score`.
+            As in `score`.
 
         Returns
         -------
@@ -401,7 +412,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X
-            As for `bic`.
+            As in `bic`.
 
         Returns
         -------

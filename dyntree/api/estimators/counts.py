@@ -24,34 +24,35 @@ SAME = 1e-12  # relative distance of rates that are one but for rounding
 class DynamicTreeCountRegressor(OnlineRegressor):
     """Dynamic tree for counts of events with exposures, as a scikit-learn regressor.
 
-    A leaf holds the rate of events per unit of exposure. Rows are learned in the order
-    they come. `fit` starts anew, and `partial_fit` adds to what was learned. Missing
-    values (NaN) are allowed.
+    The model in each leaf is a rate of events per unit of exposure. The order of the
+    rows is used as in `DynamicTreeRegressor`. `fit` starts anew, and `partial_fit` adds
+    to what was learned. Missing values (NaN) are allowed.
 
     Parameters
     ----------
     model : {"negbin", "poisson"}, default "negbin"
-        What counts are given the rate: negative binomial or Poisson.
+        Distribution of the counts given the rate: negative binomial or Poisson.
     window, n_clouds, discard, forget, drift, rejuvenate_every, n_particles
         As in `DynamicTreeRegressor`.
     proposal, min_leaf, tree_prior, max_retired_mass, new_levels
         As in `DynamicTree`.
     dispersion : float, optional
-        "negbin": a count of mean m has the variance m + dispersion m^2 at an exposure
-        of 1; tuned by the evidence where absent.
+        "negbin": a count with mean m has the variance m + dispersion m^2 at an exposure
+        of 1. By default, the evidence tunes it.
     n_jobs, random_state
         As in `DynamicTreeRegressor`.
 
     Attributes
     ----------
     model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
-        The model, open to every question.
+        The fitted model, with all of its methods.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the variance of the rate that each column accounts for.
     log_evidence_ : float
+        Sum of the log predictive densities of the rows, each given the rows before it.
 
     Examples
     --------
@@ -99,14 +100,15 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
-            NaN for what is missing.
+            Missing values are NaN.
         y : array_like of shape (n_rows,)
             Counts 0, 1, 2, ...
         sample_weight : array_like of shape (n_rows,) or float, optional
-            How often each row counts, >= 0, by default once. Rows of weight 0 are left
-            out.
+            Number of times that each row counts, >= 0, by default 1. Rows of weight 0
+            are dropped.
         exposure : array_like of shape (n_rows,) or float, optional
-            What each count was counted over, > 0, by default 1.
+            The time, area or number of people over which each count was taken, > 0; by
+            default 1.
 
         Returns
         -------
@@ -115,7 +117,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         Raises
         ------
         ValueError
-            On bad rows or parameters.
+            If rows or parameters are bad.
         """
         rows, counts = self._checked(X, y, True, y_numeric=True)
         return self._learn(rows, counts, True, sample_weight, exposure=exposure)
@@ -125,7 +127,8 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     ) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
-        The first call is a `fit`. Later calls keep the parameters of the first.
+        The first call is the same as `fit`. Later calls keep the parameters of the
+        first.
         """
         first = not hasattr(self, "model_")
         rows, counts = self._checked(X, y, first, y_numeric=True)
@@ -140,13 +143,14 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         ----------
         X : array_like of shape (n_rows, n_features)
         return_std : bool, default False
-            Return the predictive standard deviation of the count too.
+            Whether to return the predictive standard deviations of the counts, too.
         exposure : array_like of shape (n_rows,) or float, optional
-            > 0; by default 1, so that rates are predicted.
+            Exposures > 0 of the rows. The default is 1, so that rates are predicted.
 
         Returns
         -------
         ndarray of shape (n_rows,), or two of them
+            The means, and the standard deviations if they are requested.
         """
         prediction = self._prediction(X, exposure=exposure)
         mean = prediction.mean.copy()
@@ -163,7 +167,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         q : float or array_like of shape (n_q,), default (0.05, 0.5, 0.95)
             Probabilities in (0, 1).
         exposure : array_like of shape (n_rows,) or float, optional
-            > 0, by default 1.
+            Exposures > 0 of the rows; by default 1.
 
         Returns
         -------
@@ -177,9 +181,9 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     ) -> float:
         """Fraction of Poisson deviance explained, D^2; at most 1.
 
-        It is relative to the model with one rate for all rows (Hastie, Tibshirani and
-        Wainwright 2015, section 3.4); without exposures it is ``d2_tweedie_score`` of
-        power 1.
+        It is relative to a model with the same rate for all rows (Hastie, Tibshirani
+        and Wainwright 2015, section 3.4). Without exposures it is ``d2_tweedie_score``
+        of power 1.
 
         Parameters
         ----------
@@ -191,13 +195,14 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         Returns
         -------
         float
-            As ``r2_score`` has it, 0 where all rates are the same and there is nothing
-            to explain, or 1 if they were told exactly.
+            If all observed rates are equal, so that there is no deviance to explain,
+            the score is 1 if they were predicted exactly and else 0, as in
+            ``r2_score``.
 
         Raises
         ------
         ValueError
-            On bad input, such as a `y` that is no count.
+            If the input is bad, such as values of `y` that are not counts.
         """
         prediction = self._prediction(X, exposure=exposure)
         over = prediction.exposure
@@ -231,10 +236,11 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         X : array_like of shape (n_rows, n_features)
         n_draws : int, default 1000
         kind : {"mean", "obs"}, default "mean"
-            Expected events, or new counts.
+            "mean" draws expected numbers of events, and "obs" draws new counts.
         seed : int or Generator, optional
+            Seed of the draws.
         exposure : array_like of shape (n_rows,) or float, optional
-            > 0, by default 1.
+            Exposures > 0 of the rows; by default 1.
 
         Returns
         -------
@@ -263,7 +269,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         n_draws, kind, seed
             As in `posterior_draws`.
         exposure : array_like of shape (n_rows,) or float, optional
-            Of both rows of a pair, > 0, by default 1.
+            Exposures > 0, the same for both rows of a pair; by default 1.
 
         Returns
         -------
@@ -288,9 +294,11 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         ----------
         X : array_like of shape (n_rows, n_features)
         n_samples : int, default 1
+            Number of draws for each row.
         random_state : int, RandomState or Generator, optional
+            Seed of the draws. By default it is drawn from the system.
         exposure : array_like of shape (n_rows,) or float, optional
-            > 0, by default 1.
+            Exposures > 0 of the rows; by default 1.
 
         Returns
         -------

@@ -28,7 +28,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
     Parameters
     ----------
     family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial, optional
-        What the rows of a cluster look like; by default `GaussianUnknown()`.
+        Distribution of the rows of a cluster; by default `GaussianUnknown()`.
     concentration, survival, innovation, transition, weights, sampler
         As in `DependentDPMixture`.
     n_sweeps, burn_in, thin, weight_memory, count_memory, history, history_merge
@@ -36,23 +36,23 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
     identity_move, prune, base, max_particles, n_chains
         As in `DependentDPMixture`.
     random_state : int, RandomState instance or None, default None
-        Of the sampler; an int gives the same labels each time.
+        Seed of the sampler. An int gives the same labels in each call.
 
     Attributes
     ----------
     model_ : DependentDPMixture
-        The model, open to every question.
+        The fitted model, with all of its methods.
     labels_ : ndarray of int64 of shape (n_rows,)
         Ids of the clusters of the rows of the last call, in the order of the rows.
     cluster_ids_ : ndarray of int64 of shape (n_particles,)
         Ids of the clusters that may be alive.
     cluster_centers_ : ndarray of shape (n_particles, n_features)
-        Their means.
+        Means of these clusters.
     n_clusters_ : int
         Number of clusters that had rows in the last phase.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
 
     Examples
     --------
@@ -112,10 +112,10 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         X : array_like of shape (n_rows, n_features)
             Finite numbers.
         y : object, optional
-            Of no effect.
+            Ignored.
         phases : str or array_like of shape (n_rows,), optional
-            Name of a column of a frame, or a label for each row; all rows are one phase
-            by default.
+            The name of a column of a frame, or a label for each row. By default all
+            rows are one phase.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         X : array_like of shape (n_rows, n_features)
             Finite numbers.
         y : object, optional
-            Of no effect.
+            Ignored.
         phases : str or array_like of shape (n_rows,), optional
             As in `fit`.
 

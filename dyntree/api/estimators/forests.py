@@ -13,8 +13,8 @@ from dyntree.trees.random_trees import RandomTreesStream
 class RandomTreesRegressor(OnlineRegressor):
     """Random trees, averaged over all their prunings, as a scikit-learn regressor.
 
-    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
-    to what was learned. Missing values (NaN) are allowed. Leaves are never linear;
+    Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
+    what was learned. Missing values (NaN) are allowed. Leaves are never linear;
     `DynamicTreeRegressor` offers linear leaves.
 
     Parameters
@@ -22,24 +22,26 @@ class RandomTreesRegressor(OnlineRegressor):
     n_trees, discount, min_split, n_candidates, window, max_nodes, new_levels
         As in `dyntree.RandomTreesStream`.
     weighting : {"variance", "frequency"}, optional
-        What weights of rows mean: each divides the variance of its response (the
-        default), or says how often the row counts; see `DynamicTree`.
+        What row weights mean. With "variance", the default, a weight divides the
+        variance of the response. With "frequency" it is the number of times that the
+        row counts. See `DynamicTree`.
     n_jobs : int, optional
-        Trees that learn side by side, and threads of a prediction; -1 for all cores, by
-        default one. Results do not depend on it.
+        Number of trees that learn in parallel, and of threads of a prediction; -1 means
+        all cores. The default is 1. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
-        An int is the model's seed. By default the system gives one.
+        An int is the seed of the model. By default the seed is drawn from the system.
 
     Attributes
     ----------
     model_ : RandomTreesStream
-        The model, open to every question.
+        The fitted model, with all of its methods.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the predicted variance that each column accounts for.
     log_evidence_ : float
+        Sum of the log predictive densities of the rows, each given the rows before it.
 
     Examples
     --------
@@ -74,8 +76,8 @@ class RandomTreesRegressor(OnlineRegressor):
 class RandomTreesClassifier(OnlineClassifier):
     """Random trees, averaged over all their prunings, as a scikit-learn classifier.
 
-    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
-    to what was learned. Missing values (NaN) are allowed.
+    Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
+    what was learned. Missing values (NaN) are allowed.
 
     Parameters
     ----------
@@ -84,8 +86,9 @@ class RandomTreesClassifier(OnlineClassifier):
     class_mass, new_levels
         As in `dyntree.RandomTreesStream`.
     class_weight : dict, "balanced" or None, default None
-        Weights of the labels, times those of the rows; "balanced", of `fit` alone:
-        such that the labels weigh the same together. By default all weigh 1.
+        Weights of the labels, which multiply those of the rows. With "balanced", which
+        only `fit` accepts, all labels have the same total weight. By default all
+        weights are 1.
     n_jobs, random_state
         As in `RandomTreesRegressor`.
 
@@ -94,13 +97,14 @@ class RandomTreesClassifier(OnlineClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     model_ : RandomTreesStream
-        The model, open to every question.
+        The fitted model, with all of its methods.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the predicted variance that each column accounts for.
     log_evidence_ : float
+        Sum of the log predictive densities of the rows, each given the rows before it.
 
     Examples
     --------

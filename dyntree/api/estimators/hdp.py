@@ -48,24 +48,25 @@ class MemoryBoundedTopics(
     family, memory_limit, max_items, max_groups, epoch_size, expected_documents
         As in `dyntree.mixtures.MemoryBoundedHDP`.
     expected_points, init_topics, max_topics, min_gain, prior, options, compat
-        As there.
+        As in `dyntree.mixtures.MemoryBoundedHDP`.
     random_state : int, RandomState or None, default None
-        What k-means++ and births draw from.
+        Seed of k-means++ and of the births of topics.
     n_jobs : int, optional
-        Threads, -1 for all cores; of no effect on any result.
+        Number of threads; -1 means all cores. Results do not depend on it.
 
     Attributes
     ----------
     model_ : MemoryBoundedHDP
-        The model, open to every question.
+        The fitted model, with all of its methods.
     labels_ : ndarray of int64 of shape (n_rows,)
-        Topic of each row of the last call; of words the largest of each document.
+        Topic of each row of the last call. For words, the largest topic of each
+        document.
     components_ : ndarray of shape (n_topics, n_features)
-        Of words how often each topic is expected to have used each word, the prior's
-        counts with them, as `LatentDirichletAllocation` has it; else the topics' means.
+        Means of the topics. For words, the expected number of times that each topic
+        used each word, plus the counts of the prior, as in `LatentDirichletAllocation`.
     n_topics_, n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
 
     Examples
     --------
@@ -157,7 +158,7 @@ class MemoryBoundedTopics(
         ----------
         X : array_like of shape (n_rows, n_features), or sparse counts of words
         y : object, optional
-            Of no effect.
+            Ignored.
         groups : array_like of shape (n_rows,), optional
             The document of each row.
 
@@ -168,7 +169,7 @@ class MemoryBoundedTopics(
         Raises
         ------
         ValueError
-            On bad rows or parameters.
+            If rows or parameters are bad.
         """
         check_groups(groups)
         rows = self._checked(X, True)
@@ -190,7 +191,7 @@ class MemoryBoundedTopics(
         Raises
         ------
         ValueError
-            On bad rows or parameters; the model is then what it was before.
+            If rows or parameters are bad. The model is then as it was before the call.
         """
         check_groups(groups)
         first = not hasattr(self, "model_")
@@ -248,7 +249,8 @@ class MemoryBoundedTopics(
         ----------
         X : array_like of shape (n_rows, n_features), or sparse counts of words
         groups : array_like of shape (n_rows,), optional
-            The document of each row; by default topics are weighted as in all points.
+            The document of each row. By default topics have their weights in all points
+            together.
 
         Returns
         -------
@@ -302,7 +304,7 @@ class MemoryBoundedTopics(
         Returns
         -------
         ndarray of shape (n_rows, n_topics)
-            Or what ``set_output`` asks for.
+            The type of table is the one that ``set_output`` selects.
         """
         return self.predict_proba(X, groups)
 
@@ -312,7 +314,8 @@ class MemoryBoundedTopics(
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), or sparse counts of words
-            Of words the log probability of each document under its own proportions.
+            For words, the result is the log probability of each document under its own
+            proportions.
 
         Returns
         -------
@@ -333,7 +336,7 @@ class MemoryBoundedTopics(
         ----------
         X : array_like of shape (n_rows, n_features), or sparse counts of words
         y : object, optional
-            Of no effect.
+            Ignored.
 
         Returns
         -------

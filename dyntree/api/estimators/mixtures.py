@@ -33,7 +33,7 @@ def taught(model: Any, rows: Matrix, lengths: Any) -> Any:
 class MixtureMixin(MixtureAnswers):
     """What clusterers around small-variance mixtures have in common.
 
-    The class that has it says by `_fresh` how its parameters make a model.
+    A class that uses it defines `_fresh`, which makes a model from its parameters.
     """
 
     labels_: Ids
@@ -50,7 +50,7 @@ class MixtureMixin(MixtureAnswers):
         X : array_like of shape (n_rows, n_features)
             Finite numbers.
         y : object, optional
-            Of no effect.
+            Ignored.
 
         Returns
         -------
@@ -59,7 +59,7 @@ class MixtureMixin(MixtureAnswers):
         Raises
         ------
         ValueError
-            On bad rows or parameters, and without rows.
+            If rows or parameters are bad, or there are no rows.
         """
         return self._fit(X)
 
@@ -83,14 +83,14 @@ class MixtureMixin(MixtureAnswers):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn more rows in order, on top of what was learned before.
 
-        With "auto" scales, rows are held back until there are `warm_up`.
+        With "auto" scales, rows are held back until there are `warm_up` rows.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
             Finite numbers.
         y : object, optional
-            Of no effect.
+            Ignored.
 
         Returns
         -------
@@ -99,7 +99,7 @@ class MixtureMixin(MixtureAnswers):
         Raises
         ------
         ValueError
-            On bad rows or parameters.
+            If rows or parameters are bad.
         """
         return self._partial_fit(X)
 
@@ -132,7 +132,8 @@ class MixtureMixin(MixtureAnswers):
     def cluster_centers_(self) -> Matrix:
         """Means of the confirmed clusters, ndarray of shape (n_clusters, n_features).
 
-        `model_.clusters()` has their ids, which stay when clusters come and go.
+        `model_.clusters()` also has their ids, which do not change when clusters come
+        and go.
         """
         check_is_fitted(self)
         means: Matrix = self.model_.clusters().mean
@@ -154,7 +155,7 @@ class MixtureMixin(MixtureAnswers):
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
-            Row of `cluster_centers_`; -1 while there is none.
+            Numbers of rows of `cluster_centers_`, or -1 while there are no clusters.
         """
         return self._places(super().predict(X))
 
@@ -168,9 +169,9 @@ class DPGMMClusterer(
 ):
     """Online Dirichlet process mixture of spherical Gaussians, for scikit-learn.
 
-    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
-    to what was learned, in batches of any size. The number of clusters is learned from
-    the data; nothing is random.
+    Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
+    what was learned, in batches of any size. The number of clusters is learned from the
+    data. Learning uses no random numbers.
 
     Parameters
     ----------
@@ -181,21 +182,22 @@ class DPGMMClusterer(
     max_clusters, covariance
         As in `OnlineDPGMM`.
     warm_up : int, default 500
-        Rows that ``lambda_="auto"`` is chosen from; `fit` takes fewer where it has no
-        more.
+        Number of rows from which ``lambda_="auto"`` is chosen. `fit` uses all of its
+        rows if there are fewer.
     n_passes : int, default 1
-        How often `fit` goes over the rows, with the clusters kept.
+        Number of times that `fit` goes over the rows. It keeps the clusters in between.
 
     Attributes
     ----------
     model_ : OnlineDPGMM
-        The model, open to every question.
+        The fitted model, with all of its methods.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     labels_ : ndarray of int64 of shape (n_rows,)
-        Of the rows of the last call: rows of `cluster_centers_`, or -1.
+        Clusters of the rows of the last call, as row numbers of `cluster_centers_`, or
+        -1.
     n_clusters_, n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
 
     Examples
     --------
@@ -251,35 +253,37 @@ class DPGMMClusterer(
 class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     """Online mixture of probabilistic principal components, for scikit-learn.
 
-    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
-    to what was learned, in batches of any size. The number of clusters and their
-    dimensions are learned from the data; nothing is random.
+    Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
+    what was learned, in batches of any size. The number of clusters and their
+    dimensions are learned from the data. Learning uses no random numbers.
 
     Parameters
     ----------
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a cluster, in squared units of the rows.
     noise : float or "auto", default "auto"
-        Standard deviation of the noise about subspaces.
+        Standard deviation of the noise around subspaces.
     lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
         As in `OnlineDPMPPCA`.
     check_every, min_weight, patience, forget, max_clusters, covariance
         As in `OnlineDPMPPCA`.
     warm_up : int, default 800
-        Rows that "auto" is chosen from; `fit` takes fewer where it has no more.
+        Number of rows from which "auto" values are chosen. `fit` uses all of its rows
+        if there are fewer.
     n_passes : int, default 1
-        How often `fit` goes over the rows, with the clusters kept.
+        Number of times that `fit` goes over the rows. It keeps the clusters in between.
 
     Attributes
     ----------
     model_ : OnlineDPMPPCA
-        The model, open to every question.
+        The fitted model, with all of its methods.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     labels_ : ndarray of int64 of shape (n_rows,)
-        Of the rows of the last call: rows of `cluster_centers_`, or -1.
+        Clusters of the rows of the last call, as row numbers of `cluster_centers_`, or
+        -1.
     n_clusters_, n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
 
     Examples
     --------
@@ -324,20 +328,20 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     """Online hidden semi-Markov model, for scikit-learn.
 
-    Rows are one sequence and are learned in the order they come. `fit` starts anew, and
-    `partial_fit` adds to what was learned. `predict` labels each row by itself, as
-    scikit-learn does; `decode` finds the most probable path of all rows.
+    Rows are one sequence and are learned in the order given. `fit` starts anew, and
+    `partial_fit` adds to what was learned. `predict` labels each row on its own, as
+    usual in scikit-learn; `decode` finds the most probable path of all rows.
 
     Parameters
     ----------
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a state, in squared units of the rows. "auto"
-        chooses it from the first 800 rows, or those of the first call where these are
-        fewer, as `OnlineDPMPPCA` does (`OnlineDPGMM` for ``emission="gmm"``): for
-        compact states, not for curves.
+        chooses it from the first 800 rows, or from those of the first call if there are
+        fewer. It does so as in `OnlineDPMPPCA`, or as in `OnlineDPGMM` with
+        ``emission="gmm"``. It suits compact states, but not curves.
     noise : float or "auto", default "auto"
-        Standard deviation of the noise about subspaces, in units of the rows. "auto"
-        finds it in the same rows.
+        Standard deviation of the noise around subspaces, in units of the rows. "auto"
+        estimates it from the same rows.
     lambda_1, lambda_2, lambda_3, lambda_4, duration, max_duration, emission, gate
         As in `OnlineHDPHSMM`.
     bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
@@ -345,18 +349,19 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     min_weight, patience, forget, max_clusters
         As in `OnlineDPMPPCA`.
     n_passes : int, default 1
-        How often `fit` goes over the rows, with the states kept.
+        Number of times that `fit` goes over the rows. It keeps the states in between.
 
     Attributes
     ----------
     model_ : OnlineHDPHSMM
-        The model, open to every question.
+        The fitted model, with all of its methods.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
     labels_ : ndarray of int64 of shape (n_rows,)
-        Of the rows of the last call: rows of `cluster_centers_`, or -1.
+        States of the rows of the last call, as row numbers of `cluster_centers_`, or
+        -1.
     n_clusters_, n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
 
     Examples
     --------
@@ -408,9 +413,9 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         X : array_like of shape (n_rows, n_features)
             Finite numbers.
         y : object, optional
-            Of no effect.
+            Ignored.
         lengths : sequence of int, optional
-            Rows of each sequence; by default all are one.
+            Number of rows in each sequence. By default all rows are one sequence.
 
         Returns
         -------
@@ -419,14 +424,14 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            On bad rows or parameters, and without rows.
+            If rows or parameters are bad, or there are no rows.
         """
         return self._fit(X, lengths)
 
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
-        Without lengths, the sequence continues across calls.
+        Without `lengths`, the sequence continues across calls.
         """
         return self._partial_fit(X, lengths)
 
@@ -437,7 +442,7 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         ----------
         X : array_like of shape (n_rows, n_features)
         lengths : sequence of int, optional
-            Rows of each sequence; by default all are one.
+            Number of rows in each sequence. By default all rows are one sequence.
 
         Returns
         -------

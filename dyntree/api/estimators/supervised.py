@@ -48,9 +48,10 @@ class TreesMixin(OnlineMixin):
         X : array_like of shape (n_rows, n_features)
         n_draws : int, default 1000
         kind : {"mean", "obs"}, default "mean"
-            Mean responses, or probabilities in the order of `classes_`; or new
-            responses.
+            "mean" draws mean responses, or probabilities of labels in the order of
+            `classes_`. "obs" draws new responses.
         seed : int or Generator, optional
+            Seed of the draws.
 
         Returns
         -------
@@ -94,8 +95,8 @@ class TreesMixin(OnlineMixin):
     def feature_importances_(self) -> Vector:
         """Share of the predicted variance that each column accounts for.
 
-        Zeros where predictions do not vary. See `DynamicTree.importance`, which tells
-        their Monte Carlo errors, too.
+        All are 0 if predictions do not vary. See also `DynamicTree.importance`, which
+        returns Monte Carlo errors, too.
 
         Returns
         -------
@@ -118,11 +119,11 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
-            NaN for what is missing.
+            Missing values are NaN.
         y : array_like of shape (n_rows,)
         sample_weight : array_like of shape (n_rows,) or float, optional
-            Weights >= 0, by default 1; what they mean says `weighting`. Rows of weight
-            0 are left out.
+            Weights >= 0 of the rows, by default 1; see `weighting`. Rows of weight 0
+            are dropped.
 
         Returns
         -------
@@ -131,7 +132,7 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            On bad rows or parameters.
+            If rows or parameters are bad.
         """
         rows, responses = self._checked(X, y, True, y_numeric=True)
         return self._learn(rows, responses, True, sample_weight)
@@ -139,7 +140,8 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
-        The first call is a `fit`. Later calls keep the parameters of the first.
+        The first call is the same as `fit`. Later calls keep the parameters of the
+        first.
         """
         if self._is_plain(X) and is_column(y, X) and y.dtype == np.float64:
             # the model refuses what is not finite
@@ -157,12 +159,13 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         ----------
         X : array_like of shape (n_rows, n_features)
         return_std : bool, default False
-            Return the predictive standard deviation too. It is infinite where leaves
-            know fewer than three degrees of freedom.
+            Whether to return the predictive standard deviations, too. They are infinite
+            in leaves with fewer than three degrees of freedom.
 
         Returns
         -------
         ndarray of shape (n_rows,), or two of them
+            The means, and the standard deviations if they are requested.
         """
         prediction = self._prediction(X)
         mean = prediction.mean.copy()
@@ -213,12 +216,12 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
-            NaN for what is missing.
+            Missing values are NaN.
         y : array_like of shape (n_rows,)
             Labels.
         sample_weight : array_like of shape (n_rows,) or float, optional
-            How often each row counts, >= 0, by default once; times `class_weight`. Rows
-            of weight 0 are left out.
+            Number of times that each row counts, >= 0, by default 1. It is multiplied
+            by `class_weight`. Rows of weight 0 are dropped.
 
         Returns
         -------
@@ -227,7 +230,7 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            On bad rows or parameters.
+            If rows or parameters are bad.
         """
         rows, labels = self._checked(X, y, True)
         check_labels(labels)
@@ -248,8 +251,8 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         X : array_like of shape (n_rows, n_features)
         y : array_like of shape (n_rows,)
         classes : array_like of shape (n_classes,), optional
-            All labels that may ever come; needed at the first call, if that is no
-            `fit`.
+            All labels that can occur. They are required in the first call, unless the
+            model was fitted before.
         sample_weight : array_like of shape (n_rows,) or float, optional
             As in `fit`.
 
@@ -260,7 +263,8 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            On bad rows or parameters, missing or changed classes, unknown labels.
+            If rows or parameters are bad, or if `classes` is missing or differs from
+            that of the first call, or if y has a label that is not in it.
         """
         if isinstance(self.class_weight, str):
             raise ValueError(

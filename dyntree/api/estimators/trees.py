@@ -26,60 +26,66 @@ def tree_of(estimator: TreesMixin, **options: Any) -> Trees:
 class DynamicTreeRegressor(OnlineRegressor):
     """Dynamic tree as a scikit-learn regressor.
 
-    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
-    to what was learned. Missing values (NaN) are allowed.
+    With one cloud, rows are learned in the order given. With several, the first cloud
+    learns them in this order, and each other cloud in a random order of its own. `fit`
+    starts anew, and `partial_fit` adds to what was learned. Missing values (NaN) are
+    allowed.
 
     Parameters
     ----------
     model : {"constant", "linear"}, default "constant"
-        What leaves hold.
+        The model in each leaf: a mean, or a linear regression.
     window : int or "auto", optional
-        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
-        several windows, `AveragedStream`. By default all are held.
+        Largest number of rows that are held individually, as in `StreamingTree`. "auto"
+        averages several windows, as in `AveragedStream`. By default all rows are held.
     n_clouds : int, optional
-        Without a window: clouds of trees, each of which learns the rows in an order of
-        its own, averaged as in `AveragedTrees`, by default 10; 1 for a single
-        `DynamicTree`.
+        Number of clouds of trees. Several clouds are averaged, as in `AveragedTrees`; 1
+        means a single `DynamicTree`. The default is 10 without a window, and 1 with
+        one.
     discard : {"alc", "age", "random"}, optional
-        Which row leaves the window.
+        Which row leaves the window, as in `StreamingTree`.
     forget : float in [0, 1], optional
-        Factor on what a leaf remembers when a row leaves the window; default 1, or .95
-        with `drift`.
+        Factor by which the retired sums of a leaf are multiplied when one of its rows
+        leaves the window. The default is 1, or 0.95 with `drift`.
     drift : bool, default False
-        Whether the relation changes in time.
+        Whether the relation between X and y is expected to change over time.
     rejuvenate_every : int, optional
-        Rows between rejuvenations, in which trees grown anew from the window, a few of
-        its rows at a time, join the others; 0 never. Defaults are those of
-        `StreamingTree`.
+        Number of rows between rejuvenations, or 0 for none. In a rejuvenation, new
+        trees grow from the window, a few rows at a time, and join the others. The
+        default is as in `StreamingTree`.
     n_particles : int, optional
-        Trees in a cloud; default 100 where several are averaged, else 1000.
+        Number of trees in a cloud. The default is 100 if several clouds or windows are
+        averaged, else 1000.
     intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `DynamicTree`.
     prior, max_retired_mass, new_levels
         As in `DynamicTree`.
     weighting : {"variance", "frequency"}, optional
-        What weights of rows mean: each divides the variance of its response (the
-        default), or says how often the row counts; see `DynamicTree`.
+        What row weights mean. With "variance", the default, a weight divides the
+        variance of the response. With "frequency" it is the number of times that the
+        row counts. See `DynamicTree`.
     robust : bool, default False
-        Whether rows far outside of their prediction count with less weight, until four
-        in a row have shown a change; see `DynamicTree`.
+        Whether a row far outside its prediction gets less weight. After four such rows
+        in succession, the stream counts as changed, and they get their full weight. See
+        `DynamicTree`.
     n_jobs : int, optional
-        Clouds that learn side by side, and threads of a prediction; -1 for all cores.
-        By default one, or what an enclosing ``joblib.parallel_config`` says. Results
-        do not depend on it.
+        Number of clouds that learn in parallel, and of threads of a prediction; -1
+        means all cores. The default is 1, or the value of an enclosing
+        ``joblib.parallel_config``. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
-        An int is the model's seed. By default the system gives one.
+        An int is the seed of the model. By default the seed is drawn from the system.
 
     Attributes
     ----------
     model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
-        The model, open to every question.
+        The fitted model, with all of its methods.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the predicted variance that each column accounts for.
     log_evidence_ : float
+        Sum of the log predictive densities of the rows, each given the rows before it.
 
     Examples
     --------
@@ -127,46 +133,50 @@ class DynamicTreeRegressor(OnlineRegressor):
 class DynamicTreeClassifier(OnlineClassifier):
     """Dynamic tree as a scikit-learn classifier.
 
-    Rows are learned in the order they come. `fit` starts anew, and `partial_fit` adds
-    to what was learned. Missing values (NaN) are allowed.
+    With one cloud, rows are learned in the order given. With several, the first cloud
+    learns them in this order, and each other cloud in a random order of its own. `fit`
+    starts anew, and `partial_fit` adds to what was learned. Missing values (NaN) are
+    allowed.
 
     Parameters
     ----------
     window : int or "auto", optional
-        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
-        several windows, `AveragedStream`. By default all are held.
+        Largest number of rows that are held individually, as in `StreamingTree`. "auto"
+        averages several windows, as in `AveragedStream`. By default all rows are held.
     n_clouds : int, optional
-        Without a window: clouds of trees, each of which learns the rows in an order of
-        its own, averaged as in `AveragedTrees`, by default 10; 1 for a single
-        `DynamicTree`.
+        Number of clouds of trees. Several clouds are averaged, as in `AveragedTrees`; 1
+        means a single `DynamicTree`. The default is 10 without a window, and 1 with
+        one.
     discard : {"entropy", "age", "random"}, optional
-        Which row leaves the window.
+        Which row leaves the window, as in `StreamingTree`.
     forget, drift, rejuvenate_every, n_particles
         As in `DynamicTreeRegressor`.
     proposal, min_leaf, tree_prior, class_mass, max_retired_mass, new_levels
         As in `DynamicTree`.
     class_weight : dict, "balanced" or None, default None
-        Weights of the labels, times those of the rows; "balanced", of `fit` alone:
-        such that the labels weigh the same together. By default all weigh 1.
+        Weights of the labels, which multiply those of the rows. With "balanced", which
+        only `fit` accepts, all labels have the same total weight. By default all
+        weights are 1.
     n_jobs : int, optional
-        Clouds that learn side by side, and threads of a prediction; -1 for all cores.
-        By default one, or what an enclosing ``joblib.parallel_config`` says. Results
-        do not depend on it.
+        Number of clouds that learn in parallel, and of threads of a prediction; -1
+        means all cores. The default is 1, or the value of an enclosing
+        ``joblib.parallel_config``. Results do not depend on it.
     random_state : int, RandomState or Generator, optional
-        An int is the model's seed. By default the system gives one.
+        An int is the seed of the model. By default the seed is drawn from the system.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     model_ : AveragedTrees, DynamicTree, StreamingTree or AveragedStream
-        The model, open to every question.
+        The fitted model, with all of its methods.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only if X had names, all of them strings.
+        Names of the columns, if X had column names that are all strings.
     feature_importances_ : ndarray of shape (n_features,)
         Share of the predicted variance that each column accounts for.
     log_evidence_ : float
+        Sum of the log predictive densities of the rows, each given the rows before it.
 
     Examples
     --------
