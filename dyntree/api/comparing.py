@@ -38,39 +38,41 @@ def compare(
     """Compare fits to the same responses by their log evidence and its standard error.
 
     The log evidence of a cloud of particles depends on its seed and on the order of the
-    rows, usually by several nats. So every model is fitted `n_repeats` times, each time
-    with another seed and another random order of the rows, which is the same for all
-    models. The mean log evidence is reported, with its standard error. A log Bayes
-    factor counts only where it is several times its own standard error.
+    rows, usually by several nats. Every model is therefore fitted `n_repeats` times,
+    each time with another seed and another random order of the rows. The orders are the
+    same for all models. The mean log evidence is reported, with its standard error. A
+    log Bayes factor is meaningful only if it is several times its own standard error.
 
     Parameters
     ----------
     fits : dict of str to DynamicTreeResults, or sequence of them
-        Of models with data, whose responses are the same; a sequence is numbered.
+        Fits of models that have data and the same responses. Those of a sequence are
+        numbered.
     n_repeats : int, default 10
-        At least 2. The first repeat takes the rows in the order of the data.
+        Number of fits of each model, at least 2. The first repeat uses the rows in the
+        order of the data.
     level : float in (0, 1), default 0.9
-        Probability of the intervals whose coverage is told.
+        Probability of the intervals whose coverage is reported.
     seed : int or None, default 0
-        Seed of the seeds and orders; None draws one from the system.
+        Seed from which the seeds and orders derive. None draws one from the system.
     threads : int, optional
-        Fits at a time, as in `fit_repeats`.
+        Number of fits at a time, as in `fit_repeats`.
     progress
-        As in `DynamicTree.update`, over all fits.
+        As in `DynamicTree.update`, counted over all fits.
 
     Returns
     -------
     DataFrame
-        One row a fit, the highest evidence first, with columns
+        One row for each fit, the one with the highest evidence first, with columns
 
         - `log_evidence`, its mean over the repeats, and `log_evidence_se`;
         - `log_evidence_sd`, its standard deviation over seeds and orders;
         - `log_bayes_factor` against the first row, the mean of the differences of
           repeats with the same order, and `log_bayes_factor_se`;
         - `log_density`, the mean log predictive density of a row one step ahead in the
-          fit itself, of real responses from the eleventh row on;
-        - `coverage` of its central intervals;
-        - `leaves`, the mean number of its leaves a tree now.
+          fit itself (for real responses, from the eleventh row on);
+        - `coverage` of the central intervals of these predictions;
+        - `leaves`, the mean number of leaves of the trees of the fit.
 
     Raises
     ------
@@ -79,8 +81,9 @@ def compare(
 
     Notes
     -----
-    Where one of the fits has a window, the order of the rows is part of the model: all
-    take them as they come, and repeats differ by their seeds alone.
+    If one of the fits has a window, the order of the rows is part of the model. All
+    models then learn the rows in the order given, and repeats differ in their seeds
+    only.
 
     Examples
     --------
@@ -201,31 +204,33 @@ def cross_val(
     formula, data
         As in `dynamic_tree`.
     n_folds : int, default 5
-        At least 2. Rows are dealt at random, labels in equal shares.
+        Number of folds, at least 2. Rows are assigned at random, and each fold has the
+        same share of each label.
     level : float in (0, 1), default 0.9
         Probability of the intervals that are scored.
     seed : int or None, default 0
-        Of the folds, and of trees where `options` name none.
+        Seed of the folds, and of the trees unless `options` has a seed.
     threads : int, optional
-        Fits at a time, as in `fit_repeats`.
+        Number of fits at a time, as in `fit_repeats`.
     progress
-        As in `DynamicTree.update`, over the folds.
+        As in `DynamicTree.update`, counted over the folds.
     **options
-        Of `dynamic_tree`, such as ``model="linear"``, ``missing="drop"`` or
+        Options of `dynamic_tree`, such as ``model="linear"``, ``missing="drop"`` or
         ``n_clouds=10``.
 
     Returns
     -------
     DataFrame
-        One row a fold, with the scores of held-out rows: those of
-        `evaluate.RealScores` or `evaluate.ClassScores`, by the weights of the rows
-        where there are some; rows of weight 0 are in no fold. Its ``mean()`` tells the
-        model, and ``sem()`` roughly the error of that.
+        One row for each fold, with the scores of its held-out rows, as in
+        `evaluate.RealScores` or `evaluate.ClassScores`. If rows have weights, the
+        scores are weighted by them, and rows of weight 0 are in no fold. The ``mean()``
+        of the table is the score of the model, and ``sem()`` roughly its standard
+        error.
 
     Raises
     ------
     ValueError
-        As `dynamic_tree`; or for more folds than rows.
+        As in `dynamic_tree`, or if there are more folds than rows.
 
     Examples
     --------

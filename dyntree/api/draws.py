@@ -57,58 +57,64 @@ def to_datatree(
     Parameters
     ----------
     model : DynamicTree, StreamingTree, results of a formula, or a sequence of them
-        One model is one chain; repeats, as from `fit_repeats`, are a chain each.
-        Results are those of one cloud of trees.
+        Each model is a chain, and so is each repeat, as from `fit_repeats`. Results
+        must be those of a single cloud of trees.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-        Rows to predict; for results raw data. The index of a frame names them.
+        Rows to predict; for results, raw data. The index of a frame becomes the names
+        of the rows.
     y : array_like of shape (n_rows,), optional
-        What was observed at these rows; for results as the formula has it, logarithms
-        for ``np.log(y)``.
+        Observed responses of these rows. For results they are on the scale of the
+        formula, for example logarithms for ``np.log(y)``.
     exposure : array_like of shape (n_rows,), float, or str, optional
-        What counts are counted over, > 0, 1 by default. For results it may name a
-        column of `X`, and multiplies one that the formula names.
+        Exposures > 0 of counts, by default 1. For results this may be the name of a
+        column of `X`. An exposure that the formula names is multiplied by it.
     trace : Trace, or a sequence of them, one a model, optional
-        What a ``plots.Recorder`` noted while each model learned, at the same rows.
+        What a ``plots.Recorder`` recorded while each model learned. All traces must be
+        of the same rows.
     seed : int or Generator, optional
-        Of the draws; the models' own streams are left alone.
+        Seed of the draws. The random numbers of the models are not used.
 
     Returns
     -------
     DataTree
-        Dimensions are chain, draw (a particle), row, feature and, for labels, class.
+        The dimensions are chain, draw (a particle), row, feature and, for labels,
+        class.
 
         posterior
-            ``weight``, ``height``, ``n_leaves`` and ``split_count`` (by feature) of
-            each particle's tree; at each row ``location``, ``scale`` and ``df`` of its
-            Student t, or ``proba`` of its classes, or of counts ``rate``, the expected
-            events of a unit of exposure; and ``mu``, one draw of the mean, or of the
-            probabilities, with the same parameters of the tree's leaves at all rows: of
-            differences and averages of rows it tells what is not known.
+            For the tree of each particle, ``weight``, ``height``, ``n_leaves`` and
+            ``split_count`` (by feature). For each row, ``location``, ``scale`` and
+            ``df`` of its Student t, or ``proba`` of its classes, or for counts
+            ``rate``, the expected number of events per unit of exposure. ``mu`` is one
+            draw of the mean, or of the probabilities. It uses the same parameters of
+            the leaves at all rows, so that the uncertainty of differences and averages
+            of rows can be computed from it.
         posterior_predictive
-            ``y``: a response about each ``mu``.
+            ``y``: one new response for each ``mu``.
         log_likelihood
-            ``y``: log density or probability of what was observed, with `y` only.
+            ``y``: log density or probability of the observed responses, only if `y` is
+            given.
         observed_data
-            ``y``, with `y` only.
+            ``y``, only if it is given.
         constant_data
-            ``X``: the rows as features; of counts ``exposure``, and of results whose
-            responses have one, ``offset``, which locations, means and draws include.
+            ``X``: the rows as features. For counts also ``exposure``, and for results
+            whose responses have an offset ``offset``, which is included in locations,
+            means and draws.
         sample_stats
-            With `trace` only, by ``time``, the rows learned until then: the fields of
-            a Trace, such as ``ess`` and the rates ``grow`` and ``prune``.
+            Only if `trace` is given: the fields of a Trace, such as ``ess`` and the
+            rates ``grow`` and ``prune``, by ``time``, the number of rows learned.
 
     Raises
     ------
     ValueError
-        On bad input, or models that differ in kind, columns, labels or number of
+        If the input is bad, or models differ in kind, columns, labels or number of
         particles.
 
     Notes
     -----
-    Draws are particles, weighted alike after resampling; they are no Markov chain.
-    Together they are the mixture that ``predict(X)`` describes. Only independent
-    repeats make chains that R-hat may compare. Labels that share no type are exported
-    as text.
+    Draws are particles, which have equal weights after resampling. They are not a
+    Markov chain. Together they are the mixture that ``predict(X)`` describes. Only
+    independent repeats are chains that R-hat can compare. Labels of different types are
+    exported as text.
 
     Examples
     --------

@@ -47,22 +47,20 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     """A dynamic tree model of a data set, with the interface of a statsmodels model.
 
     The constructor takes responses and inputs, `from_formula` takes a formula, and
-    `load` reads a file without data. Columns become features as they do in a formula
-    that names them all.
+    `load` reads a file without data. The constructor makes features from columns as a
+    formula would that names all of them.
 
     Parameters
     ----------
     endog : array_like of shape (n_rows,) or (n_rows, 1), series, or frame of one column
-        Responses; text, categories or bools are labels: the trees classify.
+        Responses. If they are text, categories or bools, the model classifies.
     exog : array_like of shape (n_rows, n_columns), or frame
         Inputs. Columns of arrays are called x1, x2, ... Recarrays, and model matrices
-        of formulaic and patsy, have the names of their columns.
+        of formulaic and patsy, keep the names of their columns.
     weights, freq_weights, offset, exposure
-        As in `from_formula`; a column that is named here is no input.
+        As in `from_formula`. A column whose name is given here is not used as an input.
     missing : {"none", "drop", "raise"}, default "none"
-        Rows with missing values: "none" keeps those whose inputs are missing, which
-        trees take, and refuses missing responses; "drop" leaves out every row with any;
-        "raise" refuses them all.
+        What happens to rows with missing values, as in `from_formula`.
     new_levels, categories, model, window, n_clouds, discard, forget, drift
         As in `from_formula`.
     rejuvenate_every, n_particles
@@ -75,15 +73,15 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     Attributes
     ----------
     endog : ndarray of shape (n_rows,), or None
-        Responses as they are learned, labels as objects; None in a model without data.
+        Responses as they are learned (labels as objects), or None without data.
     exog : ndarray of shape (n_rows, n_features), or None
         Features as they are learned.
     weights : ndarray of shape (n_rows,), or None
-        Weights of the rows, where some were given.
+        Weights of the rows, if any were given.
     shift : ndarray of shape (n_rows,), or None
-        Offsets of the rows, of counts with the logarithms of exposures.
+        Offsets of the rows. For counts they include the logarithms of exposures.
     table : Table, or None
-        The data they were made of, in the caller's type.
+        The data of the model, in the caller's type.
     formula : str, or None
     design : Design
         The terms, as data.
@@ -200,73 +198,77 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     ) -> Self:
         """Make a model from a formula.
 
-        Rows are learned in the order they come. Columns of numbers are features as they
-        are, dates are days since 1970-01-01 UTC and durations days; each level of a
-        column of text or categories, or of C(column), is a 0/1 feature. No level is
-        left out and there is no column of ones, because trees need neither. Ordered
-        categories of pandas are numbers in their order, 0, 1, 2, ...; C(column) makes
-        0/1 features of them.
+        Rows are learned in the order given. Numbers are features without change; dates
+        become days since 1970-01-01 UTC, and durations days. Each level of a column of
+        text or categories, or of C(column), becomes a 0/1 feature. No level is left out
+        and there is no column of ones, because trees need neither. Ordered categories
+        of pandas become numbers 0, 1, 2, ..., unless they are in C(column).
 
         Parameters
         ----------
         formula : str
-            Like ``"y ~ x + np.log(z) + C(site) + x:site"``, in the grammar of
+            For example ``"y ~ x + np.log(z) + C(site) + x:site"``, in the grammar of
             formulaic: ``.`` for all other columns, ``- column``, ``a:b``, ``a*b``,
             ``(a + b)**2``, ``I(x**2)``, names in backticks or ``Q("a name")``, and the
-            calls under Notes. Text is parsed and never run. A response of text,
-            categories or bools, or C(column), is a label: the trees classify.
+            calls listed in the Notes. The text is parsed and never executed. If the
+            response is text, categories, bools or C(column), the model classifies.
         data : frame, dict of columns, or list of dicts
-            A frame of pandas, or with narwhals of polars, pyarrow and others; or a
-            structured array or recarray.
+            A frame of pandas or, with narwhals, of polars, pyarrow and others. A
+            structured array or recarray is also possible.
         subset : sequence of bool of shape (n_rows,), or of row labels, optional
-            Rows of `data` to use: a mask or row numbers; for frames of pandas what
-            ``data.loc[subset]`` takes, labels or a mask, a Series by its index.
+            Rows of `data` to use: a mask or row numbers, and for frames of pandas
+            labels or a mask, as in ``data.loc[subset]``.
         drop_cols : sequence of str, optional
-            Terms to leave out, as the formula has them.
+            Terms to leave out, written as in the formula.
         weights : array_like of shape (n_rows,), float, or str, optional
             Weights >= 0 that divide the variance of a response, as in statsmodels' WLS
-            and R's lm: one a row of `data`, or the name of a column, for which ``.``
-            does not stand then. Rows of weight 0 are predicted, but not learned.
+            and R's lm: one for each row of `data`, or the name of a column, which ``.``
+            then excludes. Rows of weight 0 are predicted but not learned.
         freq_weights : array_like of shape (n_rows,), float, or str, optional
-            How often each row counts instead, as in statsmodels' GLM; for labels and
-            counts, too.
+            Number of times that each row counts, as in statsmodels' GLM. This is an
+            alternative to `weights`, and also possible for labels and counts.
         offset : array_like of shape (n_rows,), float, or str, optional
-            What stands beside the trees' mean with a coefficient of 1, like a term
-            ``offset(z)`` of the formula. Of counts it is on the scale of the logarithm
-            of the mean, so that they have the exposure exp(offset).
+            Added to the trees' mean with the coefficient 1, like a term ``offset(z)``
+            of the formula. For counts it is on the scale of the logarithm of the mean,
+            so that it means an exposure of exp(offset).
         exposure : array_like of shape (n_rows,), float, or str, optional
-            What each count was counted over, > 0, as in statsmodels' GLM. Columns that
-            are named, and those of ``offset(...)``, are needed in new data. Where
-            values were given, new rows have the offset 0 and the exposure 1, unless
-            `predict` or `append` is told others.
+            The time, area or number of people over which each count was taken, > 0, as
+            in statsmodels' GLM. New data must have the columns that are named here, in
+            `offset` or in ``offset(...)``. Values that are given here or in `offset` do
+            not apply to new rows, which have the offset 0 and the exposure 1, unless
+            `predict` or `append` is called with others.
         missing : {"none", "drop", "raise"}, default "none"
-            Rows with missing values: "none" keeps those whose inputs are missing, which
-            trees take, and refuses missing responses; "drop" leaves out every row with
-            any; "raise" refuses them all.
+            What happens to rows with missing values. "none" keeps rows with missing
+            inputs, which trees can use, and refuses missing responses. "drop" leaves
+            out every row with a missing value, and "raise" refuses all of them.
         new_levels : {"grow", "missing", "error"}, default "grow"
-            What a level means that `data` did not have: by `append` it brings features
-            of its own, it counts as missing, with a warning the first time, or it is an
-            error. To predictions it is missing, or an error. See `DynamicTree`.
+            What happens if `append` gets a level that `data` did not have. With "grow"
+            it adds a feature for the level. With "missing" the level counts as missing,
+            with a warning the first time, and with "error" the row is refused. In
+            predictions, a new level counts as missing, or is refused with "error". See
+            `DynamicTree`.
         categories : dict of str to sequence, optional
-            Levels of columns, where they are known beforehand. Any other level of such
-            a column counts as missing.
+            Levels of columns, if they are known beforehand. Any other level of such a
+            column counts as missing.
         model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
-            What leaves hold; "class" for labels and else "constant".
+            The model in each leaf; by default "class" for labels and else "constant".
         window : int or "auto", optional
-            Most rows held one by one, as in `StreamingTree`; "auto" for the average of
-            several windows, `AveragedStream`. By default all are held.
+            Largest number of rows that are held individually, as in `StreamingTree`.
+            "auto" averages several windows, as in `AveragedStream`. By default all rows
+            are held.
         n_clouds : int, default 1
-            Without a window: clouds of trees that are averaged, as in `AveragedTrees`.
-            All learn the rows in the order of the data, so that predictions one step
-            ahead keep their meaning.
+            Without a window, the number of clouds of trees that are averaged, as in
+            `AveragedTrees`. All clouds learn the rows in the order of the data, so that
+            one-step-ahead predictions have their usual meaning.
         discard, forget, drift, rejuvenate_every
-            As in `StreamingTree`; for windows only.
+            As in `StreamingTree`, only with a window.
         n_particles : int, optional
-            Trees in a cloud; default 100 where several are averaged, else 1000.
+            Number of trees in a cloud. The default is 100 if several clouds or windows
+            are averaged, else 1000.
         intercept, proposal, min_leaf, tree_prior, first_split, n_basis
             As in `DynamicTree`.
         classes : sequence, optional
-            As in `DynamicTree`; by default the labels of `data`.
+            As in `DynamicTree`. The default is the labels of `data`.
         prior, class_mass, max_retired_mass, dispersion, robust, seed
             As in `DynamicTree`.
 
@@ -277,41 +279,41 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         Raises
         ------
         ValueError
-            If the formula asks for what the data do not have or trees cannot use.
+            If the formula uses something that is not in the data or unfit for trees.
         ImportError
-            If formulaic is absent.
+            If formulaic is not installed.
 
         Warns
         -----
         UndefinedTermWarning
-            If a term has no finite value in some rows, which then miss it.
+            If a term has no finite value in some rows, in which it is then missing.
 
         Notes
         -----
         Terms may be made of
 
         - ``x > 3``, ``0 < x <= 1`` and other comparisons: 1 where they hold, else 0.
-          Their sides are columns, numbers or calls; ``I(x**2 > 3)`` takes all others;
+          Their sides are columns, numbers or calls; use ``I(x**2 > 3)`` for others;
         - NumPy's abs, ceil, cos, exp, expm1, floor, log, log10, log1p, log2, negative,
           sign, sin, sqrt, square, tan and tanh, and ``np.power(x, 2)``,
           ``np.maximum(x, z)``, ``np.minimum(x, z)``, ``np.where(x > 3, z, 0)`` and
           ``np.clip(x, 0, None)``;
         - ``center(x)``, ``scale(x, center=True, scale=True, ddof=1)`` and
           ``standardize(x, center=True, rescale=True, ddof=0)``;
-        - ``poly(x, degree, raw=False)``, orthogonal polynomials as R's;
+        - ``poly(x, degree, raw=False)``, orthogonal polynomials as in R;
         - ``bs(x, df=, knots=, degree=3, include_intercept=False, lower_bound=,
           upper_bound=)``, B-splines, which refuse values beyond their outer knots;
-          ``cr`` and ``cc``, natural and cyclic cubic splines as patsy's; ``ns``, R's
-          natural splines, with ``include_intercept`` and bounds as ``bs``. Where
-          ``cr`` and ``ns`` end, they go on as straight lines;
+        - ``cr`` and ``cc``, natural and cyclic cubic splines as in patsy;
+        - ``ns``, natural splines as in R, with ``include_intercept`` and bounds like
+          ``bs``. Beyond their outer knots, ``cr`` and ``ns`` are straight lines;
         - ``C(x, Treatment(reference="a"))``, ``C(x, Sum)``, ``C(x, Helmert)`` and
-          ``C(x, Poly)``, or formulaic's ``contr.sum`` and so on: columns as patsy has
-          them beside an intercept;
-          ``C(x, levels=["b", "a"])``; ``C(np.floor(x))``, levels of a value. Named and
-          coded levels are all there are: any other counts as missing.
+          ``C(x, Poly)``, or formulaic's ``contr.sum`` and so on: the columns that patsy
+          makes if there is an intercept;
+        - ``C(x, levels=["b", "a"])``, and ``C(np.floor(x))``, levels of a value. Levels
+          other than those that are named or coded count as missing.
 
-        Means, spreads, knots and polynomials are those of the rows of `data`. Results
-        and their files keep them; rows that come later change none.
+        Means, spreads, knots and polynomials are computed from the rows of `data`.
+        Results and their files keep them, and later rows do not change them.
 
         Examples
         --------
@@ -428,7 +430,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         Raises
         ------
         ValueError
-            If the model has no data, or they are none for these trees.
+            If the model has no data, or the trees cannot use the data.
         """
         results = DynamicTreeResults(self, self.unlearned("fit"))
         results.learn_model(progress)
@@ -452,24 +454,24 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         Parameters
         ----------
         design : Design
-            The terms, with all levels that have come.
+            The terms, with all levels seen so far.
         endog, exog
-            As for `DynamicTreeResults.append`.
+            As in `DynamicTreeResults.append`.
         given : RowWeights, optional
         start : Trees, optional
-            That know features and rows, and go on; by default new ones.
+            Trees that know the features and rows, and learn on; by default new ones.
         offsets : RowOffsets, optional
 
         Returns
         -------
         model : DynamicTreeModel
         new : NewRows
-            Its rows, to be learned.
+            Its rows, which it has not learned yet.
 
         Raises
         ------
         ValueError
-            As `rows`; or if there is no row, or no model with data to begin anew.
+            As in `rows`; or if there is no row, or the model has no data to start from.
         """
         if start is None:
             self.unlearned("apply")
@@ -505,7 +507,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         Returns
         -------
         OneStepAhead
-            What was said of each row before it was learned.
+            The predictions of each row before it was learned.
         """
         start = self._start
         fit = DynamicTreeResults(
@@ -567,18 +569,19 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         ----------
         path : str or path
         with_position : bool, default False
-            Also return the position that was saved with them, or None.
+            Whether to return the position that was saved with the results, or None, as
+            well.
 
         Returns
         -------
         DynamicTreeResults
-            With `with_position`, a tuple of them and the position.
+            With `with_position`, a tuple of the results and the position.
 
         Raises
         ------
         CheckpointError
-            If the file is none of ours, broken, or holds a model without a formula.
-            Loading runs nothing that is in the file.
+            If the file was not written by this package, is broken, or holds a model
+            without a formula. Loading never executes anything in the file.
         OSError
             If the file cannot be read.
         """

@@ -81,7 +81,6 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     validation : float or array_like of shape (n_held_out, n_features), optional
         Rows that decide when to stop, and which fit is kept. A float is the share of
         the rows that is held out, the same rows for all `n_init` fits.
-        rows that is held out, the same ones for all `n_init` fits.
     options : CanopyOptions, optional
         Options of the sweeps.
     warm_start : bool, default False
