@@ -13,11 +13,11 @@ from dyntree.encoding.values import Matrix, Vector
 
 
 class BackTransformedResults:
-    """Predictive distributions of the column that a response was made from.
+    """Predictive distributions of the column from which a response was made.
 
-    With the response ``np.log(z)`` they are those of z. There is no mean: that of the
-    exponential of a Student t is infinite. The median and all quantiles are the
-    inverse of those of the response, exactly.
+    With the response ``np.log(z)`` they are those of z. There is no mean, because the
+    exponential of a Student t has an infinite mean. The median and all other quantiles
+    are exactly the inverse transforms of those of the response.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class BackTransformedResults:
         Parameters
         ----------
         q : float or array_like of shape (n_levels,)
-            Levels in (0, 1).
+            Probabilities in (0, 1).
 
         Returns
         -------
@@ -56,10 +56,11 @@ class BackTransformedResults:
         Parameters
         ----------
         obs : bool, default False
-            False: the inverse of the interval of the mean response, which is also the
-            centre of its distribution. True: holds a new value with probability
-            1 - alpha.
+            If False, the interval is the inverse transform of that of the mean
+            response, which is also the median of its distribution. If True, it contains
+            a new value with probability 1 - alpha.
         alpha : float in (0, 1), default 0.05
+            One minus the probability of the interval.
 
         Returns
         -------
@@ -77,9 +78,9 @@ class BackTransformedResults:
         Returns
         -------
         frame
-            Of the caller's type, with its index: `median`, the predictive median;
-            `median_ci_lower`, `median_ci_upper`, `obs_ci_lower` and `obs_ci_upper`, as
-            of `conf_int`.
+            A frame of the caller's type, with its index. The columns are `median`, the
+            predictive median, and `median_ci_lower`, `median_ci_upper`, `obs_ci_lower`
+            and `obs_ci_upper`, the ends of the intervals of `conf_int`.
         """
         centre, new = (self.conf_int(obs, alpha) for obs in (False, True))
         return self.response.frame(

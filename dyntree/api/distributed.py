@@ -304,28 +304,28 @@ def fit_canopy(
     ----------
     client : distributed.Client
     shards : sequence of callables, arrays or Delayed, or an array or frame of Dask
-        Each makes, or is, an array of shape (n_rows, n_features); callables run on the
-        workers, such as ``functools.partial(np.load, "part0.npy", mmap_mode="r")``, and
-        may run again after a fault. Chunks of rows of Dask are a shard each. A quarter
-        of a million rows each serve well; the result depends on how rows are cut into
-        shards, not on the workers.
+        Each makes, or is, an array of shape (n_rows, n_features). Callables run on the
+        workers, for example ``functools.partial(np.load, "part0.npy", mmap_mode="r")``,
+        and may run again after a failure. Each chunk of rows of a Dask collection is a
+        shard. About 250,000 rows for each shard work well. The result depends on how
+        the rows are divided into shards, but not on the workers.
     model : Canopy
-        What to fit; it is changed in place.
+        The model to fit, which is changed in place.
     validation : array_like of shape (n_held_out, n_features), optional
-        Rows that tell when to stop.
+        Rows that decide when to stop.
     progress, callback
-        As for `Canopy.fit`.
+        As in `Canopy.fit`.
 
     Returns
     -------
     Canopy
-        The model; `labels_` is empty.
+        The fitted model. Its `labels_` are empty.
 
     Raises
     ------
     ValueError
-        For shards that do not fit together, and for bad rows; the model is then what it
-        was before.
+        If shards do not fit together, or rows are bad. The model is then as it was
+        before the call.
 
     Examples
     --------

@@ -97,16 +97,19 @@ class VariableEffects:
         Parameters
         ----------
         exog : frame, dict of columns, dict, list of dicts, or array, optional
-            Raw data, as in `predict`; default those of the model.
+            Raw data, as in `predict`; by default the data of the model.
         n_draws : int, default 1000
+            Number of draws.
         kind : {"mean", "obs"}, default "mean"
-            Mean responses, or probabilities; or new responses.
+            "mean" draws mean responses, or probabilities of labels. "obs" draws new
+            responses.
         seed : int or Generator, optional
+            Seed of the draws.
 
         Returns
         -------
         PosteriorDraws
-            Its frames have the index of `exog`.
+            Frames made from it have the index of `exog`.
         """
         table = self._table(exog)
         rows, shift = self.design.encode(table), self.shifts(exog, table)
@@ -126,14 +129,14 @@ class VariableEffects:
         Parameters
         ----------
         X_0, X_1 : frame, dict of columns, dict, list of dicts, or array
-            Raw data, with as many rows.
+            Raw data with equal numbers of rows.
         n_draws, kind, seed
             As in `posterior_draws`.
 
         Returns
         -------
         PosteriorDraws
-            Its frames have the index of `X_1`.
+            Frames made from it have the index of `X_1`.
         """
         before, after = self._table(X_0), self._table(X_1)
         rows = self.design.encode(before), self.design.encode(after)
@@ -160,30 +163,37 @@ class VariableEffects:
     ) -> pd.DataFrame:
         """Compare average predictions with a variable set to other values.
 
-        A variable is a column of the raw data. It is set in every row, whatever terms
-        it is part of: ``x`` moves ``I(x**2)``, ``C(g)`` and ``C(g):t`` move together.
+        A variable is a column of the raw data. It is set in every row, in all terms
+        that contain it: ``x`` also changes ``I(x**2)``, and ``C(g)`` and ``C(g):t``
+        change together.
 
         Parameters
         ----------
         variables : str or sequence of str, optional
-            Columns of the formula, by default all.
+            Columns of the formula; by default all of them.
         exog : frame, dict of columns, dict, list of dicts, or array, optional
-            Rows to average over; default those of the model, each as often as its
-            `freq_weights` say, and those of weight 0 not at all.
+            Rows over which to average; by default those of the model. Each of these
+            counts as often as `freq_weights` states, and rows of weight 0 do not count.
         contrast : number, (low, high), "sd", "iqr" or "pairwise", optional
-            By default 0 to 1 for variables that have only these values, up by one for
-            other numbers (a day for times), and each level of a factor against the
-            first. A number: up by so much. "sd": by a standard deviation about the
-            mean; "iqr": from the first to the third quartile, both of the model's own
-            data, where it has some; "pairwise": each level against each before it.
+            The values to compare. By default they are 0 and 1 for variables with only
+            these values, an increase by 1 for other numbers (by a day for times), and
+            each level of a factor and its first level. A number is the size of an
+            increase. "sd" is an increase by a standard deviation, centred at the mean.
+            "iqr" goes from the first to the third quartile. Both are computed from the
+            data of the model if it has any. "pairwise" compares each level with each
+            level before it.
         comparison : {"difference", "ratio"}, default "difference"
-            Of the average at the high value and that at the low one.
+            Whether to take the difference or the ratio of the average at the high value
+            and the average at the low value.
         by : str or sequence of str, optional
-            Columns of `exog` whose groups are averaged each by itself. Categories
-            stand in the order of their type, all other values in increasing order.
+            Columns of `exog` whose groups are averaged separately. Categories are in
+            the order of their type, and all other values in increasing order.
         alpha : float in (0, 1), default 0.05
+            One minus the probability of the intervals.
         n_draws : int, default 1000
+            Number of posterior draws.
         seed : int or Generator, optional
+            Seed of the draws.
 
         Returns
         -------
@@ -197,21 +207,22 @@ class VariableEffects:
         Raises
         ------
         ValueError
-            For unknown variables or levels, and contrasts that a variable does not
-            have.
+            If variables or levels are unknown, or a variable does not allow the
+            contrast.
 
         Warns
         -----
         DegenerateTreesWarning
-            As in `posterior_draws`: average several clouds, ``n_clouds=10``.
+            As in `posterior_draws`. Average several clouds, with ``n_clouds=10``.
 
         Notes
         -----
-        Arguments are those of marginaleffects. Rows in which a number is missing do not
-        count where it goes up by a step. Averaging clouds makes intervals honest about
-        what trees do not know; it cures no bias. Constant leaves flatten what rises
-        steadily: for effects of numbers take ``model="linear"``. A ratio has no stable
-        mean where the average at the low value may be near 0.
+        The arguments are those of marginaleffects. Rows in which a number is missing do
+        not count if the number is to be increased. The average of several clouds makes
+        intervals wide enough for the uncertainty of the trees, but does not reduce
+        bias. Constant leaves flatten a steady increase: use ``model="linear"`` for
+        effects of numbers. A ratio has no stable mean if the average at the low value
+        may be close to 0.
 
         Examples
         --------

@@ -78,14 +78,14 @@ class FittedModel(Protocol):
 
 @dataclass(frozen=True)
 class ModelData:
-    """What a model was made of.
+    """The data from which a model was made.
 
     Attributes
     ----------
     frame : frame, or dict of columns
-        In the caller's type.
+        The data, in the caller's type.
     row_labels : Index, or None
-        Its index, where it has one.
+        Index of the frame, if it has one.
     """
 
     frame: Any

@@ -26,16 +26,16 @@ def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, A
 def read_design(
     path: str | os.PathLike[str], tree: DynamicTree, notes: dict[str, Any]
 ) -> Design:
-    """The design that a file keeps, once it is known to fit the file's trees.
+    """The design that a file contains, checked against the trees in the file.
 
     Parameters
     ----------
     path : str or path
-        Of the file, for errors.
+        Path of the file, for error messages.
     tree : DynamicTree
-        What it held.
+        The trees in the file.
     notes : dict
-        As from ``checkpoint.load_with``.
+        As returned by ``checkpoint.load_with``.
 
     Returns
     -------

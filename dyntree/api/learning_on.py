@@ -40,12 +40,12 @@ class LearningResults:
         return self.tree.tree
 
     def as_learner(self, exog: Any) -> tuple[Trees, Matrix]:
-        """The trees, which learn, and raw data as the features that they take.
+        """Return the trees, which can learn, and raw data as their features.
 
         Parameters
         ----------
         exog
-            As for `predict`; levels that are new are missing.
+            As in `predict`. New levels count as missing.
 
         Returns
         -------
@@ -74,26 +74,27 @@ class LearningResults:
     ) -> Self:
         """Learn further rows.
 
-        Unlike those of statsmodels' state space models, these results learn themselves,
-        unless a copy is asked for.
+        Unlike the results of statsmodels' state space models, these results are changed
+        in place, unless `copy` is True.
 
         Parameters
         ----------
         endog : frame, dict of columns, dict, or list of dicts; or array_like
-            Raw data with the response; or, beside `exog`, the responses alone. Where no
-            row is left, by ``missing="drop"`` or from the start, nothing is learned.
+            Raw data with the response or, together with `exog`, the responses alone. If
+            no row is left, nothing is learned.
         exog : as for `predict`, optional
-            For models made from endog and exog: the inputs.
+            The inputs, for models made from endog and exog.
         weights, freq_weights : array_like of shape (n_rows,), float, or str, optional
-            Weights of these rows, of the kind that the model was made with; by default
-            1. A text is the name of a column of theirs. Rows of weight 0 are left out.
+            Weights of these rows, of the kind with which the model was made; by default
+            1. A str is the name of a column. Rows of weight 0 are dropped.
         offset, exposure : array_like of shape (n_rows,), float, or str, optional
-            Of these rows, beside what the formula has; see `DynamicTreeModel`. By
-            default 0 and 1.
+            Offset and exposure of these rows, in addition to those of the formula; see
+            `DynamicTreeModel`. The default is 0 and 1.
         copy : bool, default False
-            Leave these results as they are, and return others that have learned.
+            Whether to return a copy that has learned the rows, and leave these results
+            as they are.
         progress
-            As in `DynamicTree.update`, which also says what bad rows and interrupts do.
+            As in `DynamicTree.update`. Bad rows and interrupts are handled as there.
 
         Returns
         -------
@@ -101,8 +102,8 @@ class LearningResults:
 
         See Also
         --------
-        extend : The same, with fitted values and residuals of the further rows.
-        apply : The same model of other rows, from the beginning.
+        extend : The same, with fitted values and residuals of the new rows.
+        apply : Fit the same model to other rows, from the beginning.
         """
         if params.flag("copy", copy):
             return self.copy().append(
@@ -152,14 +153,14 @@ class LearningResults:
     ) -> Self:
         """Learn further rows in a copy, whose data are these rows alone.
 
-        As in statsmodels' state space models: fitted values, residuals and diagnostics
-        of what is returned are those of the further rows, each predicted by all rows
-        before it.
+        As in statsmodels' state space models, the fitted values, residuals and
+        diagnostics of the returned results are those of the new rows. Each row is
+        predicted from all rows before it.
 
         Parameters
         ----------
         endog, exog, weights, freq_weights, offset, exposure, progress
-            As in `append`; there must be a row.
+            As in `append`. At least one row is required.
 
         Returns
         -------
@@ -198,13 +199,13 @@ class LearningResults:
     ) -> Self:
         """Fit the same model to other rows, from the beginning.
 
-        Terms, with their levels, knots and scales, options and seed are those of this
-        model; its trees are not used.
+        Terms with their levels, knots and scales, options and seed are those of this
+        model. Its trees are not used.
 
         Parameters
         ----------
         endog, exog, weights, freq_weights, offset, exposure, progress
-            As in `append`; there must be a row.
+            As in `append`. At least one row is required.
 
         Returns
         -------
@@ -213,7 +214,8 @@ class LearningResults:
         Raises
         ------
         ValueError
-            As `append`; or if the model has no data: it was loaded from a file.
+            As in `append`, or if the model has no data because it was loaded from a
+            file.
         """
         given = self._given(weights, freq_weights)
         offsets = self._offsets(offset, exposure)
@@ -231,12 +233,12 @@ class LearningResults:
             )
 
     def learn(self, new: NewRows, progress: Progress = False) -> None:
-        """Learn rows of features, with the designs that their levels bring.
+        """Learn rows of features, with the designs that their new levels require.
 
         Parameters
         ----------
         new : NewRows
-            As from `DynamicTreeModel.rows`.
+            As returned by `DynamicTreeModel.rows`.
         progress
             As in `append`.
         """

@@ -24,20 +24,20 @@ from dyntree.encoding.values import Matrix, Vector, is_missing
 
 @dataclass(frozen=True)
 class NewRows:
-    """Raw data as a model learns them.
+    """Raw data in the form in which a model learns them.
 
     Attributes
     ----------
     features : ndarray of shape (n_rows, n_features)
-        By the last of the designs.
+        According to the last of the designs.
     responses : list of length n_rows
     designs : list of (int, Design)
-        Levels that come, as from `Design.grown`.
+        Designs with the levels that were added, as from `Design.grown`.
     weights : ndarray of shape (n_rows,), or None
     table : Table or None
-        The rows; None for a bare one, and where there is none.
+        The rows as a table, or None for a single row without one.
     shift : ndarray of shape (n_rows,), or None
-        Their offsets.
+        Offsets of the rows.
     """
 
     features: Matrix
@@ -73,14 +73,14 @@ class ModelRows:
     ) -> NewRows:
         """Features, responses and weights of raw data, by the rule for missing values.
 
-        Rows of weight 0 are left out.
+        Rows of weight 0 are dropped.
 
         Parameters
         ----------
         design : Design
-            The terms, with all levels that have come.
+            The terms, with all levels seen so far.
         endog, exog
-            As for `DynamicTreeResults.append`.
+            As in `DynamicTreeResults.append`.
         given : RowWeights, optional
         offsets : RowOffsets, optional
 

@@ -21,12 +21,12 @@ from dyntree.trees.learning.exposures import check_exposure, refuse_exposure
 
 @dataclass(frozen=True)
 class RowOffsets:
-    """What was given for the offset and the exposure of some rows.
+    """Offset and exposure that the caller gave for some rows.
 
     Attributes
     ----------
     offset, exposure : array_like of shape (n_rows,), float, str, or None
-        A number is that of all rows, a text the name of a column.
+        A number applies to all rows, and a str is the name of a column.
     """
 
     offset: Any = None
@@ -117,7 +117,7 @@ def _numbers(name: str, values: Any, table: Table | None, n_rows: int) -> Vector
 def shift_of(design: Design, table: Table, given: RowOffsets | None) -> Vector | None:
     """Offset of each row of a table, NaN where a column is missing; None: no offset.
 
-    The sum of those of the terms, and of those that were given beside them.
+    It is the sum of the offsets in the formula and of those that were given separately.
     """
     total = design.offset(table)
     if given is None:

@@ -22,8 +22,8 @@ class OneStepResults:
     """Fitted values, residuals and diagnostics of results.
 
     Each row of the model's data is predicted by the trees that learned the rows before
-    it. The predictions are found, at the first call, by learning the rows once more
-    from the same seed. Rows that were appended are not among them.
+    it. The first call computes these predictions by learning the rows once more from
+    the same seed. Appended rows are not included.
     """
 
     model: FittedModel
@@ -32,7 +32,7 @@ class OneStepResults:
     _replayed: OneStepAhead | None = None
 
     def one_step_ahead(self) -> OneStepAhead:
-        """What was said of each row of the model's data before it was learned.
+        """Predictions of each row of the model's data before it was learned.
 
         Returns
         -------
@@ -41,7 +41,8 @@ class OneStepResults:
         Raises
         ------
         ValueError
-            If the model has no data: it was loaded from a file, or they were removed.
+            If the model has no data, because it was loaded from a file or they were
+            removed.
         """
         if self._replayed is None:
             self._replayed = self.model.replay()
@@ -51,8 +52,9 @@ class OneStepResults:
     def llf_obs(self) -> Vector:
         """Terms of the log evidence, one a row of the model's data.
 
-        Regression plants its trees with the tenth row, to which those before it are
-        counted; their own terms are 0. See `fitted` for what this costs and covers.
+        For regression, the trees begin at the tenth row, whose term includes the nine
+        rows before it; the terms of these rows are 0. See `fitted` for the cost and the
+        rows that are included.
         """
         return self.one_step_ahead().log_density.copy()
 
@@ -62,18 +64,20 @@ class OneStepResults:
         Parameters
         ----------
         which : {"online", "final"}, default "online"
-            Whether each row is predicted before it was learned, or by the final trees.
+            Whether each row is predicted before it is learned ("online"), or by the
+            final trees.
 
         Returns
         -------
         Series or ndarray of shape (n_rows,)
-            As from `predict`. With "online" the first number is NaN, because nothing
-            was known.
+            As in `predict`. With "online" the first number is NaN, because no row was
+            known before it.
 
         Raises
         ------
         ValueError
-            If the model has no data: it was loaded from a file, or they were removed.
+            If the model has no data, because it was loaded from a file or they were
+            removed.
 
         Notes
         -----
@@ -106,8 +110,8 @@ class OneStepResults:
     def resid_quantile(self) -> Any:
         """Quantile residuals: standard normal where the predictions are right.
 
-        Of labels they are randomised, always by the same draws. See
-        `OneStepAhead.quantile_residuals`, which takes a seed.
+        Residuals of labels are randomised, always by the same draws. See
+        `OneStepAhead.quantile_residuals`, which has a seed.
         """
         residuals = self.one_step_ahead().quantile_residuals()
         return self._series(residuals, "resid_quantile")
@@ -116,11 +120,11 @@ class OneStepResults:
     def rsquared(self) -> float:
         """Share of the squared error that one-step-ahead predictions save.
 
-        1 - sum w (y - predicted)^2 / sum w (y - mean of the rows before)^2: 0 for a
-        model that knows the earlier responses only, negative for a worse one. It needs
-        no correction for the size of the model, for no row is predicted by trees that
-        learned it. Rows count by their weights w, in the mean, too. `rsquared_final` is
-        the share in the usual sense.
+        It is 1 - sum w (y - predicted)^2 / sum w (y - mean of the rows before)^2. This
+        is 0 for a model that knows only the earlier responses, and negative for a worse
+        one. No correction for the size of the model is needed, because no row is
+        predicted by trees that learned it. The w are the weights of the rows, which
+        also apply to the mean. `rsquared_final` is the share in the usual sense.
         """
         residuals, y, w = self._counted("rsquared")
         if len(y) < 2:
@@ -133,8 +137,9 @@ class OneStepResults:
     def rsquared_final(self) -> float:
         """Share of the variance of the model's data that the trees explain now.
 
-        1 - sum w (y - predicted)^2 / sum w (y - mean)^2, by trees that learned these
-        rows: it is too good, and the more so the more leaves there are.
+        It is 1 - sum w (y - predicted)^2 / sum w (y - mean)^2, with predictions by
+        trees that have learned these rows. It is therefore too high, and the more so
+        the more leaves the trees have.
         """
         _, y, w = self._counted("rsquared_final")
         errors = y - np.asarray(self.predict())[self.model.counted]

@@ -31,17 +31,18 @@ def evidence_over_orders(
     Parameters
     ----------
     models : sequence of DynamicTreeModel
-        With data, of as many rows.
+        Models with data, and with equal numbers of rows.
     n_repeats : int
-        Each with another seed, and all but the first with the rows in another order;
-        seeds and orders are those of `fit_repeats`, and the same for all models. Where
-        a model has a window the order is part of it, and all take rows as they come.
+        Number of fits. Each has another seed, and all but the first have the rows in
+        another order. Seeds and orders are those of `fit_repeats`, and the same for all
+        models. If a model has a window, the order is part of the model, and all models
+        learn the rows in the order given.
     seed : int, default 0
-        That theirs come from.
+        Seed from which those of the models derive.
     n_jobs : int, optional
-        Fits at a time.
+        Number of fits at a time.
     progress
-        As in `DynamicTree.update`, over all fits.
+        As in `DynamicTree.update`, counted over all fits.
 
     Returns
     -------

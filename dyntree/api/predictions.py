@@ -25,7 +25,7 @@ class PredictionResults:
     Attributes
     ----------
     distribution : Prediction or ClassPrediction
-        The distributions themselves: quantiles, densities, draws.
+        The distributions themselves, with methods for quantiles, densities and draws.
     """
 
     _tree: Trees | None = None  # also of what was pickled before there was one
@@ -127,9 +127,11 @@ class PredictionResults:
         Parameters
         ----------
         obs : bool, default False
-            False: holds the mean response with posterior probability 1 - alpha, by the
-            quantiles of `Prediction.of_mean`. True: holds a new response.
+            If False, the interval contains the mean response with the posterior
+            probability 1 - alpha; its ends are quantiles of `Prediction.of_mean`. If
+            True, it contains a new response with this probability.
         alpha : float in (0, 1), default 0.05
+            One minus the probability of the interval.
 
         Returns
         -------
@@ -137,11 +139,12 @@ class PredictionResults:
 
         Notes
         -----
-        Trees of one cloud are alike, so that its interval of the mean is too narrow: at
-        alpha = 0.1 it held .66 of the means of six functions with constant leaves, and
-        .74 with linear ones. Eight clouds of an eighth of its trees (``n_clouds=8`` of
-        the model) held .86 and .83, in about the same time
-        (tests/statistical/means.txt). Intervals of a new response are not concerned.
+        The trees of one cloud are alike, so that its interval of the mean is too
+        narrow. At alpha = 0.1 it contained 66 % of the means of six functions with
+        constant leaves, and 74 % with linear ones. Eight clouds of an eighth of the
+        trees (``n_clouds=8`` of the model) contained 86 % and 83 %, in about the same
+        time (tests/statistical/means.txt). Intervals of a new response are not
+        affected.
         """
         prediction, obs = self._real(), params.flag("obs", obs)
         mixture = prediction.mixture if obs else prediction.of_mean
@@ -157,18 +160,19 @@ class PredictionResults:
         Returns
         -------
         frame
-            Of the caller's type, with its index; of pandas' where rows came as dicts.
-            For numbers: `mean`, the predictive mean; `mean_se`, the standard deviation
-            of the posterior of the mean; `mean_ci_lower` and `mean_ci_upper`, between
-            which the mean lies with probability 1 - alpha (too narrow with one cloud
-            of trees, as `conf_int` tells; set ``n_clouds=8`` in the model);
-            `obs_ci_lower` and `obs_ci_upper`, the same for a new response, noise
-            included. For labels:
+            A frame of the caller's type, with its index, or a pandas frame if the rows
+            were dicts. For numbers it has the columns `mean`, the predictive mean;
+            `mean_se`, the standard deviation of the posterior of the mean;
+            `mean_ci_lower` and `mean_ci_upper`, between which the mean lies with
+            probability 1 - alpha (too narrow with one cloud of trees, see `conf_int`;
+            set ``n_clouds=8`` in the model); `obs_ci_lower` and `obs_ci_upper`, the
+            same for a new response, including the noise. For labels it has the columns
             ``p_<label>``, their probabilities; ``p_<label>_ci_lower`` and
-            ``p_<label>_ci_upper``, between which each lies with posterior probability
-            1 - alpha, by 1000 draws with a seed of the model's; `class`, the most
-            probable; `entropy`, in nats. Ends are NaN before there are trees, and once
-            these have learned more rows: ask for the prediction again.
+            ``p_<label>_ci_upper``, between which each lies with posterior probability 1
+            - alpha, from 1000 draws with a seed of the model; `class`, the most
+            probable label; and `entropy`, in nats. The ends of these intervals are NaN
+            if there are no trees yet, or if the trees have learned more rows since the
+            prediction; repeat the prediction in this case.
         """
         prediction = self.distribution
         if isinstance(prediction, ClassPrediction):

@@ -102,30 +102,30 @@ def report_html(
     Parameters
     ----------
     model : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
-        As the evaluation left it.
+        The model after the evaluation.
     seen : Prequential
         What ``evaluate.prequential`` returned.
     trace : Trace, optional
-        What a ``plots.Recorder`` noted, where it took the model's place in the
-        evaluation: adds pictures of weights, moves and trees over time.
+        Return value of ``Recorder.trace()``, if a ``plots.Recorder`` replaced the model
+        in the evaluation. It adds figures of weights, moves and trees over time.
     title : str
         Heading of the page.
     response : str, default "y"
         Name of the response and its unit.
     notes : mapping of str to object, optional
-        More settings to list, such as where the rows came from.
+        Further settings to list, such as the source of the rows.
 
     Returns
     -------
     str
-        HTML: scores beside the trivial baseline, pictures, settings and versions. It
-        has no scripts and refers to nothing outside itself.
+        HTML with scores compared with the trivial baseline, figures, settings and
+        versions. It has no scripts and no links to other files.
 
     Notes
     -----
-    Pictures of single features show the six that are most relevant. Effects and
-    Sobol' indices of classes are those of the probability of the last label. The model
-    is left as it is.
+    Figures of single features show the six most relevant ones. Effects and Sobol'
+    indices of classes are those of the probability of the last label. The model is not
+    changed.
 
     Examples
     --------

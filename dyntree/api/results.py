@@ -53,9 +53,9 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     ----------
     model : DynamicTreeModel
     tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
-        The trees, open to every question, over the features `exog_names`.
+        The trees over the features `exog_names`, with all of their methods.
     design : Design
-        The terms, with the levels that have come by `append`.
+        The terms, with the levels that were added by `append`.
 
     Examples
     --------
@@ -143,11 +143,13 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         Parameters
         ----------
         alpha : float in (0, 1), default 0.05
+            One minus the probability of the intervals.
 
         Returns
         -------
         DataFrame
-            Indexed as `params`; columns 0 and 1 hold the ends.
+            The index is that of `params`; columns 0 and 1 are the ends of the
+            intervals.
         """
         if not 0.0 < params.real("alpha", alpha) < 1.0:
             raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
@@ -168,32 +170,36 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         Parameters
         ----------
         exog : frame, dict of columns, dict, list of dicts, or array, optional
-            Raw data, to which the formula is applied; default those of the model.
-            Missing values are taken as such. Arrays are for models made from endog and
-            exog. A structured array or recarray is a dict of columns; a series of
-            pandas is one row where its index names the columns, as ``data.iloc[0]``
-            does, and else a column.
+            Raw data, to which the formula is applied; by default the data of the model.
+            Missing values are allowed. Arrays are for models made from endog and exog.
+            A structured array or recarray counts as a dict of columns. A pandas Series
+            is one row if its index contains the names of the columns, like
+            ``data.iloc[0]``; else it is one column.
         transform : bool, default True
-            False: `exog` holds features, of shape (n_rows, n_features), in the order of
-            `exog_names`.
+            If False, `exog` contains features, of shape (n_rows, n_features), in the
+            order of `exog_names`.
         back_transform : bool, default False
-            True: the predictive median of the column that the response was made from,
-            as of z where the response is ``np.log(z)``. The mean of the exponential of
-            a Student t is infinite; see `BackTransformedResults`.
+            If True, the result is the predictive median of the column from which the
+            response was made, such as z if the response is ``np.log(z)``. The mean
+            would not exist: that of the exponential of a Student t is infinite. See
+            `BackTransformedResults`.
         offset, exposure : array_like of shape (n_rows,), float, or str, optional
-            Of these rows, beside what the formula has; see `DynamicTreeModel`. By
-            default 0 and 1, and for the data of the model its own.
+            Offset and exposure of these rows, in addition to those of the formula; see
+            `DynamicTreeModel`. The default is 0 and 1, or for the data of the model the
+            values with which it was made.
 
         Returns
         -------
         Series, ndarray, float or label
-            A series of the caller's library, with its index; a plain value for a dict
-            or a series that is one row; else an ndarray of shape (n_rows,).
+            A Series of the caller's library, with its index. For a single row that is a
+            dict or a Series it is a plain value, and otherwise an ndarray of shape
+            (n_rows,).
 
         Raises
         ------
         ValueError
-            If columns of the formula are absent or hold what they cannot.
+            If columns of the formula are missing, or contain values that they cannot
+            have.
         """
         if params.flag("transform", transform):
             exog = plain_data(exog, self.design.needed)
@@ -258,11 +264,11 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         exog, transform
             As in `predict`.
         back_transform : bool, default False
-            True: of the column that the response was made from, as of z where the
-            response is ``np.log(z)``.
+            If True, the distributions are those of the column from which the response
+            was made, such as z if the response is ``np.log(z)``.
         weights : array_like of shape (n_rows,), float, or str, optional
-            Weights > 0 of the responses to predict, where weights divide variances; by
-            default 1. A text is the name of a column.
+            Weights > 0 of the predicted responses, if weights divide variances; by
+            default 1. A str is the name of a column.
         offset, exposure
             As in `predict`.
 
@@ -292,14 +298,15 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         Parameters
         ----------
         exog, exposure
-            As for `predict`.
+            As in `predict`.
 
         Returns
         -------
         tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
         rows : ndarray of shape (n_rows, n_features)
         shift : ndarray of shape (n_rows,), or None
-            Offsets, which the trees know nothing of; of counts log exposures.
+            Offsets, which the trees do not contain. For counts, the logarithms of
+            exposures.
         """
         rows, _, shift = self._asked(exog, True, self._offsets(None, exposure))
         return self.tree, rows, shift
@@ -323,15 +330,15 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.
 
-        A split is on one feature of `exog_names`. Such a feature may belong to two
-        variables, like that of a:b; for shares of variables see `importance`.
+        Each split is on one feature of `exog_names`. A feature such as that of a:b
+        belongs to two variables; `importance` has the shares of variables.
 
         Returns
         -------
         DataFrame
-            Indexed by feature: `mean` and `sd` over the trees; `share`, the mean as a
-            part of the total, where there is any; and `use`, the share of the trees
-            that split on it.
+            The index is the feature. The columns are `mean` and `sd` over the trees;
+            `share`, the mean divided by the total; and `use`, the share of the trees
+            that split on the feature.
         """
         import pandas as pd
 
@@ -345,17 +352,17 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         return pd.DataFrame(columns, index=pd.Index(self.exog_names))
 
     def as_record(self, kind: type[Any]) -> Any:
-        """The record that plots draw for these results.
+        """Return the record that plots draw for these results.
 
         Parameters
         ----------
         kind : type
-            `Importance` or `Sensitivity`, which are by variable; `Relevance`, which is
-            by feature; or `OneStepAhead`.
+            `Importance` or `Sensitivity` (by variable), `Relevance` (by feature), or
+            `OneStepAhead`.
 
         Returns
         -------
-        A record of that kind; these results, where they have none.
+        A record of that kind, or these results if they have none.
         """
         if kind is Importance:
             return self.variable_importance()
@@ -371,16 +378,17 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         Parameters
         ----------
         n_orders : int, default 0
-            Fit the model again so many times, at least twice, with other seeds and
-            other orders of the rows, and tell how much its log evidence differs. See
-            `dyntree.formula.api.compare` for several models.
+            If it is not 0, the number of times (at least 2) that the model is fitted
+            again with other seeds and other orders of the rows. The summary then
+            reports how much the log evidence differs. `dyntree.formula.api.compare`
+            does this for several models.
 
         Returns
         -------
         statsmodels.iolib.summary.Summary
             It has `as_text`, `as_latex`, `as_html` and `as_csv`, prints as text, and
-            shows itself in notebooks. Importance is by feature where it cannot be by
-            variable; see `importance`.
+            has a display in notebooks. Importance is by feature if it cannot be
+            computed by variable; see `importance`.
         """
         from statsmodels.iolib.summary import Summary
         from statsmodels.iolib.table import SimpleTable
@@ -489,7 +497,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         Parameters
         ----------
         features : sequence of str, optional
-            Names among `exog_names`, by default all.
+            Names from `exog_names`; by default all of them.
         ax : Axes, optional
 
         Returns
@@ -504,8 +512,8 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         """Drop the data of the model and every row that the trees hold.
 
         Predictions at given rows stay the same, and `append` still works. Fitted
-        values, residuals and the training data are gone, and so are the answers that
-        trees compute from their rows; see `DynamicTree.remove_data`.
+        values, residuals, the training data and the results that trees compute from
+        their rows are no longer available; see `DynamicTree.remove_data`.
         """
         self.tree.remove_data()
         self.model.remove_data()
@@ -531,15 +539,15 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         ----------
         path : str or path
         remove_data : bool, default False
-            Also call `remove_data`, before anything is written.
+            Whether to call `remove_data` before anything is written.
         position : None, bool, int, float, str, list or dict, default None
-            How far the rows have come where they are from, as for `dyntree.save`.
+            Position in the source of the rows, as in `dyntree.save`.
 
         Raises
         ------
         ValueError
-            For a header that is too long to be read again, and a position that JSON
-            cannot hold.
+            If the header is too long to be read again, or JSON cannot represent the
+            position.
         OSError
             If the file cannot be written.
         """

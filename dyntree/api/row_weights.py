@@ -19,14 +19,14 @@ MEANINGS = {"weights": "variance", "freq_weights": "frequency"}
 
 @dataclass(frozen=True)
 class RowWeights:
-    """What was given for the weights of some rows.
+    """Weights that the caller gave for some rows.
 
     Attributes
     ----------
     argument : {"weights", "freq_weights"}
-        By which they came.
+        Name of the argument.
     values : array_like of shape (n_rows,), float or str
-        A number is that of all rows, a text the name of a column.
+        A number applies to all rows, and a str is the name of a column.
     """
 
     argument: str
@@ -55,9 +55,9 @@ class RowWeights:
         return self.values if isinstance(self.values, str) else None
 
     def check_model(self, meaning: str, is_class: bool, is_weighted: bool) -> None:
-        """Raise ValueError unless weights of such trees mean this.
+        """Raise ValueError unless the weights of such trees have this meaning.
 
-        `is_weighted` is whether the model was made with weights.
+        `is_weighted` states whether the model was made with weights.
         """
         if self.meaning == meaning:
             return

@@ -21,11 +21,11 @@ One = TypeVar("One")
 
 
 class ByResponse(Mapping[str, One]):
-    """Something of each response, by name.
+    """Something for each response, by name.
 
     Parameters
     ----------
-    parts : mapping of str to what there is of a response
+    parts : mapping of str to the part of a response
     """
 
     def __init__(self, parts: Mapping[str, One]) -> None:
@@ -52,9 +52,9 @@ class ByResponse(Mapping[str, One]):
 class MultiResponseModel(ByResponse[DynamicTreeModel]):
     """Independent models of several responses of the same inputs.
 
-    What ``"y1 + y2 ~ x"`` means: as with scikit-learn's `MultiOutputRegressor`, each
-    response is learned by trees of its own, and nothing is said of how responses go
-    together. A mapping of response names to models.
+    A formula like ``"y1 + y2 ~ x"`` makes such a model, which is a mapping of the names
+    of responses to models. As in scikit-learn's `MultiOutputRegressor`, each response
+    is learned by its own trees, and the dependence between responses is not modelled.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class MultiResponseModel(ByResponse[DynamicTreeModel]):
         Parameters
         ----------
         progress
-            As in `DynamicTree.update`, once a response.
+            As in `DynamicTree.update`, once for each response.
 
         Returns
         -------
@@ -130,14 +130,15 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         exog, transform, offset, exposure
             As in `DynamicTreeResults.predict`.
         back_transform : bool, default False
-            True: the predictive medians of the columns that the responses were made
-            from, by the names of these columns, which must differ.
+            If True, the results are the predictive medians of the columns from which
+            the responses were made. They have the names of these columns, which must
+            differ.
 
         Returns
         -------
         frame, or dict
-            One column a response, in a frame of the caller's library with its index;
-            for a row that is a dict, a dict of plain values.
+            A frame of the caller's library with its index, with one column for each
+            response. For a single row that is a dict, it is a dict of plain values.
         """
         first = next(iter(self.values()))
         names = list(self)
@@ -235,7 +236,7 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
-        """Learn further rows, all responses or none.
+        """Learn further rows. Either all responses learn them or none does.
 
         Parameters
         ----------
@@ -248,7 +249,7 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
 
         Notes
         -----
-        The fits learn in copies, which take their place once all have learned.
+        The fits learn in copies, which replace them after all have learned.
         """
         self._parts = {
             name: fit.append(

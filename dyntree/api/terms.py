@@ -30,9 +30,9 @@ class Parsed(NamedTuple):
     ----------
     response : Expression
     terms : list of list of Expression
-        Each the list of its factors.
+        For each term, the list of its factors.
     offsets : list of Expression
-        Those of ``offset(...)``, whose sum stands beside the terms.
+        The expressions in ``offset(...)``. Their sum is added to the prediction.
     """
 
     response: Expression
@@ -46,12 +46,12 @@ def parse(formula: str, columns: Sequence[str], beside: Sequence[str] = ()) -> P
     Parameters
     ----------
     formula : str
-        ``response ~ terms``, in the grammar of formulaic. Intercepts are left out:
-        trees need none.
+        ``response ~ terms``, in the grammar of formulaic. Intercepts are dropped,
+        because trees do not need them.
     columns : sequence of str
-        What ``.`` stands for, without those of the response.
+        Columns that ``.`` stands for, apart from those of the response.
     beside : sequence of str, optional
-        Columns that it does not stand for.
+        Columns that ``.`` does not stand for.
 
     Returns
     -------
@@ -60,9 +60,9 @@ def parse(formula: str, columns: Sequence[str], beside: Sequence[str] = ()) -> P
     Raises
     ------
     ValueError
-        If it is no such formula, or names other columns.
+        If the text is not such a formula, or uses other columns.
     ImportError
-        If formulaic is absent.
+        If formulaic is not installed.
 
     Examples
     --------

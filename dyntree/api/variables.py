@@ -49,16 +49,16 @@ Asked = str | tuple[str, str]
 
 @dataclass(frozen=True, eq=False)
 class RawRows:
-    """Rows of raw data that variables are moved in.
+    """Rows of raw data in which variables are set to other values.
 
     Attributes
     ----------
     columns : mapping of str to Column
         The variables.
     counts : ndarray of shape (n_rows,)
-        How often each row counts.
+        Number of times that each row counts.
     seen : dict of str to (float, float)
-        Range of all rows learned, of variables whose range the trees know.
+        Range over all rows learned, for the variables for which the trees know it.
     """
 
     columns: Columns
@@ -70,12 +70,12 @@ class RawRows:
 
 
 class VariableAnswers(VariableEffects):
-    """The part of results that tells what each variable of the raw data does.
+    """Methods of results that describe the effect of each variable of the raw data.
 
-    A variable is a column of the raw data. Where it moves, all terms move that it is
-    part of. Rows are by default those that the trees hold, where each variable stands
-    in a term by itself, as ``x``, ``g`` or ``C(g)``, so that features tell what it was;
-    otherwise the data of the model.
+    A variable is a column of the raw data. If it changes, all terms that contain it
+    change. By default the rows are those that the trees hold, provided that each
+    variable is a term of its own, as ``x``, ``g`` or ``C(g)``, so that its values can
+    be computed from the features. Otherwise they are the data of the model.
     """
 
     inner: Any
@@ -86,35 +86,39 @@ class VariableAnswers(VariableEffects):
     ) -> pd.DataFrame:
         """Share of the predicted variance that each variable accounts for.
 
-        Half the mean squared change of the prediction when the variable of a row is
-        replaced by that of another one, whatever terms it is part of, as a share of the
-        sum over the variables: the total Sobol' effect over the rows (Jansen 1999).
-        Effects that variables have together count for each of them. Where variables and
-        features are the same, so are the numbers of ``DynamicTree.importance``.
+        The effect of a variable is half the mean squared change of the prediction when
+        its value in a row is replaced by that of another row, in all terms that contain
+        it. This is the total Sobol' effect over the rows (Jansen 1999). The share is
+        relative to the sum over the variables, so that a joint effect of several
+        variables counts for each of them. If the variables are the features, the
+        numbers are those of ``DynamicTree.importance``.
 
         Parameters
         ----------
         exog : frame, dict of columns, or list of dicts, optional
-            Rows to draw from; default those that the trees hold, or where the formula
-            has a variable in no term by itself, the data of the model.
+            Rows from which pairs are drawn. By default they are the rows that the trees
+            hold or, if the formula has a variable that is not a term of its own, the
+            data of the model.
         n_samples : int, default 500
-            Pairs of rows, >= 2, drawn by the seed of the model and the number of rows
-            learned.
+            Number of pairs of rows, >= 2. The draws depend on the seed of the model and
+            the number of rows learned.
         by : {"variable", "feature"}, default "variable"
-            "feature": the share of each feature of `exog_names` instead, moved by
-            itself, but for the levels of a term like C(g), which move together.
+            "feature" computes the share of each feature of `exog_names` instead. Each
+            is changed on its own, except that the levels of a term like C(g) change
+            together.
 
         Returns
         -------
         DataFrame
-            Indexed by variable: `share`; `se`, its Monte Carlo standard error; and
-            `use`, the share of the trees that split on a feature that it is part of.
+            The index is the variable. The columns are `share`; `se`, its Monte Carlo
+            standard error; and `use`, the share of the trees that split on a feature of
+            the variable.
 
         Raises
         ------
         ValueError
-            If `exog` is needed and absent: features alone do not tell the variables,
-            and the model has no data.
+            If `exog` is required and missing: variables cannot be computed from the
+            features, and the model has no data.
 
         Examples
         --------
@@ -193,7 +197,7 @@ class VariableAnswers(VariableEffects):
         Parameters
         ----------
         variables : sequence of str, optional
-            Which, by default all.
+            Names of variables; by default all of them.
         exog, by
             As in `importance`.
         ax : Axes, optional
@@ -224,30 +228,33 @@ class VariableAnswers(VariableEffects):
     ) -> VariableSensitivity:
         """Estimate main effects and Sobol' indices of the variables.
 
-        As `DynamicTree.sensitivity` does of features: variables are drawn, go through
-        the design, and the trees answer (Gramacy and Taddy 2010).
+        This is `DynamicTree.sensitivity` for variables instead of features: variables
+        are drawn, features are computed from them, and the trees predict
+        (Gramacy and Taddy 2010).
 
         Parameters
         ----------
         exog
-            Rows that tell ranges and how frequent levels are, as in `importance`.
+            Rows that determine ranges and the frequencies of levels, as in
+            `importance`.
         label : hashable, optional
-            Labels: whose probability is analysed; needed there.
+            Labels: the label whose probability is analysed. It is required there.
         n_samples : int, default 1024
-            Size of each of the two samples of rows, >= 2, best a power of two.
+            Size of each of the two samples of rows, >= 2, preferably a power of two.
         n_grid : int, default 100
-            Points per main effect of a number, >= 1; a factor has its levels.
+            Number of points of the main effect of a number, >= 1. A factor has its
+            levels.
         span : float in [0, 1], default 0.3
-            Share of the samples that a main effect averages over.
+            Share of the samples over which a point of a main effect averages.
         method : {"lhs", "boot"}, default "lhs"
-            Variables drawn independently, by a scrambled Sobol' sequence, whose points
-            fill a Latin hypercube: numbers evenly over their range and levels, or 0 and
-            1, as often as rows have them; or whole rows, with replacement. In the
-            former a variable of which trees ask whether it has a value is missing as
-            often as it was in the rows.
+            "lhs" draws the variables independently, by a scrambled Sobol' sequence,
+            whose points form a Latin hypercube. Numbers are uniform over their range;
+            levels, and 0 and 1, are as frequent as in the rows. If trees split on
+            whether a variable is missing, it is missing as often as in the rows. "boot"
+            draws whole rows with replacement.
         bounds : mapping of str to (low, high), optional
-            Ranges of variables that are numbers or times, for "lhs"; default that of
-            all rows learned where the trees know it, else that of the rows.
+            Ranges of variables that are numbers or times, for "lhs". The default is the
+            range of all rows learned if the trees know it, else that of the rows.
 
         Returns
         -------
@@ -256,15 +263,16 @@ class VariableAnswers(VariableEffects):
         Raises
         ------
         ValueError
-            As `importance`; or for a variable that the formula does not have, or
-            bounds that are none.
+            As in `importance`, or if a variable is not in the formula, or bounds are
+            bad.
 
         Notes
         -----
-        Both samples serve every tree, by the seed of the model and the number of rows
-        learned. Indices are shares of the variance of a new response, its noise
-        included, as in `DynamicTree.sensitivity`, and main effects are of one joint
-        draw from each tree. Where variables and features agree, both estimate the same.
+        All trees use the same two samples, which depend on the seed of the model and
+        the number of rows learned. Indices are shares of the variance of a new
+        response, which includes noise, as in `DynamicTree.sensitivity`. The main
+        effects of a tree come from one joint draw. If variables and features are the
+        same, both methods estimate the same quantities.
         """
         place, method = self._place(label), params.one_of("method", method, METHODS)
         n = params.count("n_samples", n_samples, 2)
@@ -362,23 +370,24 @@ class VariableAnswers(VariableEffects):
         variables : str, or sequence of one or two str
             Columns of the formula.
         exog
-            Rows to average over, as in `importance`, each as often as its
-            `freq_weights` say.
+            Rows over which to average, as in `importance`. Each counts as often as
+            `freq_weights` states.
         kind : {"average", "individual", "both"}, default "average"
-            Whether the prediction of each row by itself is told, too, as scikit-learn
-            has it.
+            "average" returns the average only. The other two, named as in scikit-learn,
+            also return the prediction of each single row.
         label : hashable, optional
-            Labels: whose probability is predicted; needed there.
+            Labels: the label whose probability is predicted. It is required there.
         n_grid : int, optional
-            Points over the range of a number, >= 2, default 50, or 20 each of two;
-            factors have their levels.
+            Number of points over the range of a number, >= 2. The default is 50, or 20
+            for each of two variables. Factors have their levels.
         n_rows : int, default 200
-            Rows that are averaged over, at most: so many are drawn where there are
-            more.
+            Largest number of rows over which to average. If there are more, this many
+            are drawn at random.
         n_draws : int, default 200
-            Joint posterior draws, of which intervals are made.
+            Number of joint posterior draws, from which intervals can be computed.
         seed : int or Generator, optional
-            Of rows and draws; by default that of the model, with the rows learned.
+            Seed of the rows and draws. By default it derives from the seed of the model
+            and the number of rows learned.
 
         Returns
         -------
@@ -387,14 +396,15 @@ class VariableAnswers(VariableEffects):
         Raises
         ------
         ValueError
-            As `sensitivity`.
+            As in `sensitivity`.
 
         Notes
         -----
-        Of the mean prediction f the partial dependence is the mean of f(v, x_i) over
-        the rows i, with v in place of the variable (Friedman 2001, section 8.2). One
-        cloud of trees is too sure of itself: for intervals average several, by
-        ``n_clouds=10``. `avg_comparisons` has differences of such averages.
+        The partial dependence of the mean prediction f is the mean of f(v, x_i) over
+        the rows i, where v replaces the value of the variable
+        (Friedman 2001, section 8.2). The intervals of a single cloud of trees are too
+        narrow: average several, with ``n_clouds=10``. `avg_comparisons` computes
+        differences of such averages.
 
         Examples
         --------
@@ -461,14 +471,14 @@ class VariableAnswers(VariableEffects):
         Parameters
         ----------
         variables : sequence of str or of pairs of str, optional
-            A panel each, by default one for each column of the formula; a factor has
-            its levels on the axis. A pair has a surface, or with one factor a curve for
-            each level.
+            One panel is drawn for each; by default one for each column of the formula.
+            A factor has its levels on the axis. A pair is drawn as a surface or, if one
+            of the two is a factor, as a curve for each level.
         exog, kind, label, n_rows
-            As in `partial_dependence`; individual predictions are a thin line a row,
-            and not for pairs.
+            As in `partial_dependence`. Individual predictions are thin lines, one for
+            each row. They are not possible for pairs.
         ax : sequence of Axes, optional
-            One a panel.
+            One for each panel.
 
         Returns
         -------
@@ -476,8 +486,9 @@ class VariableAnswers(VariableEffects):
 
         Notes
         -----
-        Bands are of joint posterior draws of the average. See `partial_dependence`,
-        and `sensitivity` for main effects over the whole range of all variables.
+        Bands are quantiles of joint posterior draws of the average. See
+        `partial_dependence`, and `sensitivity` for main effects over the whole range of
+        all variables.
         """
         from dyntree.api import plots
         from dyntree.api.plots.canvas import label_of
