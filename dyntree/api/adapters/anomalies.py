@@ -23,14 +23,14 @@ class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
 
     The score is 1 minus the tail probability (see `Prediction` and `ClassPrediction`).
     It is 0 for the most expected response, close to 1 for an anomaly, and 1 for a label
-    that was never seen before. Where rows follow the model, a share of about 1 - c of
-    them has a score of c or more.
+    that was never seen before. If rows follow the model, a share of about 1 - c of them
+    has a score of c or more.
 
     Parameters
     ----------
     model : RiverDynamicTreeRegressor, RiverDynamicTreeClassifier or random trees
-        The regressor or classifier of this package that learns the rows. It is held,
-        and may be asked directly as well.
+        The regressor or classifier of this package that learns the rows. It is not
+        copied and may also be used directly.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
         x : dict
         y : float or label
         w : float, default 1.0
-            Weight of the row, as the model has it.
+            Weight of the row, as in the model.
         """
         self.model.learn_one(x, y, w)
 
@@ -88,8 +88,8 @@ class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
 class RiverChangeAlarm(base.DriftDetector):
     """A `ChangeAlarm` as a drift detector of river.
 
-    As for river's detectors, large values are bad: errors, losses, anomaly scores. Only
-    a change for the worse counts as drift.
+    As for river's detectors, large values are bad: errors, losses or anomaly scores.
+    Only a change for the worse counts as drift.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class RiverChangeAlarm(base.DriftDetector):
     Attributes
     ----------
     alarm : ChangeAlarm
-        Open to every question; its scores are the values with the other sign.
+        The alarm, with all of its methods. Its scores are the negative values.
 
     Examples
     --------
@@ -128,12 +128,13 @@ class RiverChangeAlarm(base.DriftDetector):
         Parameters
         ----------
         x : float
-            An error or a loss: larger is worse, and inf is the worst.
+            An error or a loss. Larger is worse, and inf is the worst.
 
         Raises
         ------
         ValueError
-            For NaN, -inf and what is no number; the detector is then what it was.
+            If it is NaN, -inf or not a number. The detector is then as it was before
+            the call.
         """
         is_number = isinstance(x, bool | int | float | np.number | np.bool_)
         loss = float(x) if is_number else math.nan

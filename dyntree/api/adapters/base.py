@@ -22,7 +22,7 @@ def checked_frame(X: Any) -> Table:
     Raises
     ------
     ValueError
-        If it is none, or names a column twice.
+        If it is not a frame, or two columns have the same name.
     """
     if not is_frame(X):
         raise ValueError(

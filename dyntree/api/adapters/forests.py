@@ -26,17 +26,19 @@ class RiverRandomTreesRegressor(StreamRegressor):
     Parameters
     ----------
     n_trees, discount, min_split, n_candidates, window, max_nodes
-        As in `dyntree.RandomTreesStream`; with a `discount` below 1 trees follow drift.
+        As in `dyntree.RandomTreesStream`. With a `discount` below 1, trees follow
+        drift.
     weighting : {"variance", "frequency"}, optional
-        What weights of rows mean: each divides the variance of its response (the
-        default), or says how often the row counts; see `DynamicTree`.
+        What row weights mean. With "variance", the default, a weight divides the
+        variance of the response. With "frequency" it is the number of times that the
+        row counts. See `DynamicTree`.
     new_columns, seed
         As in `RiverDynamicTreeRegressor`.
 
     Attributes
     ----------
     stream : RandomTreesStream
-        The model, open to every question.
+        The model, with all of its methods.
 
     Examples
     --------
@@ -79,14 +81,15 @@ class RiverRandomTreesClassifier(StreamClassifier):
     Parameters
     ----------
     n_trees, discount, min_split, n_candidates, window, max_nodes, class_mass
-        As in `dyntree.RandomTreesStream`; with a `discount` below 1 trees follow drift.
+        As in `dyntree.RandomTreesStream`. With a `discount` below 1, trees follow
+        drift.
     new_columns, seed
         As in `RiverDynamicTreeRegressor`.
 
     Attributes
     ----------
     stream : RandomTreesStream
-        The model, open to every question.
+        The model, with all of its methods.
 
     Examples
     --------

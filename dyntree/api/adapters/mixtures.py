@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class MixtureAdapter(base.Clusterer):
     """What adapters around small-variance mixtures have in common.
 
-    Rows have the features of the first one, in any order, and finite numbers.
+    Rows have the features of the first row, in any order, and finite numbers.
     """
 
     model: Any
@@ -37,17 +37,17 @@ class MixtureAdapter(base.Clusterer):
         Parameters
         ----------
         x : dict
-            Finite numbers, under the names of the first row.
+            Finite numbers, with the names of the first row.
 
         Raises
         ------
         ValueError
-            On bad values; the model is then what it was before.
+            If values are bad. The model is then as it was before the call.
         """
         self.model.learn_one(x)
 
     def predict_one(self, x: Row) -> int:
-        """Id of the cluster of a row; see `predict` of the model.
+        """Id of the cluster of a row; see the method `predict` of the model.
 
         Parameters
         ----------
@@ -56,14 +56,14 @@ class MixtureAdapter(base.Clusterer):
         Returns
         -------
         int
-            -1 while no cluster is confirmed.
+            It is -1 while no cluster is confirmed.
         """
         if not self.model.is_ready:
             return -1
         return int(self.model.predict_one(x))
 
     def learn_many(self, X: pd.DataFrame) -> None:
-        """Learn rows in order, as `learn_one` would; all or none.
+        """Learn rows in order, as `learn_one` would. Either all are learned or none.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class MixtureAdapter(base.Clusterer):
         self.model.update(X, progress=False)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[int]:
-        """Ids of the clusters of rows, a Series with the index of X.
+        """Ids of the clusters of rows, as a Series with the index of X.
 
         Parameters
         ----------
@@ -106,12 +106,13 @@ class RiverDPGMMClusterer(MixtureAdapter):
     max_clusters, covariance
         As in `OnlineDPGMM`.
     warm_up : int, default 500
-        Rows held back for ``lambda_="auto"``; until then `predict_one` says -1.
+        Number of rows that are held back for ``lambda_="auto"``. Until then,
+        `predict_one` returns -1.
 
     Attributes
     ----------
     model : OnlineDPGMM
-        The model, open to every question.
+        The model, with all of its methods.
 
     Examples
     --------
@@ -147,18 +148,19 @@ class RiverDPMPPCAClusterer(MixtureAdapter):
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a cluster, in squared units of the rows.
     noise : float or "auto", default "auto"
-        Standard deviation of the noise about subspaces.
+        Standard deviation of the noise around subspaces.
     lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
         As in `OnlineDPMPPCA`.
     check_every, min_weight, patience, forget, max_clusters, covariance
         As in `OnlineDPMPPCA`.
     warm_up : int, default 800
-        Rows held back for "auto"; until then `predict_one` says -1.
+        Number of rows that are held back for "auto". Until then, `predict_one` returns
+        -1.
 
     Attributes
     ----------
     model : OnlineDPMPPCA
-        The model, open to every question.
+        The model, with all of its methods.
 
     Examples
     --------
@@ -201,7 +203,7 @@ class RiverHDPHSMMClusterer(MixtureAdapter):
     lambda_ : float
         Distance beyond which a row opens a state, in squared units of the rows.
     noise : float
-        Standard deviation of the noise about subspaces.
+        Standard deviation of the noise around subspaces.
     lambda_1, lambda_2, lambda_3, lambda_4, duration, max_duration, emission, gate
         As in `OnlineHDPHSMM`.
     bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
@@ -212,7 +214,7 @@ class RiverHDPHSMMClusterer(MixtureAdapter):
     Attributes
     ----------
     model : OnlineHDPHSMM
-        The model, open to every question.
+        The model, with all of its methods.
 
     Examples
     --------

@@ -46,7 +46,7 @@ class RowDistribution:
     Attributes
     ----------
     prediction : Prediction
-        Of that row alone.
+        The prediction, which has this row only.
     """
 
     prediction: Prediction
@@ -140,7 +140,7 @@ class StreamAdapter(base.Estimator):
         return np.concatenate([np.empty((0, self._columns.width)), *rows])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
-        """Learn rows in order, as `learn_one` would, up to the first that is bad.
+        """Learn rows in order, as `learn_one` would, until a row is bad.
 
         Parameters
         ----------
@@ -197,16 +197,15 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         Parameters
         ----------
         x : dict
-            Numbers and text; what is None, NaN or absent is missing.
+            Numbers and text. A value that is None, NaN or absent is missing.
         y : float
         w : float, default 1.0
-            Weight >= 0 of the row; what it means says `weighting`. A row of weight 0 is
-            left out.
+            Weight >= 0 of the row; see `weighting`. A row of weight 0 is dropped.
 
         Raises
         ------
         ValueError
-            On bad values; the model is then what it was before.
+            If values are bad. The model is then as it was before the call.
         """
         response = as_number(y)
         if response is None:
@@ -224,7 +223,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         ----------
         x : dict
         with_dist : bool, default False
-            Return the whole predictive distribution instead, with `mu` and `sigma`.
+            Whether to return the whole predictive distribution, with `mu` and `sigma`.
 
         Returns
         -------
@@ -249,7 +248,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         Returns
         -------
         float
-            1 until two distinct responses have come, but for counts.
+            Except for counts, it is 1 until two distinct responses have come.
         """
         x, exposure = self._apart(x)
         with self.stream.exclusive():
@@ -267,7 +266,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         Returns
         -------
         river.conf.Interval
-            Infinite until two distinct responses have come.
+            It is infinite until two distinct responses have come.
         """
         if not 0.0 < params.real("level", level) < 1.0:
             raise ValueError(f"level must be in (0, 1); got {level!r}.")
@@ -279,7 +278,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         return conf.Interval(lower=float(low), upper=float(high))
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
-        """Predictive means of rows, a Series with the index of X.
+        """Predictive means of rows, as a Series with the index of X.
 
         Parameters
         ----------
@@ -317,20 +316,20 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         Parameters
         ----------
         x : dict
-            Numbers and text; what is None, NaN or absent is missing.
+            Numbers and text. A value that is None, NaN or absent is missing.
         y : hashable
         w : float, default 1.0
-            How often the row counts, >= 0; a row of weight 0 is left out.
+            Number of times that the row counts, >= 0. A row of weight 0 is dropped.
 
         Raises
         ------
         ValueError
-            On bad values; the model is then what it was before.
+            If values are bad. The model is then as it was before the call.
         """
         self._learn(x, y if type(y) in LABEL else label_list([y], 1)[0], w)
 
     def predict_proba_one(self, x: Row) -> dict[Hashable, float]:
-        """Probability of each label that has come; {} before any.
+        """Probability of each label that has come; {} before the first one.
 
         Parameters
         ----------
@@ -346,7 +345,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             return dict(zip(tree.classes or (), proba, strict=True))
 
     def predict_one(self, x: Row) -> Hashable:
-        """Most probable label at a row; None before any.
+        """Most probable label at a row; None before the first label.
 
         Parameters
         ----------
@@ -360,7 +359,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         return max(proba, key=proba.__getitem__) if proba else None
 
     def tail_probability_one(self, x: Row, y: Hashable) -> float:
-        """Probability of the labels no more probable at a row than the one that came.
+        """Total probability of the labels that are not more probable than `y`.
 
         Parameters
         ----------
@@ -370,7 +369,8 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         Returns
         -------
         float
-            Small is anomalous, 0 for a label that is not known; 1 before any has come.
+            A small value is anomalous. It is 0 for an unknown label, and 1 before the
+            first label has come.
         """
         with self.stream.exclusive():
             prediction = self.stream.predict(self._columns.encode(x))
@@ -379,7 +379,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         return float(tail[0]) if prediction.classes else 1.0
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Probabilities at rows, a frame with the index of X and a column a label.
+        """Probabilities at rows, as a frame with the index of X and a column per label.
 
         Parameters
         ----------
@@ -401,7 +401,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
-        """Most probable labels at rows, a Series with the index of X.
+        """Most probable labels at rows, as a Series with the index of X.
 
         Parameters
         ----------

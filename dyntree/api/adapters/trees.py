@@ -27,57 +27,65 @@ def stream_of(arguments: Mapping[str, Any]) -> Stream:
 class RiverDynamicTreeRegressor(StreamRegressor):
     """Dynamic tree in a bounded window, as a river regressor.
 
-    Features may come late, in any order, or not at all: a feature that a row lacks is
-    missing in that row, and a new feature was missing in all rows before. A text
-    feature becomes one 0/1 feature for each level, and new levels may come late too.
+    Features may come late, in any order, or not at all. A feature that a row does not
+    have is missing in that row, and a new feature was missing in all rows before. A
+    text feature becomes one 0/1 feature for each level, and new levels may come late,
+    too.
 
     Parameters
     ----------
     model : {"constant", "linear", "poisson", "negbin"}, default "constant"
-        What leaves hold. Linear ones regress on the features of the first ten rows;
-        later features can be split on. The last two are for counts of events.
+        The model in each leaf. Linear regressions use the features of the first ten
+        rows; later features can be split on. "poisson" and "negbin" are for counts of
+        events.
     window : int or "auto", default "auto"
-        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
-        several windows, `AveragedStream`, which needs no tuning.
+        Largest number of rows that are held individually, as in `StreamingTree`. "auto"
+        averages several windows, as in `AveragedStream`, which needs no tuning.
     discard : {"alc", "age", "random"}, optional
-        Which row leaves the window.
+        Which row leaves the window, as in `StreamingTree`. This and the next two
+        options are for a single window.
     forget : float in [0, 1], optional
-        Factor on what a leaf remembers when a row leaves the window; default 1, or .95
-        with `drift`.
+        Factor by which the retired sums of a leaf are multiplied when one of its rows
+        leaves the window. The default is 1, or 0.95 with `drift`.
     drift : bool, default False
-        Whether the relation changes in time; for one window, as the two before.
+        Whether the relation between features and responses is expected to change over
+        time.
     rejuvenate_every : int, optional
-        Rows between rejuvenations, in which trees grown anew from the window, a few of
-        its rows at a time, join the others; 0 never. Defaults are those of
-        `StreamingTree`.
+        Number of rows between rejuvenations, or 0 for none. In a rejuvenation, new
+        trees grow from the window, a few rows at a time, and join the others. The
+        default is as in `StreamingTree`.
     n_particles : int, optional
-        Trees in a cloud, to which time is proportional; default 1000, or 100 in each of
-        those that are averaged.
+        Number of trees in a cloud, to which time is proportional. The default is 1000,
+        or 100 in each of several averaged clouds.
     intercept, proposal, min_leaf, tree_prior, prior, max_retired_mass
         As in `DynamicTree`.
     weighting : {"variance", "frequency"}, optional
-        What weights of rows mean: each divides the variance of its response (the
-        default), or says how often the row counts; see `DynamicTree`.
+        What row weights mean. With "variance", the default, a weight divides the
+        variance of the response. With "frequency" it is the number of times that the
+        row counts. See `DynamicTree`.
     exposure : str, optional
-        Counts: the name of what each was counted over, a number > 0 in every row that
-        is learned, and no feature; rows that are asked about without it have 1.
+        Counts: name of the value that is the exposure of the count, a number > 0 in
+        every row that is learned. It is not a feature. Rows to predict that do not have
+        it have the exposure 1.
     dispersion : float, optional
         "negbin": as in `DynamicTree`.
     robust : bool, default False
-        Whether rows far outside of their prediction count with less weight, until four
-        in a row have shown a change; see `DynamicTree`.
+        Whether a row far outside its prediction gets less weight. After four such rows
+        in succession, the stream counts as changed, and they get their full weight. See
+        `DynamicTree`.
     new_columns : {"grow", "ignore"}, default "grow"
-        What features and levels do that come after the first row: make the model wider,
-        which copies it, or nothing. Ignore them where there is no end of them, as with
-        identifiers: memory grows with the features. A column takes 1000 levels; all
-        others are missing in it, with a warning the first time.
+        What happens to features and levels that first come after the first row. "grow"
+        adds them to the model, which copies it. "ignore" leaves them out. Use it if
+        their number has no limit, as for identifiers, because memory grows with the
+        number of features. A column can have 1000 levels. All others count as missing,
+        with a warning the first time.
     seed : int, optional
-        Drawn from the system where absent.
+        By default it is drawn from the system.
 
     Attributes
     ----------
     stream : AveragedStream or StreamingTree
-        The model, open to every question.
+        The model, with all of its methods.
 
     Examples
     --------
@@ -134,17 +142,17 @@ class RiverDynamicTreeClassifier(StreamClassifier):
     """Dynamic tree in a bounded window, as a river classifier.
 
     New labels are learned when they first appear. Features may come late, in any order,
-    or not at all: a feature that a row lacks is missing in that row, and a new feature
-    was missing in all rows before. A text feature becomes one 0/1 feature for each
-    level, and new levels may come late too.
+    or not at all. A feature that a row does not have is missing in that row, and a new
+    feature was missing in all rows before. A text feature becomes one 0/1 feature for
+    each level, and new levels may come late, too.
 
     Parameters
     ----------
     window : int or "auto", default "auto"
-        Most rows held one by one, as in `StreamingTree`; "auto" for the average of
-        several windows, `AveragedStream`, which needs no tuning.
+        Largest number of rows that are held individually, as in `StreamingTree`. "auto"
+        averages several windows, as in `AveragedStream`, which needs no tuning.
     discard : {"entropy", "age", "random"}, optional
-        Which row leaves the window.
+        Which row leaves the window, as in `StreamingTree`.
     forget, drift, rejuvenate_every, n_particles
         As in `RiverDynamicTreeRegressor`.
     proposal, min_leaf, tree_prior, class_mass, max_retired_mass
@@ -155,7 +163,7 @@ class RiverDynamicTreeClassifier(StreamClassifier):
     Attributes
     ----------
     stream : AveragedStream or StreamingTree
-        The model, open to every question.
+        The model, with all of its methods.
 
     Examples
     --------
