@@ -31,9 +31,9 @@ def plot_sweeps(model: Canopy, *, ax: Target = None) -> Figure:
     Parameters
     ----------
     model : Canopy or CanopyMixture
-        Fitted.
+        A fitted mixture.
     ax : sequence of 2 Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -41,9 +41,10 @@ def plot_sweeps(model: Canopy, *, ax: Target = None) -> Figure:
 
     Notes
     -----
-    First the log-likelihood of the rows that each sweep scored exactly, and of the rows
-    that are watched; then, on a scale of powers of ten, how many rows changed their
-    component, how long lists are, and in how many sweeps all of them are made anew.
+    The first panel shows the log-likelihood of the rows that each sweep scored exactly,
+    and of the monitored rows. The second has a logarithmic scale. It shows how many
+    rows changed their component, how long the lists are, and in how many sweeps all
+    lists are rebuilt.
 
     Examples
     --------
@@ -100,19 +101,19 @@ def plot_images(
     Parameters
     ----------
     model : Canopy or CanopyMixture
-        Fitted to images, one a row.
+        A mixture fitted to images, one in each row.
     X : array_like of shape (n_images, height * width)
         Images to show.
     shape : (int, int)
-        Height and width.
+        Height and width of an image.
     n_components : int, default 8
-        The heaviest, so many.
+        Number of components to draw, those with the largest weights.
     n_rows : int, default 8
-        Images of each.
+        Number of images for each component.
     components : sequence of int, optional
-        Which components instead.
+        Numbers of the components to draw instead.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -120,7 +121,7 @@ def plot_images(
 
     Notes
     -----
-    One line a component: its mean in a frame, then the most probable images first.
+    Each line is a component: its mean in a frame, followed by its most probable images.
 
     Examples
     --------

@@ -39,17 +39,17 @@ def panels(
     size: tuple[float, float] = (6.0, 4.0),
     columns: int = 3,
 ) -> tuple[Figure, list[Axes]]:
-    """The axes given, or those of a new figure.
+    """Return the given axes, or those of a new figure.
 
     Parameters
     ----------
     ax : Axes, sequence of n Axes, or None
     n : int, default 1
-        Panels that are needed.
+        Number of panels that are needed.
     size : (float, float), default (6.0, 4.0)
-        Inches of a new panel.
+        Size of a new panel in inches.
     columns : int, default 3
-        Most panels of a new figure beside one another.
+        Largest number of panels side by side in a new figure.
     """
     try:
         from matplotlib.axes import Axes
@@ -99,9 +99,9 @@ def legend_above(ax: Axes) -> None:
 
 
 def view_of(model: Any, what: str) -> TreeView:
-    """The trees to draw, which must have been planted, as they are now.
+    """A view of the trees to draw, as they are now; there must be trees.
 
-    Results of a formula are taken for their trees.
+    Results of a formula stand for their trees.
     """
     if not isinstance(model, Trees):
         model = getattr(model, "tree", model)
@@ -115,17 +115,18 @@ def view_of(model: Any, what: str) -> TreeView:
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """How a picture shows responses: counts as rates, the others as trees learn them.
+    """How a figure shows responses: counts as rates, others as trees learn them.
 
     Attributes
     ----------
     label : str
-        What the picture calls them.
+        Label of the responses in the figure.
     y : ndarray of shape (n_rows,)
-        Active rows' responses, counts by their exposure; or places of labels.
+        Responses of the active rows. Counts are divided by their exposure, and labels
+        are their positions.
     exposure : float or None
-        At which counts are foreseen, and by which they are divided: the median of the
-        active rows. None for responses of other kinds.
+        The median exposure of the active rows, at which counts are predicted, and by
+        which they are divided. None for other responses.
     """
 
     label: str
@@ -239,10 +240,11 @@ def with_values(view: TreeView) -> list[int]:
 
 
 def span(view: TreeView, place: int) -> tuple[float, float]:
-    """Range of a feature over the rows learned, widened where it is a point.
+    """Range of a feature over the rows learned, widened if it is a single point.
 
-    A window that ALC leaves rows in draws into a corner of what the model knows. Where
-    the past fades, and under R's rules, the range is that of the active rows.
+    A window from which ALC retires rows becomes concentrated in a part of the range
+    that the model knows. With a fading memory, and under R's rules, the range is that
+    of the active rows.
     """
     low, high = (ends[place] for ends in view.spans())
     if not np.isfinite(low):

@@ -30,9 +30,10 @@ def plot_lifelines(
     ----------
     model : DependentDPMixture
     top : int, default 20
-        Particles with the most rows that are drawn, in the order of their births.
+        Number of particles to draw, those with the most rows, in the order of their
+        births.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -91,13 +92,13 @@ def plot_trajectories(
     ----------
     model : DependentDPMixture
     feature : str or int, default 0
-        By name or place.
+        Name or position of the feature.
     top : int, default 8
-        Particles with the most rows, of those that are held.
+        Number of particles to draw, those with the most rows among those that are held.
     smooth : bool, optional
         As in ``trajectory``.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def plot_trajectories(
 
     Notes
     -----
-    Bands reach two standard deviations of the location; dots are phases with rows.
+    Bands extend to two standard deviations of the location. Dots are phases with rows.
 
     Examples
     --------
@@ -156,13 +157,13 @@ def plot_flow_field(
     Parameters
     ----------
     model : DependentDPMixture
-        With ``family=AffineFlow(...)`` in the plane.
+        A model with ``family=AffineFlow(...)`` in the plane.
     X : array_like of shape (n_rows, 4), optional
         Rows to draw as dots.
     n_arrows : int, default 9
-        Arrows of a field, about.
+        Approximate number of arrows in a field.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -170,8 +171,9 @@ def plot_flow_field(
 
     Notes
     -----
-    Fields of particles seen in the last phase, with arrows within 1.2 standard
-    deviations of the centre of the locations; ids stand at the centres.
+    The fields are those of particles with rows in the last phase. Their arrows are
+    within 1.2 standard deviations of the centre of the locations, where the id is
+    written.
 
     Examples
     --------
@@ -231,15 +233,16 @@ def plot_topic_trends(
     Parameters
     ----------
     model : DependentDPMixture
-        With ``family=Multinomial(...)``.
+        A model with ``family=Multinomial(...)``.
     words : sequence of str of length n_columns, optional
-        By default the names of the columns.
+        The vocabulary; by default the names of the columns.
     top : int, default 10
-        Topics with the most documents.
+        Number of topics to draw, those with the most documents.
     n_words : int, default 4
-        Words that name a topic: those it has most above all topics together.
+        Number of words in the label of a topic. They are the words with the largest
+        excess over their share in all topics together.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -247,7 +250,7 @@ def plot_topic_trends(
 
     Notes
     -----
-    A topic without documents in the last `history` phases has its id for a name.
+    A topic without documents in the last `history` phases is labelled with its id.
 
     Examples
     --------
@@ -303,11 +306,12 @@ def plot_vi(
     ----------
     distances : dict
         Variation of information by method: a number for each phase, of shape
-        (n_phases,), or of several runs, (n_runs, n_phases), whose medians are drawn.
+        (n_phases,), or for several runs, of shape (n_runs, n_phases). In the second
+        case, medians are drawn.
     n_clusters : array_like of shape (n_phases,), optional
-        True number of clusters, drawn in a panel beneath.
+        True numbers of clusters, drawn in a panel below.
     ax : Axes, or two of them with `n_clusters`, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------

@@ -34,15 +34,16 @@ def plot_dependence(
     Parameters
     ----------
     dependence : PartialDependence, or a sequence of them
-        What ``partial_dependence()`` of results returns; also results, which are asked
-        for that of each variable.
+        Return value of ``partial_dependence()`` of results. For results themselves,
+        that of each variable is computed.
     kind : {"average", "individual", "both"}, default "average"
-        The mean over rows with its band; a thin line a row, where rows were asked for
-        by the same word; or both. Pairs have their average.
+        Whether to draw the mean over rows with its band, a thin line for each row, or
+        both. Single rows require a `dependence` of the same kind. For pairs, the
+        average is drawn.
     response : str, default "y"
         Name of the response and its unit.
     ax : sequence of Axes, optional
-        One a panel.
+        One for each panel.
 
     Returns
     -------
@@ -50,10 +51,11 @@ def plot_dependence(
 
     Notes
     -----
-    A number is a curve, a factor a bar for each level. Two numbers, or two factors, are
-    a surface in greys; a number with a factor a curve for each level. Panels of one
-    variable share a vertical scale. Counts are those of a unit of exposure, responses
-    with an offset are less that one: of results the label says so.
+    A number is drawn as a curve, and a factor as a bar for each level. Two numbers, or
+    two factors, are drawn as a surface in shades of grey, and a number with a factor as
+    a curve for each level. Panels of one variable have the same vertical scale. Counts
+    are those of one unit of exposure, and responses with an offset are drawn minus the
+    offset; for results, the label says so.
 
     Examples
     --------

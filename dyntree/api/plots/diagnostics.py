@@ -35,15 +35,15 @@ def plot_diagnostics(
     Parameters
     ----------
     seen : OneStepAhead, or DynamicTreeResults
-        What ``one_step_ahead`` of results returned, or the results.
+        Return value of ``one_step_ahead`` of results, or the results.
     level : float in (0, 1), default 0.9
         Probability of the intervals whose coverage is drawn.
     seed : int, default 0
-        For the randomised residuals of labels.
+        Seed of the randomised residuals of labels.
     response : str, default "y"
         Name of the response and its unit.
     ax : sequence of 6 Axes, optional
-        Where to draw; by default a new figure.
+        Six axes; by default those of a new figure.
 
     Returns
     -------
@@ -51,15 +51,21 @@ def plot_diagnostics(
 
     Notes
     -----
-    The panels are a histogram of the probability integral transform, which is flat
-    where predictions are right; normal quantiles of it (quantile residuals) beside
-    those of a normal sample; these residuals by prediction (by the probability of the
-    most probable label, where the response is one) and by row; the share of the last
-    rows in their central intervals; and the autocorrelation of the residuals. What is
-    shaded holds right predictions with probability .95, point by point. A histogram
-    that is high at both ends, and steep quantiles, tell that predictions are too sure;
-    one that is high in the middle that they are not sure enough; a trend by row, that
-    the model is late.
+    The panels are
+
+    - a histogram of the probability integral transform, which is flat if predictions
+      are right;
+    - its normal quantiles (quantile residuals) against those of a normal sample;
+    - these residuals by prediction (for labels, by the probability of the most probable
+      label);
+    - these residuals by row;
+    - the share of the latest rows that are in their central intervals;
+    - the autocorrelation of the residuals.
+
+    Right predictions are in the shaded areas with probability 0.95 at each point. If
+    the histogram is high at both ends, or the quantiles are steep, the predictions are
+    too certain. If it is high in the middle, they are not certain enough. A trend by
+    row shows that the model follows the data too late.
 
     Examples
     --------

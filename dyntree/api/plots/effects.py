@@ -42,14 +42,15 @@ def plot_effects(
     Parameters
     ----------
     sensitivity : Sensitivity or VariableSensitivity
-        What ``sensitivity()`` of a model, or of results, returns; or results.
+        Return value of ``sensitivity()`` of a model or of results, or results.
     features : sequence of str, optional
-        Names of inputs, by default all: a factor has one panel, with its levels on the
-        axis. Of a model's sensitivity also names of features, such as one level.
+        Names of inputs; by default all of them. A factor has one panel, with its levels
+        on the axis. For the sensitivity of a model these may also be names of features,
+        such as a single level.
     response : str, default "y"
         Name of the response and its unit.
     ax : sequence of Axes, optional
-        One an input.
+        One for each input.
 
     Returns
     -------
@@ -57,13 +58,13 @@ def plot_effects(
 
     Notes
     -----
-    The effect is the mean response as a function of one input, averaged over the
-    others (partial dependence). The band lies between the quantiles of one draw from
-    each particle, which tell what trees and their leaves do not know; under R's rules
-    it is of the particles' means alone. One cloud of trees is too sure of itself:
-    average several, as `AveragedTrees` does. All panels share one vertical scale.
-    Counts are those of a unit of exposure, responses with an offset are less that one:
-    of results the label says so.
+    The effect is the mean response as a function of one input, averaged over the others
+    (partial dependence). The band lies between quantiles of one draw from each
+    particle, which include the uncertainty of the trees and of their leaves. Under R's
+    rules, it shows only the means of the particles. The band of a single cloud of trees
+    is too narrow: average several, as in `AveragedTrees`. All panels have the same
+    vertical scale. Counts are those of one unit of exposure, and responses with an
+    offset are drawn minus the offset; for results, the label says so.
 
     Examples
     --------
@@ -183,16 +184,16 @@ def plot_sobol(
 ) -> Figure:
     """Draw first-order and total Sobol' indices over particles as boxes.
 
-    Both panels share one vertical scale.
+    Both panels have the same vertical scale.
 
     Parameters
     ----------
     sensitivity : Sensitivity or VariableSensitivity
-        What ``sensitivity()`` of a model, or of results, returns; or results.
+        Return value of ``sensitivity()`` of a model or of results, or results.
     features : sequence of str, optional
-        Names of inputs, by default all; a factor has one.
+        Names of inputs; by default all of them. A factor is one input.
     ax : two Axes, optional
-        For the first-order and the total indices.
+        Axes for the first-order and the total indices.
 
     Returns
     -------
@@ -229,16 +230,16 @@ def plot_importance(
 ) -> Figure:
     """Draw the share of the predicted variance that each input accounts for.
 
-    Whiskers are two Monte Carlo standard errors long to each side.
+    Whiskers extend to two Monte Carlo standard errors on each side.
 
     Parameters
     ----------
     importance : Importance, DynamicTree or StreamingTree
-        What ``model.importance()`` returns, or a model that is asked for it.
+        Return value of ``model.importance()``, or a model, for which it is computed.
     features : sequence of str, optional
-        Names, by default all; a factor has one.
+        Names of inputs; by default all of them. A factor is one input.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -283,7 +284,7 @@ def plot_relevance(
     Parameters
     ----------
     relevance : Relevance, DynamicTree or StreamingTree
-        What ``model.relevance()`` returns, or a model that is asked for it.
+        Return value of ``model.relevance()``, or a model, for which it is computed.
     features, ax
         As in `plot_importance`.
 

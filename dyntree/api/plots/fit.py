@@ -56,18 +56,18 @@ def plot_fit(
     ----------
     model : DynamicTree or StreamingTree
     feature : str or int, default 0
-        Name or place of the feature on the horizontal axis.
+        Name or position of the feature on the horizontal axis.
     at : dict of str to float, optional
-        Values of the other features; by default the medians of the active rows and
-        the most frequent levels.
+        Values of the other features; by default the medians of the active rows and the
+        most frequent levels.
     level : float in (0, 1), default 0.9
-        Probability of the central intervals, of a new response and of the mean.
+        Probability of the central intervals of a new response and of the mean.
     n_grid : int, default 200
-        Points along the feature, >= 2.
+        Number of points along the feature, >= 2.
     response : str, default "y"
         Label of the vertical axis: the response and its unit.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -75,13 +75,13 @@ def plot_fit(
 
     Notes
     -----
-    With one feature the picture is the whole fit; with more it is a slice, while the
-    active rows are shown wherever they are. A level of a column is there (1), or not
-    (0), and then the most frequent other level is. Class models show one line a label,
-    its probability. Counts that have exposures are drawn as rates, y / exposure, and
-    intervals are those of a new count over the median exposure of the active rows. Of
-    results whose responses have an offset all is drawn less that offset, which the
-    label says.
+    With one feature, the figure shows the whole fit. With more, it shows a slice, but
+    all active rows. If the feature is a level of a column, it is 1 or 0, and at 0 the
+    column has its most frequent other level. For class models, each label has one line,
+    which is its probability. Counts with exposures are drawn as rates, y / exposure,
+    with the intervals of a new count at the median exposure of the active rows. For
+    results whose responses have an offset, everything is drawn minus that offset, as
+    the label says.
 
     Examples
     --------
@@ -122,11 +122,11 @@ def plot_slices(
     ----------
     model : DynamicTree or StreamingTree
     features : sequence of str or int, optional
-        Names or places, by default all that have had a value.
+        Names or positions of the features; by default all that have had a value.
     at, level, n_grid, response
         As in `plot_fit`.
     ax : sequence of Axes, optional
-        One a feature.
+        One for each feature.
 
     Returns
     -------

@@ -30,9 +30,9 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
 
     Notes
     -----
-    Areas that add up to one, the shortest memory below and darkest; members with the
-    same memory are one area. What is drawn is `AveragedStream.weight_history`: weights
-    in the average, without the regression on labels beside it.
+    The areas add up to one. The shortest memory is at the bottom and has the darkest
+    colour; members with the same memory are one area. The weights are those of
+    `AveragedStream.weight_history`, before the regression on labels.
 
     Examples
     --------

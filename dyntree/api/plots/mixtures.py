@@ -49,11 +49,11 @@ def plot_clusters(
     ----------
     model : OnlineDPGMM, OnlineDPMPPCA or OnlineHDPHSMM
     X : array_like of shape (n_rows, n_features), optional
-        Rows to draw; each cluster's have a mark of their own.
+        Rows to draw. Those of each cluster have their own marker.
     features : pair of str or int, default (0, 1)
-        Two features by name or place.
+        Names or positions of two features.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -61,8 +61,9 @@ def plot_clusters(
 
     Notes
     -----
-    An ellipse holds what is within two standard deviations of the mean in both
-    features together: 86 % of a Gaussian. Beside each mean stands the cluster's id.
+    An ellipse contains the points within two standard deviations of the mean in both
+    features together, which is 86 % of a Gaussian. The number at each mean is the
+    cluster's id.
 
     Examples
     --------
@@ -103,11 +104,11 @@ def plot_subspaces(
     ----------
     model : OnlineDPMPPCA or OnlineHDPHSMM
     X : array_like of shape (n_rows, n_features), optional
-        Rows to draw; each cluster's have a mark of their own.
+        Rows to draw. Those of each cluster have their own marker.
     features : pair of str or int, default (0, 1)
-        Two features by name or place.
+        Names or positions of two features.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -115,9 +116,9 @@ def plot_subspaces(
 
     Notes
     -----
-    Lines reach two standard deviations along each direction, the first direction is
-    solid and the others are dashed or dotted. Beside each mean stands the cluster's id,
-    and the dimension of its subspace in brackets.
+    Lines extend to two standard deviations along each direction. The line of the first
+    direction is solid, and the others are dashed or dotted. The number at each mean is
+    the cluster's id, with the dimension of its subspace in brackets.
 
     Examples
     --------
@@ -153,14 +154,14 @@ def plot_segments(
     Parameters
     ----------
     labels : array_like of int of shape (n_rows,), or Path
-        State of each row: ``labels_``, what ``predict`` returned, or the path that
-        ``decode`` found.
+        State of each row: ``labels_``, the return value of ``predict``, or the path
+        that ``decode`` returned.
     X : array_like of shape (n_rows, n_features), optional
-        Rows to draw, one line a feature.
+        Rows to draw, with one line for each feature.
     names : sequence of str, optional
-        Names of the features; x0, x1, ... by default.
+        Names of the features; by default x0, x1, ...
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -168,8 +169,8 @@ def plot_segments(
 
     Notes
     -----
-    Each state has a shade of its own, as far as there are shades, and its id above its
-    segments where these are long enough to hold it.
+    Each state has its own shade, as far as there are shades. Its id is above those of
+    its segments that are long enough.
 
     Examples
     --------
@@ -224,9 +225,9 @@ def plot_lambda_path(path: LambdaPath, *, ax: Target = None) -> Figure:
     Parameters
     ----------
     path : LambdaPath
-        What ``lambda_path`` of a mixture returned.
+        Return value of ``lambda_path`` of a mixture.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -234,8 +235,8 @@ def plot_lambda_path(path: LambdaPath, *, ax: Target = None) -> Figure:
 
     Notes
     -----
-    The BIC has an axis of its own, to the right. The dotted line is the cost that
-    ``lambda_="auto"`` takes.
+    The BIC has its own axis on the right. The dotted line is the cost that
+    ``lambda_="auto"`` chooses.
 
     Examples
     --------

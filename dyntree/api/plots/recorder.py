@@ -29,20 +29,20 @@ class Trace:
     Attributes
     ----------
     n_seen : ndarray of int64 of shape (n_noted,)
-        Rows learned when the note was taken.
+        Number of rows learned at each record.
     log_evidence : ndarray of shape (n_noted,)
         Log evidence of the rows so far.
     ess : ndarray of shape (n_noted,)
-        Effective sample size, ``sum(w)^2 / sum(w^2)``, of the weights that the last row
-        gave the particles, as a share of their number.
+        Effective sample size, ``sum(w)^2 / sum(w^2)``, of the weights of the particles
+        at the last row, as a share of their number.
     n_distinct : ndarray of shape (n_noted,)
-        Share of particles that survived resampling by that row.
+        Share of particles that survived the resampling at that row.
     grow, prune : ndarray of shape (n_noted,)
         Share of particles whose tree gained or lost leaves at that row.
     height, n_leaves, leaf_size : ndarray of shape (n_noted,)
         As in `TreeStats`: averages over particles after the row.
     n_active, n_retired : ndarray of int64 of shape (n_noted,)
-        Rows held one by one, and given up so far.
+        Numbers of active rows, and of rows retired so far.
     """
 
     n_seen: NDArray[np.int64]
@@ -64,18 +64,18 @@ class Recorder:
     Parameters
     ----------
     model : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
-        It learns what `update` is given, just as it would without a recorder.
+        The model. It learns the rows given to `update` as it would without a recorder.
     every : int, default 50
-        Rows from one note to the next, >= 1.
+        Number of rows between two records, >= 1.
 
     Notes
     -----
-    The step of a noted row is taken by a copy of the particles first, which reports
-    weights and moves; a note costs about as much as a checkpoint in memory. Under R's
-    rules a full window retires a row before it learns one, which the copy does not.
-    Rows come to the model in parts that end with a noted row, so that levels of columns
-    of strings are those of the parts before the first trees.
-    ``evaluate.prequential`` takes a recorder in the place of its model.
+    A copy of the particles first learns the row of a record and reports weights and
+    moves. A record costs about as much as a checkpoint in memory. Under R's rules, a
+    full window retires a row before it learns one, but the copy does not. Rows are
+    given to the model in parts that end with the row of a record. Levels of columns of
+    strings are therefore those of the parts before the first trees.
+    ``evaluate.prequential`` accepts a recorder instead of its model.
 
     Examples
     --------
@@ -115,7 +115,7 @@ class Recorder:
         Raises
         ------
         ValueError
-            On bad input, before any row is learned; or if the model is frozen.
+            If the input is bad (no row is then learned), or the model is frozen.
         """
         check_progress(progress)
         model, tree = self.model, self.tree

@@ -32,17 +32,17 @@ def plot_rolling(
     Parameters
     ----------
     seen : Prequential, or dict of str to Prequential
-        What ``evaluate.prequential`` returned; a dict names several to compare.
+        Return value of ``evaluate.prequential``. A dict names several to compare.
     measure : {"error", "auc"}, default "error"
-        Share of wrong labels, or root mean squared error of real responses; area under
-        the ROC curve.
+        "error" is the share of wrong labels, or the root mean squared error of real
+        responses. "auc" is the area under the ROC curve.
     window : int, optional
-        Scored rows that each point looks back on, at most as many as there are; by
-        default a tenth of them, but no more than 500.
+        Number of latest scored rows from which each point is computed, at most their
+        total number. The default is a tenth of them, but at most 500.
     response : str, default "y"
         Name of the real response and its unit.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -50,8 +50,8 @@ def plot_rolling(
 
     Notes
     -----
-    The dotted line is the trivial baseline's score over all rows, of the first record.
-    Windows with one label only have no area and leave a gap.
+    The dotted line is the score of the trivial baseline over all rows, from the first
+    record. Windows with a single label have no area, which leaves a gap.
 
     Examples
     --------

@@ -54,15 +54,15 @@ def plot_surface(
     model : DynamicTree or StreamingTree
         A regression model.
     features : (str or int, str or int), default (0, 1)
-        Names or places of the two features.
+        Names or positions of the two features.
     at : dict of str to float, optional
         Values of the other features, as in `plot_fit`.
     n_grid : int, default 60
-        Points along each feature, >= 2.
+        Number of points along each feature, >= 2.
     response : str, default "y"
         Name of the response and its unit.
     ax : two Axes, optional
-        For the mean and for the standard deviation.
+        Axes for the mean and for the standard deviation.
 
     Returns
     -------
@@ -122,12 +122,12 @@ def plot_classes(
     features
         As in `plot_surface`.
     label : hashable, optional
-        Whose probability is drawn; by default, and where there are more than two
-        labels, the most probable label's, with white lines where that label changes.
+        The label whose probability is drawn. By default it is the most probable label
+        at each point, with white lines where this label changes.
     at, n_grid
         As in `plot_surface`.
     ax : two Axes, optional
-        For the probability and for the entropy.
+        Axes for the probability and for the entropy.
 
     Returns
     -------

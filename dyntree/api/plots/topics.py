@@ -28,13 +28,13 @@ def plot_segmentation(
     Parameters
     ----------
     image : array_like of shape (height, width, 3)
-        Of uint8, or of floats in [0, 1].
+        Values as uint8, or floats in [0, 1].
     labels : array_like of int of shape (height, width) or (height * width,)
-        Topics of the pixels, as `MemoryBoundedHDP.predict` gives them.
+        Topics of the pixels, as returned by `MemoryBoundedHDP.predict`.
     overlay : float in [0, 1], default 0.0
-        How much of the image shows through.
+        Opacity of the image on top of the colours.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -101,13 +101,14 @@ def plot_topics_over_documents(
     documents
         As in `MemoryBoundedHDP.transform`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
     Figure
-        The twelve commonest topics, from below, named by their `topic_ids_`; above them
-        in white the share of all others together, and how many they are.
+        The twelve most frequent topics are drawn from below, with their `topic_ids_` as
+        names. The white area above them is the total share of all others, with their
+        number.
 
     Examples
     --------
@@ -155,14 +156,15 @@ def plot_epoch_seconds(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     Parameters
     ----------
     model : MemoryBoundedHDP
-        As it was learned: a file holds no seconds.
+        The model that has learned the epochs. A model from a file has no seconds.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
     Figure
-        Building and compression, one on top of the other; topics on a second axis.
+        Seconds of building and compression are stacked. A second axis shows the number
+        of topics.
 
     Examples
     --------
@@ -202,12 +204,12 @@ def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     ----------
     model : MemoryBoundedHDP
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
     Figure
-        Bytes on a logarithmic scale; the limit as a dotted line where there is one.
+        Bytes are on a logarithmic scale. If there is a limit, it is a dotted line.
 
     Examples
     --------
@@ -243,7 +245,7 @@ def plot_free_energy(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     ----------
     model : MemoryBoundedHDP
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -282,16 +284,16 @@ def plot_clumps(
     Parameters
     ----------
     model : MemoryBoundedHDP
-        Of Gaussian topics.
+        A model of Gaussian topics.
     features : pair of str or int, default (0, 1)
-        Two columns by name or place.
+        Names or positions of two columns.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
     Figure
-        Ellipses reach two standard deviations; crosses are means of topics.
+        Ellipses extend to two standard deviations. Crosses are means of topics.
 
     Examples
     --------
@@ -345,15 +347,15 @@ def plot_retrieval(
     Parameters
     ----------
     query : array_like of shape (height, width[, 3])
-        The image that was asked for.
+        The query image.
     results : Retrieved
-        What `MemoryBoundedHDP.retrieve` returned.
+        Return value of `MemoryBoundedHDP.retrieve`.
     images : mapping or sequence
-        The images, by the ids they were indexed with.
+        The images, by the ids with which they were indexed.
     number : int, default 0
-        Which query of `results` it was.
+        Number of the query in `results`.
     ax : sequence of Axes, optional
-        Where to draw: one for the query, and one for each result.
+        Axes to draw on: one for the query, and one for each result.
 
     Returns
     -------
@@ -394,12 +396,13 @@ def plot_tradeoff(
     Parameters
     ----------
     limits : array_like of shape (n_models,)
-        Bytes, or items.
+        Numbers of bytes, or of items.
     values : array_like of shape (n_models,), or dict of str to such
         One curve, or several by name.
     ylabel : str, default "free energy per point"
+        Label of the vertical axis.
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------

@@ -17,9 +17,9 @@ def plot_steps(trace: Trace, *, ax: Target = None) -> Figure:
     Parameters
     ----------
     trace : Trace
-        What ``Recorder.trace()`` returns.
+        Return value of ``Recorder.trace()``.
     ax : three Axes, optional
-        For evidence, weights and moves.
+        Axes for evidence, weights and moves.
 
     Returns
     -------
@@ -60,9 +60,9 @@ def plot_shape(trace: Trace, *, ax: Target = None) -> Figure:
     Parameters
     ----------
     trace : Trace
-        What ``Recorder.trace()`` returns.
+        Return value of ``Recorder.trace()``.
     ax : three Axes, optional
-        For height, leaves and rows in a leaf.
+        Axes for height, leaves and rows in a leaf.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def plot_shape(trace: Trace, *, ax: Target = None) -> Figure:
 
     Notes
     -----
-    Averages over particles. A dotted line shows where the first row was retired;
-    Anagnostopoulos and Gramacy (2013) show by such pictures that trees go on growing
-    when rows are discarded.
+    The values are averages over particles. A dotted line shows where the first row was
+    retired. Anagnostopoulos and Gramacy (2013) use such figures to show that trees
+    continue to grow when rows are discarded.
 
     Examples
     --------

@@ -40,11 +40,11 @@ def plot_tree(
     ----------
     model : DynamicTree or StreamingTree
     particle : int, default 0
-        Which one; all weigh the same.
+        Number of the particle. All particles have the same weight.
     response : str, default "y"
         Name of the response and its unit.
     ax : Axes, optional
-        Where to draw; by default a new figure as wide as the tree.
+        Axes to draw on; by default those of a new figure as wide as the tree.
 
     Returns
     -------
@@ -52,12 +52,13 @@ def plot_tree(
 
     Notes
     -----
-    Rows that meet the condition in a box go left. A leaf shows its prediction and its
-    active rows, and after a plus sign the weight of its retired ones. The prediction is
-    that at the point of the leaf's region nearest to the medians of the active rows,
-    which matters for linear leaves only; class leaves show their likeliest label and
-    its probability, leaves of counts the expected events of a unit of exposure. Of
-    results whose responses have an offset it is beside that offset, as the title says.
+    Rows that meet the condition in a box go left. A leaf shows its prediction, the
+    number of its active rows and, after a plus sign, the weight of its retired rows.
+    The prediction is that at the point of the leaf's region nearest to the medians of
+    the active rows. The choice of this point matters for linear leaves only. Class
+    leaves show their most probable label and its probability, and leaves of counts the
+    expected number of events per unit of exposure. For results whose responses have an
+    offset, the prediction does not include the offset, as the title says.
 
     Examples
     --------
