@@ -38,17 +38,18 @@ class Answers(Learning):
 
     @locked
     def labels(self, phase: int) -> Ids:
-        """Ids of the particles of the rows of a phase, merged ones under the older's.
+        """Ids of the particles of the rows of a phase; merged ones have the older id.
 
         Parameters
         ----------
         phase : int
-            From 0, or negative from the last one on. The last `history` are held.
+            Number of the phase from 0, or from the last phase if it is negative. The
+            labels of the last `history` phases are held.
 
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
-            -1 for a row that no particle could be told for.
+            It is -1 for rows for which no particle could be determined.
         """
         n, held = self.n_phases, len(self._state.labels)
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
@@ -105,10 +106,10 @@ class Answers(Learning):
 
     @property
     def covariances_(self) -> Matrix:
-        """Covariances of rows about their particles, in the order of `particles`.
+        """Covariances of rows around their particles, in the order of `particles`.
 
-        Of shape (n_particles, n_columns, n_columns). For `AffineFlow` that of
-        velocities is about the field; `Multinomial` has none.
+        The shape is (n_particles, n_columns, n_columns). For `AffineFlow`, velocities
+        vary around the field. `Multinomial` has no covariances.
         """
         with self._lock:
             family = self._ready("covariances_")
@@ -138,12 +139,13 @@ class Answers(Learning):
         Parameters
         ----------
         id : int
-            One that had rows in the last `history` phases; a merged one stands for the
-            older.
+            A particle that had rows in the last `history` phases. The id of a merged
+            particle stands for the older one.
         smooth : bool, optional
-            Whether each phase knows of those after it: exact given the labels, for
-            `GaussianKnownVariance` under a `RandomWalk`, by Rauch, Tung and Striebel
-            (1965). By default where there is a smoother; others are filtered.
+            Whether each phase is conditional on later phases, too. This is possible for
+            `GaussianKnownVariance` with a `RandomWalk`, where it is the default. Given
+            the labels, it is exact (Rauch, Tung and Striebel 1965). Others are
+            filtered.
 
         Returns
         -------
@@ -201,7 +203,7 @@ class Answers(Learning):
         return every, np.array(before), np.array(after), counts
 
     def diagnostics(self) -> Diagnostics:
-        """Return how the sampling of the last phase went.
+        """Return diagnostics of the sampling of the last phase.
 
         Returns
         -------
@@ -247,7 +249,7 @@ class Answers(Learning):
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
-            -1 while there is no particle.
+            It is -1 while there is no particle.
         """
         ids, joint = self._log_joint(X, "predict")
         if not len(ids):
@@ -266,7 +268,8 @@ class Answers(Learning):
         Returns
         -------
         ndarray of shape (n_rows, n_particles)
-            Given that the row is no new particle's; rows sum to one.
+            Probabilities conditional on the row not being one of a new particle. Rows
+            sum to one.
         """
         ids, joint = self._log_joint(X, "predict_proba")
         joint = joint[:, : len(ids)]
@@ -276,13 +279,14 @@ class Answers(Learning):
 
     @locked
     def log_predictive(self, X: Any, ahead: int = 0) -> Vector:
-        """Log density of new rows, of the last phase or of one that comes.
+        """Log density of new rows of the last phase or of a later one.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_columns)
         ahead : int, default 0
-            Phases after the last one; 1 scores rows before they are learned.
+            Number of phases after the last one; 1 scores rows of the next phase before
+            they are learned.
 
         Returns
         -------
@@ -290,8 +294,9 @@ class Answers(Learning):
 
         Notes
         -----
-        A mixture of predictive densities: of particles with shares proportional to
-        alive m / E, and of the base with the sum of a / E over mass never seen.
+        The density is a mixture of predictive densities. The share of a particle is in
+        proportion to alive m / E, and that of the base to the sum of a / E over the
+        mass that was never seen.
         """
         _, joint = self._log_joint(X, "log_predictive", params.count("ahead", ahead, 0))
         return logsumexp(joint, axis=1)
@@ -311,15 +316,17 @@ class Answers(Learning):
         Parameters
         ----------
         n_samples : int, default 1
+            Number of rows.
         ahead : int, default 0
-            Phases after the last one.
+            Number of phases after the last one.
         seed : int or numpy Generator, optional
+            Seed of the draws.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_columns)
         labels : ndarray of int64 of shape (n_samples,)
-            Ids of their particles; -1 for rows of new ones.
+            Ids of their particles, or -1 for rows of new particles.
         """
         family = self._ready("sample")
         count, rng = params.count("n_samples", n_samples, 0), params.generator(seed)
@@ -335,12 +342,12 @@ class Answers(Learning):
 
     @locked
     def forecast(self, steps: int = 1) -> Forecast:
-        """Return the particles in the phases to come, as they are now known.
+        """Return the particles in later phases, as predicted from what was learned.
 
         Parameters
         ----------
         steps : int, default 1
-            Phases ahead, >= 1.
+            Number of phases ahead, >= 1.
 
         Returns
         -------

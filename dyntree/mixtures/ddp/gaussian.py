@@ -39,20 +39,21 @@ class GaussianKnownVariance(Family):
     Parameters
     ----------
     variance : float, array_like of shape (n_columns,) or (n_columns, n_columns)
-        R, in squared units of the rows: one for all columns, one each, or a covariance
-        matrix. With a matrix that is not diagonal, `base_variance` and the steps of the
-        locations are along its axes.
+        The variance R, in squared units of the rows: one number for all columns, one
+        for each column, or a covariance matrix. With a matrix that is not diagonal,
+        `base_variance` and the steps of the locations are along its axes.
     base_mean : float or array_like of shape (n_columns,), optional
-        Mean of the base, where new particles lie; by default that of the first phase.
+        Mean of the base, from which new particles come; by default the mean of the
+        first phase.
     base_variance : float or array_like of shape (n_columns,), optional
-        Its variance; by default that of the first phase. One number where `variance` is
-        a matrix that is not diagonal.
+        Variance of the base; by default the variance of the first phase. It is a single
+        number if `variance` is a matrix that is not diagonal.
 
     Notes
     -----
-    With r rows of sum s, a location N(m, P) becomes N(v (m/P + s/R), v), with
-    v = 1/(1/P + r/R), axis by axis: the Kalman filter. Rows are taken about the mean of
-    the base, and a covariance matrix is diagonalised by a rotation of them.
+    Given r rows with the sum s, a location N(m, P) becomes N(v (m/P + s/R), v), where v
+    = 1/(1/P + r/R) along each axis. This is the Kalman filter. Rows are relative to the
+    mean of the base, and are rotated so that a covariance matrix becomes diagonal.
 
     Examples
     --------

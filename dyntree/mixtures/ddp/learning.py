@@ -86,16 +86,16 @@ class Learning(Mixture):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_columns), frame, dict or list of dicts
-            Finite numbers; the first rows fix the columns. A phase without rows lets
-            time pass: particles move and may die.
+            Finite numbers. The first rows fix the columns. In a phase without rows,
+            time passes: particles move and may die.
         y : object, optional
-            Of no effect; where it stands in other models there are responses.
+            Ignored. Other models have responses in this position.
         phases : str or array_like of shape (n_rows,), optional
-            Name of the column of a frame that tells phases apart, or a label for each
+            Name of the column of a frame that contains the phases, or a label for each
             row. By default all rows are one phase.
         progress : bool, callable or None, default None
-            As in `dyntree.DynamicTree.update`, a phase's rows counted as its sweeps are
-            done.
+            As in `dyntree.DynamicTree.update`. The rows of a phase count in proportion
+            to its completed sweeps.
 
         Returns
         -------
@@ -104,21 +104,23 @@ class Learning(Mixture):
         Raises
         ------
         ValueError, TypeError
-            Where a value is nothing that the family can take, or the columns are not
-            those of the first call; the model is then what it was before.
+            If a value is impossible for the family, or the columns differ from those of
+            the first call. The model is then as it was before the call.
         KeyboardInterrupt
-            The model is then what it is after the last complete phase. So it is where
-            `progress` raises, or a function given as `survival`.
+            If the call is interrupted. The model has then learned all complete phases.
+            The same is true if `progress`, or a function given as `survival`, raises an
+            error.
 
         Warns
         -----
         MixingWarning
-            Where labels of a phase of 20 rows or more are less certain than they look:
-            more than half of the changes of identity were accepted, or the votes agree
-            by less than half; or where `max_particles` were reached.
+            If labels of a phase of at least 20 rows are less certain than they seem:
+            more than half of the proposed changes of identity were accepted, or less
+            than half of the votes agree. Also if the number of particles reached
+            `max_particles`.
         ScaleWarning
-            Where scales are those of the first rows, which are few, or near rows of a
-            phase are several times as far apart as they were.
+            If scales were determined from few first rows, or if the distances between
+            neighbouring rows of a phase are several times as large as before.
         """
         check_progress(progress)
         params.check_dense("X", X)

@@ -42,66 +42,76 @@ class DependentDPMixture(Answers):
     Parameters
     ----------
     family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial
-        What the rows of a particle look like, and where new ones lie.
+        Distribution of the rows of a particle, and of the locations of new particles.
     concentration : float, default 1.0
         Mass alpha of the base in the first phase, > 0.
     survival : float or callable, default 0.95
-        Probability that a particle lives on to the next phase, in [0, 1]; its mean life
-        is 1 / (1 - survival) phases, and 0 makes each phase a mixture of its own. A
-        function of the means, of shape (n_particles, n_columns), gives one for each.
+        Probability in [0, 1] that a particle survives to the next phase. Its mean life
+        is 1 / (1 - survival) phases; with 0, each phase is a separate mixture. A
+        function of the means, of shape (n_particles, n_columns), returns one
+        probability for each particle.
     innovation : float, optional
-        Mass of the new particles of a phase, > 0; by default
-        (1 - survival) * concentration, which keeps the concentration.
+        Mass of the new particles of a phase, > 0. The default is
+        (1 - survival) * concentration, which keeps the concentration constant. It is
+        required if `survival` is 1 or a function.
     transition : RandomWalk, Discount or callable, optional
-        How locations move: `RandomWalk` for `GaussianKnownVariance`, by default with a
-        tenth of the variance; `Discount` for the others, by default ``Discount(0.9)``,
-        for `GaussianUnknown` with ``relative_walk=0.2``, so that a cluster that moves
-        is not taken for a new one. A function of your own is a `CustomTransition`.
+        How locations move. `GaussianKnownVariance` needs a `RandomWalk`, whose variance
+        is by default a tenth of `variance`. The other families need a `Discount`,
+        by default ``Discount(0.9)``. `GaussianUnknown` has the default
+        ``relative_walk=0.2`` in addition, so that a cluster that moves is not taken for
+        a new one. A function is a `CustomTransition`.
     weights : {"gamma", "counts"}, default "gamma"
-        The exact filter of weights Gamma(m, E), or the weights q c of the paper.
+        "gamma" is the exact filter of weights Gamma(m, E), and "counts" uses the
+        weights q c of the paper.
     sampler : {"collapsed", "uncollapsed"}, default "collapsed"
-        Whether locations are integrated out.
+        Whether locations are integrated out ("collapsed") or sampled.
     n_sweeps, burn_in, thin : int, default 60, 20 and 2
-        Sweeps a phase, those that do not vote (None: a third), and every how many vote.
+        Number of sweeps for each phase, number of first sweeps without a vote
+        (None means a third), and interval between sweeps with a vote after that.
     weight_memory : float in (0, 1], default 1.0
-        Factor on (m, E) before a phase: 1 keeps weights constant in life, as the chain
-        has them; 0.5 lets sizes drift.
+        Factor by which (m, E) is multiplied before each phase. With 1, the weight of a
+        particle is constant during its life, as in the chain. With 0.5, sizes drift.
     count_memory : float in (0, 1], default 1.0
-        The same of counts, under ``weights="counts"``.
+        The same factor for counts, with ``weights="counts"``.
     history : int, default 50
-        Phases whose labels and sums are held.
+        Number of phases whose labels and sums are held.
     history_merge : bool, default True
-        Whether particles whose pasts say that they are one merge. It takes duplicates
-        away, and clusters nearer than about two standard deviations may become one for
-        a while; False keeps these apart (tests/bench/ddp.txt).
+        Whether particles merge if their histories show that they are the same cluster.
+        This removes duplicates, but clusters that are closer than about two standard
+        deviations may be one particle for a while. False keeps them apart
+        (tests/bench/ddp.txt).
     identity_move : bool, default True
         Whether sweeps propose that new particles are old ones, and the reverse.
     prune : float, default 1e-6
-        Alive probability below which a particle is gone.
+        A particle is deleted if its probability of being alive is below this.
     base : {"stationary", "moved"}, default "stationary"
-        Whether mass never seen keeps the base, or its base moves with the transition.
+        Whether the mass that was never seen keeps the distribution of the base, or
+        moves with the transition.
     max_particles : int, default 512
+        Largest number of particles.
     n_chains : int, default 1
-        Chains whose votes are pooled; more than one helps phases of a few rows.
+        Number of chains whose votes are pooled. More than one helps for phases of a few
+        rows.
     seed : int, default 0
 
     Attributes
     ----------
     options : DDPOptions
     n_phases, n_clusters : int
-        Phases learned; particles with rows in the last one.
+        Number of phases learned, and of particles with rows in the last phase.
     labels_ : ndarray of int64
         Ids of the particles of the rows of the last phase.
     aliases_ : dict of int to int
-        What merged particles became.
+        Ids of merged particles, and the ids of the particles that contain them now.
 
     Notes
     -----
-    The paper's posterior (its equation 18) replaces a particle that lives with
-    probability q and then has c counts by one of q c counts. It does not follow from
-    the chain: counts would grow with age, although weights are constant through life.
-    Probabilities that the next draw is (new, another survivor, the same) after n equal
-    draws, with concentration alpha, survival q and innovation nu:
+    Equation 18 of the paper, its posterior, replaces a particle that survives with
+    probability q and then has c counts by one with q c counts. This does not follow
+    from the chain: counts would grow with age, although weights are constant during a
+    life. The table has the probabilities that the next draw is (new, another survivor,
+    the same) after n equal draws, with concentration alpha, survival q and innovation
+    nu:
 
     ==================== ================ ==================
     alpha, q, nu, n      equation 18      the chain itself
@@ -111,14 +121,16 @@ class DependentDPMixture(Answers):
     2, .5, 1, 10         .143 .143 .714   .5672 .1368 .2960
     ==================== ================ ==================
 
-    ``weights="gamma"`` filters the chain: a particle's weight given the past is
-    Gamma(m, E), m rows ever assigned and an exposure E that grows by the auxiliary
-    variable u of each phase (James, Lijoi and Pruenster 2009). Given past labels and u
-    the filter is exact; it does not revise the past, but for the history merge.
-    Births whose weight exceeds w: innovation * E1(w) a phase, E1 the exponential
-    integral. All particles together weigh `concentration` on average. With 0.8 those
-    below 0.05 hardly have rows, and an innovation of 0.02 gives one birth above that in
-    20 phases.
+    ``weights="gamma"`` filters the chain. The weight of a particle given the past is
+    Gamma(m, E), where m is the number of rows that were ever assigned to it, and the
+    exposure E grows by the auxiliary variable u of each phase (James, Lijoi and
+    Pruenster 2009). Given past labels and u, the filter is exact. It does not revise
+    the past, except when histories merge.
+
+    The number of births per phase whose weight exceeds w is innovation * E1(w), where
+    E1 is the exponential integral. The total weight of all particles is `concentration`
+    on average. With a concentration of 0.8, particles with weights below 0.05 hardly
+    have rows, and an innovation of 0.02 gives one birth above 0.05 in 20 phases.
 
     Examples
     --------
@@ -182,12 +194,13 @@ class DependentDPMixture(Answers):
 
     @locked
     def velocity(self, points: Any) -> tuple[Ids, Matrix]:
-        """Mean velocities of all live flows at points, for `AffineFlow`.
+        """Mean velocities of all live flows at given points, for `AffineFlow`.
 
         Parameters
         ----------
         points : array_like of shape (n_points, n_columns // 2) or frame
-            Locations; where they and the rows learned have names, they are matched.
+            Locations. If they and the learned rows have column names, these are
+            matched.
 
         Returns
         -------
@@ -214,38 +227,38 @@ class DependentDPMixture(Answers):
         Parameters
         ----------
         models : sequence of DependentDPMixture
-            One at least, each with a phase of rows. Families with their scales
-            (`family_`), columns and options are the same, but for `concentration` and
-            `innovation`, which add up.
+            At least one model, each with a phase of rows. All must have the same
+            families with their scales (`family_`), columns and options. Only
+            `concentration` and `innovation` may differ; they are added up.
         seed : int, default 0
-            Of the model returned.
+            Seed of the new model.
 
         Returns
         -------
         DependentDPMixture
-            The models given stay as they are.
+            A new model. The given models do not change.
 
         Raises
         ------
         ValueError
-            Where families, columns or options differ.
+            If families, columns or options differ.
         NotReadyError
-            Where a model has seen no row.
+            If a model has seen no row.
 
         Notes
         -----
         Independent Dirichlet processes DP(mu_1), DP(mu_2), ... superpose to
-        DP(mu_1 + mu_2 + ...), with shares of the parents that are Dirichlet(alpha_1,
-        alpha_2, ...) (Lin, Grimson and Fisher 2010, theorems 2 and 3). Here their gamma
-        processes are added, and survival and transition act on the sum as on its parts.
-        So phases may form any acyclic network: a model of each source is learned by
-        itself, and one of all of them from some phase on.
+        DP(mu_1 + mu_2 + ...), and the shares of the parents are Dirichlet with the
+        parameters alpha_1, alpha_2, ... (Lin, Grimson and Fisher 2010, theorems 2 and
+        3). Here their gamma processes are added, and survival and transition act on the
+        sum as on its parts. Phases may therefore form any acyclic network: each source
+        has its own model at first, and all share one from some phase on.
 
-        Ids of the second model are raised by the number of ids that the first has
-        given, and so on. The last phases of all coincide: phases of a model with fewer
-        of them are counted later, and ``labels(t)`` has the rows of the models one
-        after the other. Particles of two models are two atoms with probability one, and
-        the history merge never makes them one, however near they are.
+        Ids of the second model are increased by the number of ids in the first, and so
+        on. The last phases of all models coincide: if a model has fewer phases, its
+        phases get later numbers. ``labels(t)`` contains the rows of the models in
+        order. Particles of two models are different atoms with probability one. The
+        history merge therefore never merges them, however close they are.
 
         Examples
         --------
@@ -289,18 +302,18 @@ class DependentDPMixture(Answers):
         Parameters
         ----------
         phases : sequence of tables
-            In order; two at least.
+            At least two phases, in order.
         grid : dict
-            Values to try by name of an option, such as
-            ``{"survival": [0.9, 0.97], "transition": [RandomWalk(0.1)]}``; all their
-            combinations are tried, other options as in this model.
+            Values to try, by the name of the option, such as
+            ``{"survival": [0.9, 0.97], "transition": [RandomWalk(0.1)]}``. All
+            combinations are tried. Other options are those of this model.
         progress : bool, callable or None, default None
-            Over the phases of all settings.
+            As in `update`, counted over the phases of all settings.
 
         Returns
         -------
         Calibration
-            This model itself does not change.
+            The scores. This model does not change.
         """
         check_progress(progress)
         tables = list(phases)

@@ -25,13 +25,14 @@ class Multinomial(Family):
     Parameters
     ----------
     beta : float or array_like of shape (n_columns,), default 0.1
-        Concentration of the Dirichlet base, > 0: small for topics of few words.
+        Concentration of the Dirichlet base, > 0. Small values suit topics with few
+        words.
 
     Notes
     -----
-    Densities are of the words in the order in which they stand: the multinomial
-    coefficient of a row, the same for all particles, is left out. Rows without a word
-    tell nothing and count nowhere; they are labelled by the particle that is most
+    Densities are those of the words in their order: the multinomial coefficient of a
+    row, which is the same for all particles, is left out. Rows without words have no
+    information and do not count. They are labelled with the particle that is most
     probable a priori.
 
     Examples

@@ -17,14 +17,14 @@ MOST_OF_ONE = 4.0  # in one column
 
 
 class Nearness(NamedTuple):
-    """How far near rows of a phase are from one another.
+    """Distances between neighbouring rows of a phase.
 
     Attributes
     ----------
     n_rows : int
-        Of the phase; 0 where no phase has told yet.
+        Number of rows of the phase, or 0 before the first phase.
     distance : ndarray of shape (n_features,)
-        Median distance in each column between a row and the one nearest to it, or 0.
+        Median distance in each column between a row and its nearest neighbour, or 0.
     """
 
     n_rows: int

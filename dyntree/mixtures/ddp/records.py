@@ -19,22 +19,24 @@ class ParticleTable(Answer):
     Attributes
     ----------
     id : ndarray of int64 of shape (n,)
-        In the order of birth; never used twice.
+        Ids in the order of birth. An id is never used twice.
     born, last_seen : ndarray of int64 of shape (n,)
-        Phases, from 0.
+        Phases, counted from 0.
     alive : ndarray of shape (n,)
-        Probability of being alive; 1 for those with rows in the last phase.
+        Probability of being alive. It is 1 for particles with rows in the last phase.
     count : ndarray of shape (n,)
-        m, rows ever assigned; fewer with `weight_memory`.
+        The number m of rows that were ever assigned; smaller with `weight_memory`.
     exposure : ndarray of shape (n,)
-        E: the weight is Gamma(count, rate E). 1 under ``weights="counts"``.
+        The exposure E: the weight is Gamma(count, rate E). It is 1 with
+        ``weights="counts"``.
     weight_mean, weight_sd : ndarray of shape (n,)
-        Of that weight while it is alive, not normalised.
+        Mean and standard deviation of that weight while the particle is alive, not
+        normalised.
     mean : ndarray of shape (n, n_columns)
-        Mean of a row; of `Multinomial` the probabilities of the words.
+        Mean of the rows of the particle; for `Multinomial`, probabilities of the words.
     covariance : ndarray of shape (n, n_columns, n_columns)
-        Of the location: how well the mean is known. Of `Multinomial` the variances
-        alone, shape (n, n_columns).
+        Covariance of the location, which is the uncertainty of the mean. For
+        `Multinomial` only variances, of shape (n, n_columns).
     """
 
     id: Ids
@@ -54,17 +56,17 @@ class ParticleTable(Answer):
 
 @dataclass(frozen=True, eq=False)
 class Lifelines(Answer):
-    """How many rows each particle had in each phase.
+    """Number of rows of each particle in each phase.
 
     Attributes
     ----------
     id : ndarray of int64 of shape (n,)
-        All particles that had rows, merged ones under the id of the older.
+        All particles that had rows. Merged ones have the id of the older.
     sparse : scipy.sparse.csr_array of int64 of shape (n, n_phases)
-        The counts, without their zeros.
+        The counts, without zeros.
     first_phase : int
-        The first phase that is counted: 0, unless there were more than 100,000 counts
-        since, of which the oldest phases go.
+        The first phase with counts. It is 0, unless there were more than 100,000
+        counts; the oldest phases are then dropped.
     """
 
     id: Ids
@@ -90,14 +92,14 @@ class Trajectory(Answer):
     ----------
     id : int
     phase : ndarray of int64 of shape (n,)
-        From the first phase that is held to the last one with rows, without gaps.
+        Phases from the first one that is held to the last one with rows, without gaps.
     mean : ndarray of shape (n, n_columns)
     covariance : ndarray of shape (n, n_columns, n_columns)
         As in `ParticleTable`.
     count : ndarray of int64 of shape (n,)
-        Rows in each phase.
+        Number of rows in each phase.
     smooth : bool
-        Whether each phase knows of those after it.
+        Whether each phase is conditional on later phases, too.
     """
 
     id: int
@@ -113,7 +115,7 @@ class Trajectory(Answer):
 
 @dataclass(frozen=True, eq=False)
 class Forecast(Answer):
-    """Particles in the phases to come, without new rows.
+    """Particles in later phases, predicted without new rows.
 
     Attributes
     ----------
@@ -121,12 +123,12 @@ class Forecast(Answer):
     alive : ndarray of shape (n_steps, n)
         Probability of being alive.
     share : ndarray of shape (n_steps, n)
-        Expected share of the rows, about E[g] alive / sum.
+        Expected share of the rows, approximately E[g] alive / sum.
     new_share : ndarray of shape (n_steps,)
-        The same of particles never seen so far.
+        Expected total share of particles that were never seen.
     mean : ndarray of shape (n_steps, n, n_columns)
     covariance : ndarray of shape (n_steps, n, n_columns, n_columns)
-        Of the location, as in `ParticleTable`.
+        Covariance of the location, as in `ParticleTable`.
     """
 
     id: Ids
@@ -139,24 +141,24 @@ class Forecast(Answer):
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics(Answer):
-    """How the sampling of the last phase went.
+    """Diagnostics of the sampling of the last phase.
 
     Attributes
     ----------
     n_clusters : ndarray of int64 of shape (n_sweeps,)
-        Particles with rows after each sweep of the first chain.
+        Number of particles with rows after each sweep of the first chain.
     u : ndarray of shape (n_sweeps,)
-        Auxiliary variable of the weights; 0 under ``weights="counts"``.
+        Auxiliary variable of the weights; 0 with ``weights="counts"``.
     log_joint : ndarray of shape (n_kept,)
-        Log of the joint law of labels, sources, u and rows, of each sweep that voted.
+        Log joint density of labels, sources, u and rows, for each sweep with a vote.
     proposed, accepted : int
-        Changes of identity.
+        Number of proposed and of accepted changes of identity.
     merges : int
-        Particles that the history merge took away.
+        Number of particles that merged into others by their histories.
     agreement : float
         Mean share of the votes that went to the winning label.
     was_full : bool
-        Whether `max_particles` kept a row from founding a particle.
+        Whether `max_particles` prevented a row from founding a particle.
     """
 
     n_clusters: Ids
@@ -181,10 +183,10 @@ class Calibration(Answer):
     Attributes
     ----------
     settings : tuple of dict
-        Options by name, one dict a setting.
+        Options by name, one dict for each setting.
     score : ndarray of shape (n_settings,)
-        Mean log predictive density of the rows of each phase given those before, from
-        the second phase on.
+        Mean log predictive density of the rows of each phase given the phases before
+        it, from the second phase on.
     """
 
     settings: tuple[dict[str, Any], ...]

@@ -295,31 +295,31 @@ class GaussianUnknown(Regression):
     Parameters
     ----------
     base_mean : float or array_like of shape (n_columns,), optional
-        Mean of the base; by default that of the first phase.
+        Mean of the base; by default the mean of the first phase.
     kappa : float, optional
-        Rows that the base's mean is worth, > 0; by default chosen with `scale`, and
-        0.05 where that is given.
+        Number of rows to which the base's mean is equivalent, > 0. By default it is
+        chosen together with `scale`, or is 0.05 if `scale` is given.
     df : float, optional
-        Degrees of freedom, > n_columns - 1; by default chosen with `scale`, and
-        n_columns + 2 where that is given.
+        Degrees of freedom, > n_columns - 1. By default they are chosen together with
+        `scale`, or are n_columns + 2 if `scale` is given.
     scale : float or array_like, optional
-        Psi of the base, a number, one a column, or a matrix: with the default `df` the
-        covariance expected. By default that expectation is a share of the variances of
-        the first phase, which is chosen by evidence.
+        Psi of the base: a number, one for each column, or a matrix. With the default
+        `df` it is the expected covariance. By default this is a share of the variances
+        of the first phase, which is chosen by evidence.
 
     Notes
     -----
-    Sigma ~ IW(Psi, df), mu | Sigma ~ N(m, Sigma / kappa). A centre that fades is drawn
-    towards the base.
+    Sigma ~ IW(Psi, df), mu | Sigma ~ N(m, Sigma / kappa). When the knowledge of a
+    centre fades, the centre moves towards the base.
 
-    The default scales are those of the highest evidence for the first phase (empirical
-    Bayes), over partitions of it from 40 cells of k-means++ down to one cluster: the
-    share is a power of two down to 2^-16, kappa half of it and at most 0.05, and the
-    degrees of freedom are n_columns + 2, 6, 14 and so on up to 510. The share is of all
-    variances or, where clusters are far apart along a column or a principal axis, of
-    the shares inside of clusters along each of these (up to 64 columns). Scales are
-    compared as if centres were spread as all rows are. They are found alike in any
-    units of the columns. Give `scale` where the first phase is not like later ones.
+    The default scales have the highest evidence for the first phase (empirical Bayes),
+    over partitions of it from 40 cells of k-means++ down to one cluster. The share is a
+    power of two down to 2^-16, kappa is half of it and at most 0.05, and the degrees of
+    freedom are n_columns + 2, 6, 14 and so on up to 510. The share refers to all
+    variances or, if clusters are far apart along a column or a principal axis, to the
+    shares within clusters along each of these (up to 64 columns). Scales are compared
+    as if centres had the spread of all rows. The units of the columns make no
+    difference. Give `scale` if the first phase is not like later ones.
 
     Examples
     --------
@@ -443,23 +443,25 @@ class AffineFlow(Regression):
     Parameters
     ----------
     location : GaussianUnknown, optional
-        Of the locations x, the first half of the columns.
+        Family of the locations x, the first half of the columns.
     level_precision, slope_precision : float, default 0.01 and 0.1
-        Rows that no movement at c, and no change of it about c, are worth; > 0.
+        Number of rows to which the prior is equivalent: no movement at c, and no change
+        of the movement around c; > 0.
     velocity_df : float, optional
         Degrees of freedom of the noise; by default half the columns + 2.
     velocity_scale : float or array_like, optional
-        Its scale: a number, one a column of v, or a matrix. By default a hundredth of
-        the variances of v in the first phase.
+        Scale of the noise: a number, one for each column of v, or a matrix. By default
+        it is a hundredth of the variances of v in the first phase.
     location_variance : float or array_like, optional
-        Variances of x, of all columns or of each: a slope is known from
-        `slope_precision` rows that vary so much. By default those of the first phase.
+        Variances of x, for all columns or for each. The prior of a slope is equivalent
+        to `slope_precision` rows with these variances. By default they are those of the
+        first phase.
 
     Notes
     -----
-    x is normal-inverse-Wishart, v given x a multivariate regression on 1 and x - c with
-    a matrix-normal-inverse-Wishart prior, c the base mean of the locations. The first
-    half of the columns is x, the second v.
+    The first half of the columns is x, and the second half is v. x is
+    normal-inverse-Wishart. Given x, v is a multivariate regression on 1 and x - c with
+    a matrix-normal-inverse-Wishart prior, where c is the base mean of the locations.
 
     Examples
     --------

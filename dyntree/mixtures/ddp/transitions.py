@@ -48,12 +48,12 @@ class RandomWalk(Steps):
     Parameters
     ----------
     variance : float or array_like of shape (n_columns,), default 0.1
-        Variance of a step, of all columns or of each, in squared units of the rows;
-        >= 0. Where the rows have a covariance matrix, along its axes as
-        `numpy.linalg.eigh` has them.
+        Variance of a step, for all columns or for each, in squared units of the rows,
+        >= 0. If the rows have a covariance matrix, it is along its axes in the order of
+        `numpy.linalg.eigh`.
     reversion : float, default 1.0
-        Factor a in (0, 1]: phi' = b + a (phi - b) + N(0, variance), b the mean of the
-        base. 1 is a plain random walk.
+        Factor a in (0, 1]: phi' = b + a (phi - b) + N(0, variance), where b is the mean
+        of the base. With 1 this is a plain random walk.
 
     Examples
     --------
@@ -71,22 +71,24 @@ class RandomWalk(Steps):
 
 @dataclass(frozen=True)
 class Discount(Steps):
-    """Knowledge of a location fades: the sums of its rows count less each phase.
+    """Knowledge of a location fades: the sums of its rows are discounted in each phase.
 
     Parameters
     ----------
     delta : float, default 0.9
-        Factor in (0, 1] on the sums, each phase: the posterior to the power delta times
-        the base to the power 1 - delta (power prior: Ibrahim and Chen 2000).
+        Factor in (0, 1] by which the sums are multiplied in each phase. This is the
+        posterior to the power delta times the base to the power 1 - delta (power prior:
+        Ibrahim and Chen 2000).
     walk : float or array_like of shape (n_columns,), default 0.0
-        Variance of a step, of all columns or of each, >= 0, for `GaussianUnknown` and
-        the locations of `AffineFlow`, as an approximation:
-        kappa' = 1 / (1 / kappa + walk d / trace(Sigma)), with Sigma at its mean; of
-        each column 1 / (1 / kappa + mean(walk / diag(Sigma))), which no units change.
+        Variance of a step, for all columns or for each, >= 0. It applies to
+        `GaussianUnknown` and the locations of `AffineFlow`, as an approximation: kappa'
+        = 1 / (1 / kappa + walk d / trace(Sigma)), with Sigma at its mean. With a
+        variance for each column, it is 1 / (1 / kappa + mean(walk / diag(Sigma))),
+        which does not depend on units.
     relative_walk : float, default 0.0
         Covariance of a further step in units of the particle's own covariance of rows,
-        >= 0, for the same families: exactly kappa' = 1 / (1 / kappa + relative_walk),
-        in any units.
+        >= 0, for the same families. It is exactly kappa' = 1 /
+        (1 / kappa + relative_walk), in any units.
 
     Examples
     --------
@@ -110,15 +112,15 @@ Parameters = dict[str, NDArray[np.float64]]
 class CustomTransition(Protocol):
     """A user-defined rule for how knowledge of locations changes between phases.
 
-    The rule is any callable of two arguments: what is known of n particles, and the
-    same for the base measure, with n = 1. It returns what is known of the particles one
-    phase later. It is called once for each phase that passes, whether or not a particle
-    has rows in that phase.
+    The rule is any callable with two arguments: the knowledge of n particles, and that
+    of the base measure in the same form, with n = 1. It returns the knowledge of the
+    particles one phase later. It is called once for each phase that passes, whether or
+    not a particle has rows in that phase.
 
     Notes
     -----
-    Entries are in the units of the rows. d is the number of columns; for `AffineFlow`
-    the number of locations, and p = d + 1.
+    Entries are in the units of the rows. The number of columns is d; for `AffineFlow`
+    it is the number of location columns, and p = d + 1.
 
     ======================= ============================================
     family                  entries, and their shapes
@@ -132,20 +134,22 @@ class CustomTransition(Protocol):
     `Multinomial`           beta (n, d) of a Dirichlet law
     ======================= ============================================
 
-    Where the rows of `GaussianKnownVariance` have a covariance matrix, `variance` is
-    along its axes, as `numpy.linalg.eigh` has them.
+    If the rows of `GaussianKnownVariance` have a covariance matrix, `variance` is along
+    its axes, in the order of `numpy.linalg.eigh`.
 
-    Each particle must move by itself, and equal priors to equal answers: histories are
-    gone through again where particles merge and where `trajectory` is asked. A law that
-    is not of the family after the step has to be approximated by one that is, as a
-    rotation of unequal variances by variances alone.
+    The result for a particle must depend on this particle only, and be the same for
+    equal inputs, because histories are computed again when particles merge and for
+    `trajectory`. If the result of a step is not in the family, it must be approximated
+    by a member of the family, such as a rotation of unequal variances by variances
+    alone.
 
-    A model that holds one can be copied, but neither saved nor pickled, as no file of
-    ours holds code; so it is with a function given as `survival`.
+    A model with a function can be copied, but not saved or pickled, because files of
+    this package never contain code. The same applies to a function given as `survival`.
 
     Examples
     --------
-    Locations that turn about the origin by 0.3 a phase, and a step of variance 0.01:
+    Locations that rotate about the origin by 0.3 per phase, with a step of variance
+    0.01:
 
     >>> import numpy as np
     >>> turn = np.array([[np.cos(0.3), np.sin(0.3)], [-np.sin(0.3), np.cos(0.3)]])

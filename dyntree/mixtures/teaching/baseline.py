@@ -150,7 +150,7 @@ class PhaseBaseline(ABC):
 
     @locked
     def log_predictive(self, X: Any, ahead: int = 0) -> Vector:
-        """Log density of new rows, of the last phase or of one that comes.
+        """Log density of new rows of the last phase or of a later one.
 
         Parameters
         ----------

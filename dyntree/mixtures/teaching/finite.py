@@ -24,12 +24,12 @@ class DynamicFiniteMixture(PhaseBaseline):
     Parameters
     ----------
     n_components : int
-        K, >= 1.
+        The number K, >= 1.
     family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial
     transition : RandomWalk, Discount or callable, optional
         As in `DependentDPMixture`.
     weight_prior : float, default 1.0
-        Of the symmetric Dirichlet distribution, > 0.
+        Parameter of the symmetric Dirichlet distribution of the weights, > 0.
     sampler, n_sweeps, burn_in, thin
         As in `DependentDPMixture`.
     seed : int, default 0
@@ -43,8 +43,9 @@ class DynamicFiniteMixture(PhaseBaseline):
 
     Notes
     -----
-    The first phase starts from the assignment to centres of k-means++ (Arthur and
-    Vassilvitskii 2007), later ones from labels drawn row by row.
+    The first phase starts from an assignment to centres of k-means++
+    (Arthur and Vassilvitskii 2007). Later phases start from labels that are drawn row
+    by row.
 
     Examples
     --------

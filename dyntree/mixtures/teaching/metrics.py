@@ -19,17 +19,17 @@ def variation_of_information(a: Any, b: Any) -> float:
     Parameters
     ----------
     a, b : array_like of shape (n_rows,)
-        Labels of any kind, one a row.
+        Labels of any type, one for each row.
 
     Returns
     -------
     float
-        0 without rows.
+        The distance, or 0 if there are no rows.
 
     Notes
     -----
-    Meila (2007), Comparing clusterings: an information based distance. From the sparse
-    table of the pairs of labels that occur.
+    The definition is that of Meila (2007), Comparing clusterings: an information based
+    distance. It is computed from the sparse table of the pairs of labels that occur.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class DirichletDraw:
     ----------
     atoms : ndarray of shape (n_atoms, n_columns)
     weights : ndarray of shape (n_atoms,)
-        Positive, and of sum one.
+        Positive weights, whose sum is one.
     concentration : float
         Total mass of the base measure.
 
@@ -76,13 +76,14 @@ def draw_dirichlet_process(
     Parameters
     ----------
     concentration : float
-        > 0.
+        Total mass of the base measure, > 0.
     base : callable
         ``base(n, rng)`` draws n locations, an array of shape (n, n_columns).
     n_atoms : int, default 500
-        Where the stick is cut; the last atom takes what is left, about
+        Number of atoms. The last one gets the rest of the stick, which is about
         (concentration / (1 + concentration))^n_atoms of the whole.
     seed : int or numpy Generator, optional
+        Seed of the draws.
 
     Returns
     -------
@@ -109,14 +110,15 @@ def check_draw(name: str, draw: Any) -> DirichletDraw:
 def superpose(draws: Sequence[DirichletDraw], seed: Seed = None) -> DirichletDraw:
     """Unite independent Dirichlet processes: DP(mu_1 + ... + mu_m).
 
-    D = sum_k c_k D_k with c ~ Dirichlet(alpha_1, ..., alpha_m), independent of the D_k
-    (theorem 3).
+    D = sum_k c_k D_k, where c ~ Dirichlet(alpha_1, ..., alpha_m) is independent of the
+    D_k (theorem 3).
 
     Parameters
     ----------
     draws : sequence of DirichletDraw
-        One at least.
+        At least one draw.
     seed : int or numpy Generator, optional
+        Seed of the shares.
 
     Returns
     -------
@@ -154,14 +156,16 @@ def thin(
     ----------
     draw : DirichletDraw
     keep : float or callable
-        Probability q in [0, 1], or a function of the atoms that gives one each.
+        Probability q in [0, 1], or a function of the atoms that returns one for each.
     seed : int or numpy Generator, optional
+        Seed of the choice.
 
     Returns
     -------
     DirichletDraw
-        Its concentration is that of q mu, with mu known by the draw alone: alpha times
-        the mean of q under it; exact for a constant q (theorems 4 and 5).
+        Its concentration is that of q mu, where mu is estimated by the draw: alpha
+        times the mean of q under the draw. For a constant q it is exact
+        (theorems 4 and 5).
 
     Raises
     ------
@@ -204,13 +208,14 @@ def move(
     ----------
     draw : DirichletDraw
     transition : callable
-        ``transition(atoms, rng)`` gives the new atoms, of the same number.
+        ``transition(atoms, rng)`` returns the new atoms, in the same number.
     seed : int or numpy Generator, optional
+        Seed of the moves.
 
     Returns
     -------
     DirichletDraw
-        With the weights as they were.
+        The new atoms, with unchanged weights.
 
     Examples
     --------
@@ -255,14 +260,15 @@ def merge(
     ----------
     draw : DirichletDraw
     into : callable
-        ``into(atoms, rng)`` gives the place of each atom, an array of the same number
-        of rows. Equal rows are one place.
+        ``into(atoms, rng)`` returns the place of each atom, an array with the same
+        number of rows. Equal rows are one place.
     seed : int or numpy Generator, optional
+        Seed of the moves.
 
     Returns
     -------
     DirichletDraw
-        One atom a place, in the order of the places.
+        One atom for each place, in the order of the places.
 
     Examples
     --------
@@ -284,28 +290,29 @@ def split(
 ) -> tuple[DirichletDraw, ...]:
     """Divide the atoms at random among several processes: DP(q_1 mu), DP(q_2 mu), ...
 
-    Each atom goes to part k with probability q_k, independently of the others, and
-    parts are renormalised. They are independent of one another and of the shares of the
-    whole that they had, which are Dirichlet(alpha_1, alpha_2, ...). So `split` undoes
-    `superpose`, and `thin` is one of its parts.
+    Each atom goes to part k with probability q_k, independently of the others, and the
+    parts are renormalised. The parts are independent of one another and of their shares
+    of the whole, which are Dirichlet(alpha_1, alpha_2, ...). `split` is therefore the
+    inverse of `superpose`, and `thin` returns one of its parts.
 
     Parameters
     ----------
     draw : DirichletDraw
     chances : array_like of shape (n_parts,) or callable
-        Probabilities q_k >= 0 of sum one, or a function of the atoms that gives an
-        array of shape (n_atoms, n_parts).
+        Probabilities q_k >= 0 whose sum is one, or a function of the atoms that returns
+        an array of shape (n_atoms, n_parts).
     seed : int or numpy Generator, optional
+        Seed of the choice.
 
     Returns
     -------
     tuple of DirichletDraw
-        Concentrations are as in `thin`.
+        Parts with concentrations as in `thin`.
 
     Raises
     ------
     ValueError
-        If a part got no atom.
+        If a part has no atom.
 
     Examples
     --------

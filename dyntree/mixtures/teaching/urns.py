@@ -319,11 +319,11 @@ class RecurrentCRPMixture(UrnMixture):
     ----------
     family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial
     concentration : float, default 1.0
-        Of each phase, > 0.
+        Concentration of each phase, > 0.
     window : int, default 10
-        Phases whose rows count, 1 to 1000.
+        Number of past phases whose rows count, 1 to 1000.
     decay : float, default 2.0
-        Phases in which counts fade by the factor e, > 0.
+        Number of phases in which counts decrease by the factor e, > 0.
     transition : RandomWalk, Discount or callable, optional
         As in `DependentDPMixture`.
     sampler, n_sweeps, burn_in, thin
@@ -333,18 +333,18 @@ class RecurrentCRPMixture(UrnMixture):
     Attributes
     ----------
     n_phases, n_clusters : int
-        Phases learned; clusters with rows in the last one.
+        Number of phases learned, and of clusters with rows in the last phase.
     labels_ : ndarray of int64
         Ids of the clusters of the rows of the last phase.
     ids_ : ndarray of int64 of shape (n,)
-        Ids of the clusters that may come back.
+        Ids of the clusters that can get rows again.
     means_ : ndarray of shape (n, n_columns)
 
     Notes
     -----
-    A baseline for `DependentDPMixture`. Phases are learned one after the other, by the
-    same Gibbs sampler; labels of the past are not revised. In the paper all phases are
-    sampled together.
+    This is a baseline for `DependentDPMixture`. Phases are learned one after the other
+    by the same Gibbs sampler, and labels of past phases are not revised. In the paper,
+    all phases are sampled together.
 
     Examples
     --------
@@ -408,13 +408,13 @@ class GeneralizedPolyaUrnMixture(UrnMixture):
     ----------
     family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial
     concentration : float, default 1.0
-        > 0.
+        Concentration of the base, > 0.
     deletion : {"uniform", "size"}, default "uniform"
-        Whether each row is deleted by itself, or, at most once a phase, a cluster with
-        all of its rows, drawn in proportion to their number.
+        "uniform" deletes each row independently. "size" deletes at most one cluster per
+        phase with all of its rows, drawn in proportion to their number.
     survival : float, default 0.5
-        Probability in [0, 1] that a row is not deleted; under ``deletion="size"`` that
-        no cluster is.
+        Probability in [0, 1] that a row is not deleted; with ``deletion="size"``, that
+        no cluster is deleted.
     transition : RandomWalk, Discount or callable, optional
         As in `DependentDPMixture`.
     sampler, n_sweeps, burn_in, thin
@@ -424,24 +424,24 @@ class GeneralizedPolyaUrnMixture(UrnMixture):
     Attributes
     ----------
     n_phases, n_clusters : int
-        Phases learned; clusters with rows in the last one.
+        Number of phases learned, and of clusters with rows in the last phase.
     labels_ : ndarray of int64
         Ids of the clusters of the rows of the last phase.
     ids_ : ndarray of int64 of shape (n,)
-        Ids of the clusters that may come back.
+        Ids of the clusters that can get rows again.
     means_ : ndarray of shape (n, n_columns)
 
     Notes
     -----
-    A baseline for `DependentDPMixture`. Given c_k rows of the past and the numbers s_k
-    that are left, labels of r_k rows each have the law of the urn,
+    This is a baseline for `DependentDPMixture`. Given c_k past rows and the numbers s_k
+    of rows that are left, the labels of r_k rows each have the law of the urn,
 
         Gamma(a + S) / Gamma(a + S + n) prod_k Gamma(s_k + r_k) / Gamma(s_k)
         prod_new a Gamma(r_j).
 
-    Gibbs sampling redraws labels given s and s given labels. Of each phase one draw of
-    s is kept, given the voted labels; the paper has many, in a particle filter. In
-    `log_predictive` of phases to come rows count by their expected numbers.
+    Gibbs sampling redraws labels given s, and s given labels. For each phase, one draw
+    of s given the voted labels is kept; the paper keeps many, in a particle filter. In
+    `log_predictive` of later phases, rows count by their expected numbers.
 
     Examples
     --------
