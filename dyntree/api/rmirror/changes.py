@@ -29,30 +29,32 @@ def update(
     Parameters
     ----------
     object : DynaTree
-        The model; it keeps its fields, but its cloud learns the rows.
+        The model. Its fields do not change, but its cloud learns the rows.
     X : array_like or data frame of shape (n_rows, n_inputs)
-        New rows, with the columns of the fit; a vector is one column.
+        New rows, with the columns of the fit. A vector is one column.
     y : array_like of shape (n_rows,)
-        Their responses; for class models labels seen possible at the fit.
+        Responses of the rows. For class models, labels that were possible at the fit.
     verb : int, optional
-        Print a line each `verb` rows; default ``round(n_rows / 10)``.
+        Print a line every `verb` rows; by default every ``round(n_rows / 10)`` rows.
     seed, rng : int or RStream, optional
-        A stream to draw from instead of the object's own.
+        Seed of a new stream, or a stream, to use instead of the object's own.
 
     Returns
     -------
     DynaTree
-        With the rows appended to X and y, their log predictive densities to lpred,
-        the seconds added to time. It shares the cloud with `object`.
+        A new object with the rows appended to X and y, their log predictive densities
+        appended to lpred, and the seconds added to time. It shares the cloud with
+        `object`.
 
     Raises
     ------
     TypeError, ValueError
-        If the rows or responses do not fit the model; the model is left as it was.
+        If the rows or responses do not fit the model. The model is then as it was
+        before the call.
 
     Notes
     -----
-    R help topic ``update.dynaTree``.
+    See the R help topic ``update.dynaTree``.
 
     Examples
     --------
@@ -81,7 +83,7 @@ def learned(
 ) -> DynaTree:
     """Let the cloud learn rows and responses as it stores them; see `update`.
 
-    What is more goes to the cloud as it is.
+    Further arguments are passed to the cloud.
     """
     if 0 < every < response.size:
         print(f"updating with {response.size} new (x,y) pairs")
@@ -110,33 +112,35 @@ def retire(
     Parameters
     ----------
     object : DynaTree
-        The model; linear models need ``icept="augmented"`` or ``"none"``.
+        The model. Linear models need ``icept="augmented"`` or ``"none"``.
     indices : array_like of int
-        Rows to retire, from 1, in the cloud's order (`DynaTree.row_order`); all refer
-        to the order before the call. Repeats are dropped; none is allowed.
+        Numbers of the rows to retire, from 1, in the order of the cloud before the call
+        (`DynaTree.row_order`). Repeated numbers are dropped. It may be empty.
     lambda_ : float, default 1
-        Forgetting factor in (0, 1] (R: ``lambda``): what a leaf had retired before is
-        multiplied by it when one more of its rows retires.
+        Forgetting factor in (0, 1] (R: ``lambda``). The retired sums of a leaf are
+        multiplied by it when another of its rows retires.
     verb : int, default 0
         If positive, print the rows.
 
     Returns
     -------
     DynaTree
-        X and y hold the rows still active, in the cloud's order: the last row has
-        taken each vacated place. removed counts all rows retired so far.
+        A new object whose X and y contain the rows that are still active, in the order
+        of the cloud: the last row has moved to each free place. removed is the number
+        of rows retired so far.
 
     Raises
     ------
     TypeError, ValueError
-        For implicit linear models, an index outside 1..n, a bad `lambda_`, or if no
-        row would be left; the model is left as it was.
+        If the model is linear with an implicit intercept, an index is outside 1..n,
+        `lambda_` is bad, or no row would be left. The model is then as it was before
+        the call.
     StaleObjectError
         If a later call changed the rows of the object's cloud.
 
     Notes
     -----
-    R help topic ``retire.dynaTree``. Anagnostopoulos and Gramacy (2013),
+    See the R help topic ``retire.dynaTree``. Anagnostopoulos and Gramacy (2013),
     Information-Theoretic Data Discarding for Dynamic Trees on Data Streams, Entropy 15.
 
     Examples
@@ -195,31 +199,31 @@ def rejuvenate(
     object : DynaTree
         The model.
     odr : array_like of shape (n,), "random" or None, default "random"
-        A permutation of 1..n: row k is learned as number ``odr[k - 1]``. "random"
-        draws R's default, ``order(runif(n))``; None keeps the order.
+        A permutation of 1..n: row k is the ``odr[k - 1]``-th to be learned. "random"
+        draws R's default, ``order(runif(n))``, and None keeps the order.
     verb : int, optional
-        Print a line each `verb` rows; default ``round(n / 10)``.
+        Print a line every `verb` rows; by default every ``round(n / 10)`` rows.
     seed, rng : int or RStream, optional
-        A stream to draw from instead of the object's own.
+        Seed of a new stream, or a stream, to use instead of the object's own.
 
     Returns
     -------
     DynaTree
-        With the seconds added to time. Fields X and y keep their order, as in R;
-        `DynaTree.row_order` tells the cloud's.
+        A new object with the seconds added to time. The fields X and y keep their
+        order, as in R. `DynaTree.row_order` is the order of the cloud.
 
     Raises
     ------
     TypeError, ValueError
-        If `odr` is no permutation of 1..n; the model and the stream are left as they
-        were.
+        If `odr` is not a permutation of 1..n. The model and the stream are then as they
+        were before the call.
     StaleObjectError
         If a later call changed the rows of the object's cloud.
 
     Notes
     -----
-    R help topic ``rejuvenate.dynaTree``. Until the next update the cloud holds the old
-    particles as well as the new ones, and all queries average over both.
+    See the R help topic ``rejuvenate.dynaTree``. Until the next update, the cloud holds
+    the old particles as well as the new ones, and all queries average over both.
 
     Examples
     --------
@@ -263,15 +267,15 @@ def copy(
     Parameters
     ----------
     obj : DynaTree
-        The model to double.
+        The model to copy.
     seed, rng : int or RStream, optional
-        A stream for the copy to draw from; by default both draw from the same one, as
-        in R.
+        Seed of a new stream, or a stream, for the copy. By default both objects use the
+        same stream, as in R.
 
     Returns
     -------
     DynaTree
-        With a cloud and a number of its own.
+        A new object with its own cloud and number.
 
     Raises
     ------
@@ -280,7 +284,7 @@ def copy(
 
     Notes
     -----
-    R help topic ``copy``.
+    See the R help topic ``copy``.
 
     Examples
     --------
@@ -303,16 +307,17 @@ def deletecloud(obj: DynaTree) -> None:
     Parameters
     ----------
     obj : DynaTree
-        Any object of that cloud; all of them lose it.
+        Any object of that cloud. All of them lose it.
 
     Raises
     ------
     DeletedCloudError
-        If it was deleted before, or the object has none.
+        If the cloud was deleted before, or the object has none.
 
     Notes
     -----
-    R help topic ``deletecloud``. A cloud no object refers to is freed anyway.
+    See the R help topic ``deletecloud``. A cloud without objects is freed
+    automatically.
 
     Examples
     --------
@@ -330,7 +335,7 @@ def deleteclouds() -> None:
 
     Notes
     -----
-    R help topic ``deleteclouds``. Numbers start from 0 again.
+    See the R help topic ``deleteclouds``. Numbers start from 0 again.
 
     Examples
     --------

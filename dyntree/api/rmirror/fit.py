@@ -87,55 +87,60 @@ def dynaTree(
     Parameters
     ----------
     X : array_like or data frame of shape (n_rows, n_inputs)
-        Numeric inputs; a vector is one column. Column names are kept.
+        Numeric inputs. A vector is one column. Column names are kept.
     y : array_like of shape (n_rows,)
-        Responses; for ``model="class"`` labels 1, 2, ... (rounded half to even) or a
-        pandas categorical.
+        Responses. For ``model="class"`` they are labels 1, 2, ...
+        (rounded half to even) or a pandas categorical.
     N : int, default 1000
         Number of particles, >= 1.
     model : {"constant", "linear", "class", "prior"}
-        Leaf model. Unique prefixes will do, here and for the other options.
+        The model in each leaf. Unique prefixes are allowed, here and for other options.
     nu0s20 : array_like of shape (2,), default (0, 0)
-        Prior of the leaf variance, both >= 0; the second must be 0 if the first is.
+        Prior of the variance in a leaf. Both numbers are >= 0, and the second must be 0
+        if the first is.
     ab : array_like of shape (2,), default (0.95, 2)
-        Tree prior: a node at depth d splits with probability ``a * (1 + d)**-b``;
-        0 <= a < 1, b > 0.
+        Tree prior: a node at depth d splits with probability ``a * (1 + d)**-b``, where
+        0 <= a < 1 and b > 0.
     minp : int, optional
-        Least rows in a leaf; default 4 (constant), ``2 * sb[1] + 4`` (linear), 1.
+        Smallest number of rows in a leaf. The default is 4 for constant leaves,
+        ``2 * sb[1] + 4`` for linear ones, and else 1.
     sb : array_like of shape (2,), optional
-        First input that may be split on, and number of leading inputs in linear
-        leaves, both counted from 1; linear models only. Default (1, n_inputs).
+        Linear models only: first input that may be split on, and number of leading
+        inputs in linear leaves. Both are counted from 1. The default is (1, n_inputs).
     nstart : int, "minp" or None, default "minp"
-        Rows in the first leaf, >= minp and < n_rows; None means ``2 * minp``, as R's
-        explicit NULL does.
+        Number of rows in the first leaf, >= minp and < n_rows. None means ``2 * minp``,
+        like an explicit NULL in R.
     icept : {"implicit", "augmented", "none"}
-        Intercept of linear leaves; "augmented" stores a column of ones.
+        Intercept of linear leaves. "augmented" stores a column of ones.
     rprop : {"luvar", "luall", "reject"}
-        Proposal of splits.
+        How splits are proposed.
     verb : int, optional
-        Print a line each `verb` rows; 0 for silence. Default ``round(n_rows / 10)``.
+        Print a line every `verb` rows, or none if it is 0. The default is
+        ``round(n_rows / 10)``.
     seed : int, optional
-        Opens a stream, as ``set.seed(seed)`` would.
+        Seed of a new stream, as in ``set.seed(seed)``.
     rng : RStream, optional
-        The stream to draw from. Without `seed` and `rng` a fresh seed is chosen; it is
-        ``result.rng.seed``.
+        The stream from which to draw. Without `seed` and `rng`, a new seed is chosen,
+        which is kept as ``result.rng.seed``.
 
     Returns
     -------
     DynaTree
-        Fields m, N, X, y, model, params, nstart, verb, lpred, num, time, classes
-        (class models), icept.
+        An object with the fields m, N, X, y, model, params, nstart, verb, lpred, num,
+        time, classes (class models) and icept.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument breaks a rule above, or X or y is not finite. Nothing is drawn.
+        If an argument breaks a rule above, or X or y is not finite. No random number is
+        then drawn.
 
     Notes
     -----
-    R help topic ``dynaTree``. Taddy, Gramacy and Polson (2011), Dynamic Trees for
-    Learning and Design, JASA 106. lpred holds the log of the particles' average
-    predictive density of each row before it is learned, 0 for the first nstart rows.
+    See the R help topic ``dynaTree``, and Taddy, Gramacy and Polson (2011), Dynamic
+    Trees for Learning and Design, JASA 106. lpred is the log of the average predictive
+    density over the particles, for each row before it is learned. It is 0 for the first
+    nstart rows.
 
     Examples
     --------

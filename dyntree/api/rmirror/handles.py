@@ -13,8 +13,8 @@ _live: weakref.WeakValueDictionary[int, Handle] = weakref.WeakValueDictionary()
 class Handle:
     """A cloud's place in the table: the lowest number that was free.
 
-    Objects that share a cloud share its handle. The table holds handles weakly, so a
-    cloud nobody can reach any more frees its number.
+    Objects that share a cloud share its handle. The table holds weak references, so
+    that a cloud without objects frees its number.
     """
 
     def __init__(self, cloud: Any) -> None:

@@ -17,20 +17,20 @@ Names = tuple[str, ...] | None
 
 @dataclass(frozen=True)
 class InputSpec:
-    """What rows and responses given after the fit have to look like.
+    """Requirements for rows and responses that are given after the fit.
 
     Attributes
     ----------
     n_inputs : int
-        Columns as the user gives them (no ones column).
+        Number of columns that the user gives, without the column of ones.
     augmented : bool
-        True if a column of ones goes before them.
+        Whether a column of ones is put before them.
     columns : tuple of str or None
-        Column names of the frame the model was fitted on, if it had any.
+        Column names of the frame to which the model was fitted, if it had any.
     n_classes : int
-        Largest label; 0 for regression.
+        Largest label, or 0 for regression.
     levels : tuple or None
-        Categories, where the first labels came as a categorical.
+        Categories, if the first labels were a categorical.
     gaps : bool, default False
         Whether rows may have missing values, as they may under native rules.
     """
@@ -84,7 +84,7 @@ class InputSpec:
 def as_matrix(value: Any, name: str, gaps: bool = False) -> tuple[Matrix, Names]:
     """Return a finite float64 copy of shape (n_rows, n_columns), and column names.
 
-    With `gaps` there may be NaN in it.
+    With `gaps`, values may be NaN.
     """
     if is_frame(value) and hasattr(value, "iloc"):
         matrix, names = _from_frame(value, name)

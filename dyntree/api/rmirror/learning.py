@@ -39,42 +39,43 @@ def alc(
     object : DynaTree
         A regression model.
     XX : array_like or data frame of shape (n_new, n_inputs)
-        Candidates; a vector is one column.
+        Candidates. A vector is one column.
     rect : array_like of shape (n_inputs, 2), False or None
-        Bounds to average over; default the ranges of X and XX. False averages over the
-        candidates themselves.
+        Bounds over which to average; by default the ranges of X and XX. False averages
+        over the candidates.
     categ : array_like of bool of shape (n_inputs,), optional
-        Inputs to count as categorical; default those holding exactly 0 and 1.
+        Which inputs are categorical; by default those whose values are exactly 0 and 1.
     approx : bool, default False
-        Measure areas by the rows they hold.
+        Whether areas are measured by their numbers of rows.
     Xref : array_like or data frame of shape (n_ref, n_inputs), optional
-        Average over these rows instead of a rectangle.
+        Rows over which to average instead of a rectangle.
     probs : array_like of shape (n_particles, n_ref), optional
-        Weights of the reference rows in each particle; default 1.
+        Weights of the reference rows in each particle; by default 1.
     verb : int, default 0
-        If positive, print the categorical inputs, and a line each `verb` particles.
+        If positive, print the categorical inputs, and a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Fields alc of shape (n_new,), XX as stored, and, for a rectangle, Xref (the
-        bounds) and categ; for reference rows Xref (transposed, as in R) and probs.
+        An object with the field alc of shape (n_new,), and XX as stored. For a
+        rectangle it also has Xref (the bounds) and categ, and for reference rows Xref
+        (transposed, as in R) and probs.
 
     Raises
     ------
     TypeError, ValueError
-        For class models, bad shapes, reversed bounds, or options that exclude one
-        another.
+        If it is a class model, shapes are bad, bounds are reversed, or options exclude
+        one another.
 
     Warns
     -----
     UserWarning
-        If the area of the rectangle is beyond 2**26 and `approx` is False.
+        If the area of the rectangle is larger than 2**26 and `approx` is False.
 
     Notes
     -----
-    R help topic ``alc``. Taddy, Gramacy and Polson (2011), section 4.1. Without
-    `probs` R reads invalid memory; here the weights are 1.
+    See the R help topic ``alc``, and Taddy, Gramacy and Polson (2011), section 4.1.
+    Without `probs`, R reads invalid memory; here the weights are 1.
 
     Examples
     --------
@@ -132,31 +133,31 @@ def alcX(
     object : DynaTree
         A regression model.
     rect : array_like of shape (n_inputs, 2), optional
-        Bounds to average over; default the ranges of X.
+        Bounds over which to average; by default the ranges of X.
     categ : array_like of bool of shape (n_inputs,), optional
-        Inputs to count as categorical; default those holding exactly 0 and 1.
+        Which inputs are categorical; by default those whose values are exactly 0 and 1.
     approx : bool, default False
-        Measure areas by the rows they hold.
+        Whether areas are measured by their numbers of rows.
     verb : int, default 0
-        If positive, print the categorical inputs, and a line each `verb` particles.
+        If positive, print the categorical inputs, and a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Fields alcX of shape (n,), in the cloud's order of rows
-        (`DynaTree.row_order`); rect, categ, approx.
+        An object with the fields alcX of shape (n,), in the order of the cloud
+        (`DynaTree.row_order`), rect, categ and approx.
 
     Raises
     ------
     TypeError, ValueError
-        For class models, bad bounds, or an `approx` other than the object's while it
-        has alcX.
+        If it is a class model, bounds are bad, or the object has alcX with another
+        `approx`.
 
     Notes
     -----
-    R help topic ``alcX``. As in R, a leaf remembers its values until a row enters it:
-    another `rect` then changes only the final division. A `copy` taken before the
-    first call starts fresh.
+    See the R help topic ``alcX``. As in R, a leaf keeps its values until a row enters
+    it, so that another `rect` changes only the final division. A `copy` made before the
+    first call has no kept values.
 
     Examples
     --------
@@ -205,29 +206,30 @@ def ieci(
     object : DynaTree
         A regression model.
     XX : array_like or data frame of shape (n_new, n_inputs)
-        Candidates; a vector is one column.
+        Candidates. A vector is one column.
     Xref : array_like or data frame of shape (n_ref, n_inputs), optional
-        Rows to average over; default the candidates.
+        Rows over which to average; by default the candidates.
     probs : array_like of shape (n_particles, n_ref), optional
-        Weights of the reference rows in each particle; default 1.
+        Weights of the reference rows in each particle; by default 1.
     verb : int, default 0
-        Print a line each `verb` particles.
+        Print a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Fields ieci of shape (n_new,), XX as stored; Xref (transposed, as in R) and
-        probs if given.
+        An object with the field ieci of shape (n_new,), and XX as stored. It also has
+        Xref (transposed, as in R) and probs if they were given.
 
     Raises
     ------
     TypeError, ValueError
-        For class models or bad shapes.
+        If it is a class model, or shapes are bad.
 
     Notes
     -----
-    R's unexported ``ieci.dynaTree``; Gramacy and Lee (2011), Optimization under
-    unknown constraints. Without `probs` R reads invalid memory; here the weights are 1.
+    This is R's unexported ``ieci.dynaTree``; see Gramacy and Lee (2011), Optimization
+    under unknown constraints. Without `probs`, R reads invalid memory; here the weights
+    are 1.
 
     Examples
     --------
@@ -261,23 +263,23 @@ def entropyX(object: DynaTree, verb: int = 0) -> DynaTree:
     object : DynaTree
         A class model.
     verb : int, default 0
-        Print a line each `verb` particles.
+        Print a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Field entropyX of shape (n,), in the cloud's order of rows
+        An object with the field entropyX of shape (n,), in the order of the cloud
         (`DynaTree.row_order`).
 
     Raises
     ------
     ValueError
-        For regression models.
+        If it is a regression model.
 
     Notes
     -----
-    R's unexported ``entropyX.dynaTree``; Anagnostopoulos and Gramacy (2013), section
-    4.3.
+    This is R's unexported ``entropyX.dynaTree``; see Anagnostopoulos and Gramacy
+    (2013), section 4.3.
 
     Examples
     --------
@@ -304,25 +306,25 @@ def qEntropy(object: DynaTree, XX: ArrayLike, q: float = 0, verb: int = 0) -> Dy
     object : DynaTree
         A regression model.
     XX : array_like or data frame of shape (n_new, n_inputs)
-        Candidates; a vector is one column.
+        Candidates. A vector is one column.
     q : float, default 0
         The level.
     verb : int, default 0
-        Print a line each `verb` particles.
+        Print a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Fields qEntropy of shape (n_new,) and XX as stored.
+        An object with the field qEntropy of shape (n_new,), and XX as stored.
 
     Raises
     ------
     TypeError, ValueError
-        For class models or bad arguments.
+        If it is a class model, or arguments are bad.
 
     Notes
     -----
-    R help topic ``qEntropy``.
+    See the R help topic ``qEntropy``.
 
     Examples
     --------
@@ -353,27 +355,28 @@ def qEI(
     object : DynaTree
         A regression model.
     XX : array_like or data frame of shape (n_new, n_inputs)
-        Candidates; a vector is one column.
+        Candidates. A vector is one column.
     q : float, default 0
         The level.
     alpha : float, default 2
-        Half width of the band of interest, in standard deviations, > 0.
+        Half the width of the band around the level, in standard deviations, > 0.
     verb : int, default 0
-        Print a line each `verb` particles.
+        Print a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Fields qEI of shape (n_new,) and XX as stored.
+        An object with the field qEI of shape (n_new,), and XX as stored.
 
     Raises
     ------
     TypeError, ValueError
-        For class models or bad arguments.
+        If it is a class model, or arguments are bad.
 
     Notes
     -----
-    R help topic ``qEI``; Ranjan, Bingham and Michailidis (2008), Technometrics 50.
+    See the R help topic ``qEI``, and Ranjan, Bingham and Michailidis (2008),
+    Technometrics 50.
 
     Examples
     --------
@@ -405,11 +408,11 @@ def alcalc(
     Parameters
     ----------
     obj : DynaTree
-        What `predict`, `alc`, `ieci`, `qEntropy` or `qEI` returned.
+        Return value of `predict`, `alc`, `ieci`, `qEntropy` or `qEI`.
     method : {"alm", "alc", "ei", "ieci", "qEntropy", "qEI"}
-        "alm" is the predictive variance.
+        Name of the criterion. "alm" is the predictive variance.
     prec : float, default 1
-        For "ei": adds ``sqrt(var) / prec`` if positive.
+        For "ei": if positive, ``sqrt(var) / prec`` is added.
 
     Returns
     -------
@@ -418,11 +421,11 @@ def alcalc(
     Raises
     ------
     ValueError
-        If the object lacks the field the method needs.
+        If the object does not have the field that the method needs.
 
     Notes
     -----
-    R help topic ``alcalc``.
+    See the R help topic ``alcalc``.
 
     Examples
     --------

@@ -39,24 +39,24 @@ def plot(
     Parameters
     ----------
     x : DynaTree
-        What `predict` returned, or `dynaTrees` with `XX`, for a regression model.
+        Return value of `predict`, or of `dynaTrees` with `XX`, for a regression model.
     proj : int, default 1
-        Which input, counted from 1.
+        Number of the input to plot against, from 1.
     add : bool, default False
-        Draw the lines only, into `ax`.
+        Whether to draw the lines only, on `ax`.
     ylim : (float, float), optional
-        Ends of the vertical axis; default the range of the quantiles, or of y without
-        them.
+        Ends of the vertical axis. By default they are the range of the quantiles, or of
+        y if there are no quantiles.
     col : int or str, default 2
         Colour of the lines: R's number 0 to 8, or a name.
     lwd : float, default 1
         Width of the lines.
     ptype : {"each", "mean"}, default "each"
-        Lines of each repeat, or their averages over repeats.
+        Whether to draw the lines of each repeat, or their averages over repeats.
     xlab, ylab : str, optional
         Labels; by default the input's name and "y".
     ax : Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -65,12 +65,12 @@ def plot(
     Raises
     ------
     TypeError, ValueError
-        If an argument breaks a rule, or `x` holds no prediction.
+        If an argument breaks a rule, or `x` has no prediction.
 
     Notes
     -----
-    R help topic ``plot.dynaTree``. The mean is solid, the 5 % and 95 % quantiles are
-    dashed.
+    See the R help topic ``plot.dynaTree``. The line of the mean is solid, and those of
+    the 5 % and 95 % quantiles are dashed.
 
     Examples
     --------
@@ -127,27 +127,27 @@ def plotprogress(
 ) -> Figure:
     """Draw the progress of a sequential design with one input, in four panels.
 
-    The panels show the fit with the last chosen point and the noise-free truth, the
-    logarithm of a tracked criterion over time, the criterion that chooses the next
-    point, and a histogram of the inputs so far.
+    The panels show the fit with the last chosen point and the true function, the
+    logarithm of a criterion over time, the criterion that chooses the next point, and a
+    histogram of the inputs so far.
 
     Parameters
     ----------
     x : DynaTree
-        A model of one input that was asked what `method` needs.
+        A model of one input, with the fields that `method` needs.
     xstar, ystar : float
-        The point chosen last.
+        The point that was chosen last.
     method : {"alm", "alc", "ei", "ieci", "qEntropy", "qEI"}
-        As in `alcalc`; R's default is "alm".
+        As in `alcalc`. R's default is "alm".
     track : array_like of shape (n_chosen,)
-        The tracked criterion, positive, once a chosen point.
+        Positive values of the criterion over time, one for each chosen point.
     f1d : callable
-        The truth: takes inputs, ndarray of shape (n_new,), and returns responses; R
-        calls it with ``sd=0``, and a lambda does that here.
+        The true function without noise. It takes inputs, ndarray of shape (n_new,), and
+        returns responses. R calls it with ``sd=0``; here a lambda can do this.
     prec : float, default 1
         As in `alcalc`.
     ax : four Axes, optional
-        Where to draw; by default a new figure.
+        Axes to draw on; by default those of a new figure.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def plotprogress(
 
     Notes
     -----
-    R's function of the same name, used by its ``design`` demo.
+    This is R's function of the same name, which its ``design`` demo uses.
 
     Examples
     --------

@@ -45,22 +45,22 @@ def predict(
     object : DynaTree
         The model.
     XX : array_like or data frame of shape (n_new, n_inputs)
-        Rows to predict at; a vector is one column.
+        Rows to predict. A vector is one column.
     yy : array_like of shape (n_new,), optional
-        Responses at which the predictive density is wanted.
+        Responses at which to compute the predictive density.
     quants : bool, default True
-        Whether regression models give the 5 % and 95 % quantiles.
+        Whether to compute the 5 % and 95 % quantiles of regression models.
     ei : bool, default False
-        Whether regression models give the expected improvement.
+        Whether to compute the expected improvement of regression models.
     verb : int, default 0
-        Print a line each `verb` particles.
+        Print a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Regression: fields mean, vmean, var, df, q1, q2, yypred, ei, each of shape
-        (n_new,), and XX as stored. Classes: p (n_new, n_classes), entropy, yypred, XX.
-        yypred is empty without `yy`.
+        For regression, an object with the fields mean, vmean, var, df, q1, q2, yypred
+        and ei, each of shape (n_new,), and XX as stored. For classes, one with p of
+        shape (n_new, n_classes), entropy, yypred and XX. yypred is empty without `yy`.
 
     Raises
     ------
@@ -70,13 +70,13 @@ def predict(
     Warns
     -----
     UserWarning
-        If `ei` is asked of a class model.
+        If `ei` is requested for a class model.
 
     Notes
     -----
-    R help topic ``predict.dynaTree``. Quantiles are averages of the particles'
-    quantiles, vmean is the variance of their means; EI as in Taddy, Gramacy and Polson
-    (2011), section 4.
+    See the R help topic ``predict.dynaTree``. Quantiles are averages of the particles'
+    quantiles, and vmean is the variance of their means. The expected improvement is
+    that of Taddy, Gramacy and Polson (2011), section 4.
 
     Examples
     --------
@@ -131,32 +131,32 @@ def coef(object: DynaTree, XX: ArrayLike, verb: int = 0) -> DynaTree:
     Parameters
     ----------
     object : DynaTree
-        A linear model; constant and class models warn and predict instead.
+        A linear model. Constant and class models warn, and predict instead.
     XX : array_like or data frame of shape (n_new, n_inputs)
-        Rows; a vector is one column.
+        The rows. A vector is one column.
     verb : int, default 0
-        Print a line each `verb` particles.
+        Print a line every `verb` particles.
 
     Returns
     -------
     DynaTree
-        Fields XXc (XX as stored) and coef, of shape (n_new, m), or (n_new, m + 1) with
-        an implicit intercept, which comes first. Inputs left out of the leaves by `sb`
-        have NaN.
+        An object with the fields XXc (XX as stored) and coef. The shape of coef is
+        (n_new, m), or (n_new, m + 1) with an implicit intercept, which is first. Inputs
+        that `sb` leaves out of the leaves have NaN.
 
     Raises
     ------
     TypeError, ValueError
-        For prior models, or if the rows do not fit the model.
+        If it is a prior model, or the rows do not fit the model.
 
     Warns
     -----
     UserWarning
-        For constant and class models.
+        If it is a constant or class model.
 
     Notes
     -----
-    R help topic ``coef.dynaTree``.
+    See the R help topic ``coef.dynaTree``.
 
     Examples
     --------
@@ -205,30 +205,32 @@ def classprobs(
     object : DynaTree
         A class model.
     cls : int
-        The class (R: ``class``), from 1.
+        Number of the class (R: ``class``), from 1.
     XX : array_like or data frame of shape (n_new, n_inputs)
-        Rows; a vector is one column.
+        The rows. A vector is one column.
     output : {"p", "c", "both"}
-        Probabilities, 0/1 samples of the class, or both.
+        Whether to return probabilities ("p"), 0/1 samples of the class ("c"), or both.
     verb : int, default 0
-        Print a line each `verb` particles.
+        Print a line every `verb` particles.
     seed, rng : int or RStream, optional
-        A stream for the samples instead of the object's own.
+        Seed of a new stream, or a stream, for the samples instead of the object's own.
 
     Returns
     -------
     DynaTree
-        Fields pcls and cls: dicts by class label of arrays (n_particles, n_new); XX.
+        An object with the fields pcls and cls, which are dicts by class label of arrays
+        of shape (n_particles, n_new), and XX.
 
     Raises
     ------
     TypeError, ValueError
-        For regression models, an unknown class, or rows that do not fit the model.
+        If it is a regression model, the class is unknown, or the rows do not fit the
+        model.
 
     Notes
     -----
-    R's unexported ``classprobs.dynaTree``. As in R the uniforms behind the samples are
-    the stream's next ones, and the stream stays where it is.
+    This is R's unexported ``classprobs.dynaTree``. As in R, the samples use the next
+    uniforms of the stream but do not advance it.
 
     Examples
     --------
@@ -268,7 +270,7 @@ def sameleaf(object: DynaTree, X: ArrayLike) -> NDArray[np.float64]:
     object : DynaTree
         The model.
     X : array_like or data frame of shape (n_new, n_inputs)
-        Rows to compare with one another; a vector is one column.
+        Rows to compare with one another. A vector is one column.
 
     Returns
     -------
@@ -282,7 +284,7 @@ def sameleaf(object: DynaTree, X: ArrayLike) -> NDArray[np.float64]:
 
     Notes
     -----
-    R's unexported ``sameleaf.dynaTree``.
+    This is R's unexported ``sameleaf.dynaTree``.
 
     Examples
     --------
@@ -305,14 +307,15 @@ def intervals(object: DynaTree, index: int, var: int) -> Any:
     object : DynaTree
         The model.
     index : int
-        The row, from 1, in the cloud's order (`DynaTree.row_order`).
+        Number of the row, from 1, in the order of the cloud (`DynaTree.row_order`).
     var : int
-        The input, from 1, as the user counts them.
+        Number of the input, from 1, in the user's order.
 
     Returns
     -------
     pandas.DataFrame of shape (n_particles, 2)
-        Columns a and b: least and largest value among the active rows of the leaf.
+        Columns a and b are the smallest and the largest value among the active rows of
+        the leaf.
 
     Raises
     ------
@@ -323,7 +326,7 @@ def intervals(object: DynaTree, index: int, var: int) -> Any:
 
     Notes
     -----
-    R's unexported ``intervals.dynaTree``.
+    This is R's unexported ``intervals.dynaTree``.
 
     Examples
     --------

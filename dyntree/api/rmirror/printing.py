@@ -23,7 +23,8 @@ def format_object(
     fields : mapping
         Field names and values: scalars, strings, arrays, dicts by class label, None.
     names : mapping of str to tuple of str
-        Column names (or names of a vector's elements) of the fields that have some.
+        Column names, or names of the elements of a vector, of the fields that have
+        names.
 
     Returns
     -------

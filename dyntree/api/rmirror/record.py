@@ -21,16 +21,16 @@ class DynaTree(Mapping[str, Any]):
     """An object of R's class ``dynaTree``: named fields, and the cloud behind them.
 
     Fields are read as ``obj["mean"]`` or ``obj.mean`` (``sens.class`` also as
-    ``obj.sens_class``) and never change; functions return a new object with more
-    fields. The cloud behind it is shared by all objects made from one another; only
-    `copy` duplicates it. ``print(obj)`` shows what R shows.
+    ``obj.sens_class``) and never change. Functions return a new object with more
+    fields. All objects that were made from one another share the same cloud, and only
+    `copy` duplicates it. ``print(obj)`` shows the same as R.
 
     Attributes
     ----------
     rng : RStream
-        The stream later calls draw from unless they are given another.
+        The stream from which later calls draw, unless they are given another.
     names : mapping of str to tuple of str
-        Column names of the fields that have some, ``names["X"]`` for one.
+        Column names of the fields that have some, for example ``names["X"]``.
     """
 
     __slots__ = ("_fields", "_handle", "names", "rng", "row_ids", "spec")
@@ -107,11 +107,11 @@ class DynaTree(Mapping[str, Any]):
 
     @property
     def row_order(self) -> NDArray[np.int64]:
-        """Where each stored row is in this object's X, from 1: shape (n,).
+        """Number of each stored row in this object's X, from 1: shape (n,).
 
-        After `rejuvenate` the cloud holds its rows in another order than the fields X
-        and y, as in R; `retire`, `intervals`, `alcX` and `entropyX` count rows in the
-        cloud's order: the row they call k is row ``row_order[k - 1]`` of X and y.
+        After `rejuvenate`, the order of the rows in the cloud differs from that of the
+        fields X and y, as in R. `retire`, `intervals`, `alcX` and `entropyX` count rows
+        in the order of the cloud: their row k is row ``row_order[k - 1]`` of X and y.
 
         Raises
         ------

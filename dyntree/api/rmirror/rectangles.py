@@ -56,17 +56,18 @@ def plan_rectangle(
     Parameters
     ----------
     X : ndarray of shape (n_rows, m)
-        Stored rows, the ones column included.
+        Stored rows, including the column of ones.
     ones : int
-        1 if the first column of `X` is the ones column, else 0.
+        1 if the first column of `X` is the column of ones, else 0.
     rect : array_like of shape (m - ones, 2) or None
-        Lower and upper bounds; default the ranges of `X` and `others`.
+        Lower and upper bounds; by default the ranges of `X` and `others`.
     categ : array_like of bool of shape (m - ones,) or None
-        Default: the inputs that are exactly {0, 1} in `X`.
+        Which inputs are categorical; by default those whose values in `X` are exactly 0
+        and 1.
     approx : bool
-        Whether areas are counted in rows.
+        Whether areas are measured by their numbers of rows.
     others : ndarray of shape (n_new, m), optional
-        More rows for the default ranges.
+        Further rows for the default ranges.
 
     Returns
     -------

@@ -57,68 +57,71 @@ def dynaTrees(
     Parameters
     ----------
     X, y, N
-        As in `dynaTree`; `N` particles in each repeat.
+        As in `dynaTree`. `N` is the number of particles in each repeat.
     R : int, default 10
         Number of repeats, >= 2.
     sub : int, optional
-        Use only the first `sub` rows; default all.
+        Number of rows to use, the first ones; by default all.
     model, nu0s20, ab, minp, sb
         As in `dynaTree`.
     nstart : int, "minp" or None, default "minp"
-        As in `dynaTree`, except that "minp" without a `minp` means twice the default
-        of `minp`, as in R.
+        As in `dynaTree`, except that "minp" without a `minp` means twice the default of
+        `minp`, as in R.
     icept, rprop
         As in `dynaTree`.
     XX : array_like or data frame of shape (n_new, n_inputs) or "sens", optional
-        Predict there in each repeat, or run `sens` in each repeat.
+        Rows to predict in each repeat. "sens" runs `sens` in each repeat.
     yy : array_like of shape (n_new,), optional
-        Responses at which the predictive density is wanted.
+        Responses at which to compute the predictive density.
     varstats : bool, default False
-        Also `varpropuse`, `varproptotal` and `relevance`.
+        Whether to compute `varpropuse`, `varproptotal` and `relevance`.
     lhs : mapping, optional
         As in `sens`.
     plotit : bool, default False
-        There is no device to draw on, so True raises; see `plot`.
+        True raises an error, because there is no device to draw on; see `plot`.
     proj : int, default 1
-        The input to plot against; unused without plots.
+        The input to plot against. It is not used.
     rorder : array_like of int of shape (sub, R - 1), or bool, default True
-        Orders of repeats 2 to R, one a column, counted from 1. True and False both
-        draw random orders, as in R.
+        Orders of repeats 2 to R, one in each column, counted from 1. True and False
+        both draw random orders, as in R.
     verb : int, optional
-        Print a line each `verb` rows; default ``round(sub / 10)``.
+        Print a line every `verb` rows; by default every ``round(sub / 10)`` rows.
     pverb : int, optional
-        Print a line each `pverb` particles; default ``round(N / 10)``.
+        Print a line every `pverb` particles; by default every ``round(N / 10)``
+        particles.
     quants, ei
-        As in `predict` (R passes these and the next through ``...``).
+        As in `predict`. R passes these and the following ones through ``...``.
     cls, nns, nME, span, method, categ
-        As in `sens`; `categ` also goes to `relevance`.
+        As in `sens`. `categ` is also used by `relevance`.
     rect, approx
         As in `relevance`.
     seed : int, optional
-        Opens a stream, as ``set.seed(seed)`` would.
+        Seed of a new stream, as in ``set.seed(seed)``.
     rng : RStream, optional
-        The stream to draw from.
+        The stream from which to draw.
 
     Returns
     -------
     DynaTree
-        N is the total number of particles; lpred, mean, vmean, var, df, q1, q2, ei,
-        entropy and yypred have a column per repeat; p, MEmean, MEq1 and MEq2 are
-        averages; S, T and relevance hold the repeats' rows one below the other; vpu and
-        vpt have a row per repeat; R. X and y are those of repeat 1. There is no cloud.
+        An object without a cloud. N is the total number of particles. lpred, mean,
+        vmean, var, df, q1, q2, ei, entropy and yypred have a column for each repeat; p,
+        MEmean, MEq1 and MEq2 are averages over the repeats. S, T and relevance contain
+        the rows of the repeats one below the other. vpu and vpt have a row for each
+        repeat. X and y are those of repeat 1. R is the number of repeats.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument breaks a rule; nothing is drawn.
+        If an argument breaks a rule. No random number is then drawn.
     NotImplementedError
         If `plotit` is True.
 
     Notes
     -----
-    R help topic ``dynaTrees``. Repeat 1 takes the rows as they are. As in R all repeats
-    draw from one stream, where each goes on from the end of the last; so they cannot
-    run side by side. ``dyntree.fit_repeats`` can, with a seed for each.
+    See the R help topic ``dynaTrees``. Repeat 1 uses the rows in the order given. As in
+    R, all repeats draw from one stream, in which each continues where the last one
+    ended. They can therefore not run in parallel. ``dyntree.fit_repeats`` can, with a
+    seed for each.
 
     Examples
     --------
@@ -189,7 +192,7 @@ def getBF(obj1: Mapping[str, Any], obj2: Mapping[str, Any]) -> NDArray[np.float6
     Returns
     -------
     ndarray of shape (n_rows, R)
-        Cumulated differences of lpred from the first row both fits predict.
+        Cumulative differences of lpred, from the first row that both fits predict.
 
     Raises
     ------
@@ -198,7 +201,7 @@ def getBF(obj1: Mapping[str, Any], obj2: Mapping[str, Any]) -> NDArray[np.float6
 
     Notes
     -----
-    R help topic ``getBF``; Taddy, Gramacy and Polson (2011), section 3.3.
+    See the R help topic ``getBF``, and Taddy, Gramacy and Polson (2011), section 3.3.
 
     Examples
     --------

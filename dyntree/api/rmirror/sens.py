@@ -70,39 +70,41 @@ def sens(
     object : DynaTree
         The model.
     cls : int or array_like of int, optional
-        Class labels to analyse (R: ``class``); default all observed. Class models only.
+        Class models only: labels to analyse (R: ``class``); by default all observed
+        ones.
     nns : int, default 1000
-        Size of each of the two input samples; rounded.
+        Size of each of the two input samples. It is rounded.
     nME : int, default 100
-        Grid points of the main effects; rounded.
+        Number of grid points of the main effects. It is rounded.
     span : float, default 0.3
         Share of the sampled points in a smoothing window, in [0, 1].
     method : {"lhs", "boot"}
-        Latin hypercube samples, or rows drawn from the stored ones.
+        "lhs" draws Latin hypercube samples, and "boot" draws stored rows.
     lhs : mapping, optional
-        Input distributions for "lhs": ``rect`` (n_inputs, 2), default the ranges of X;
-        ``shape`` (n_inputs,), second beta parameter, default 1, and 0 for categorical
-        inputs; ``mode`` (n_inputs,), default the means of X.
+        Distributions of the inputs for "lhs". ``rect`` (n_inputs, 2) is by default the
+        ranges of X. ``shape`` (n_inputs,) is the second parameter of the beta
+        distribution, by default 1, and 0 for categorical inputs. ``mode`` (n_inputs,)
+        is by default the means of X.
     categ : array_like of bool of shape (n_inputs,), optional
-        Inputs to count as categorical; default those holding exactly 0 and 1.
+        Which inputs are categorical; by default those whose values are exactly 0 and 1.
     verb : int, default 0
-        Print headings, and a line each `verb` particles.
+        Print headings, and a line every `verb` particles.
     seed, rng : int or RStream, optional
-        A stream to draw from instead of the object's own.
+        Seed of a new stream, or a stream, to use instead of the object's own.
 
     Returns
     -------
     DynaTree
-        Fields MEgrid, MEmean, MEq1, MEq2 of shape (nME, n_inputs), S and T of shape
-        (n_particles, n_inputs) with NaN (R: NA) for values outside [0, 1], categ. For
-        class models all but MEgrid and categ are dicts by class label, and sens.class
-        holds the labels.
+        An object with the fields MEgrid, MEmean, MEq1 and MEq2 of shape
+        (nME, n_inputs), S and T of shape (n_particles, n_inputs) with NaN (R: NA) for
+        values outside [0, 1], and categ. For class models, all but MEgrid and categ are
+        dicts by class label, and sens.class contains the labels.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument breaks a rule above, a categorical input does not have bounds
-        (0, 1) and shape 0, or a class was not observed. Nothing is drawn.
+        If an argument breaks a rule above, a categorical input does not have the bounds
+        (0, 1) and shape 0, or a class was not observed. No random number is then drawn.
 
     Warns
     -----
@@ -111,8 +113,8 @@ def sens(
 
     Notes
     -----
-    R help topic ``sens``; Gramacy, Taddy and Wild (2013), section 4; Saltelli (2002)
-    for the indices.
+    See the R help topic ``sens``, Gramacy, Taddy and Wild (2013), section 4, and
+    Saltelli (2002) for the indices.
 
     Examples
     --------

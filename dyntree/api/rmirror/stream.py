@@ -15,32 +15,33 @@ GeneratorKind = Literal["Mersenne-Twister", "L'Ecuyer-CMRG"]
 
 
 class RStream:
-    """R's random number stream, as ``set.seed(seed, kind)`` opens it.
+    """R's random number stream, as opened by ``set.seed(seed, kind)``.
 
-    One stream may feed several models, just as R's single stream feeds every fit made
-    after one ``set.seed``.
+    One stream can feed several models, just as R's single stream feeds every fit after
+    ``set.seed``.
 
     Parameters
     ----------
     seed : int
-        What R's ``set.seed`` would be given, in (-2**31, 2**32).
+        Seed as in R's ``set.seed``, in (-2**31, 2**32).
     kind : {"Mersenne-Twister", "L'Ecuyer-CMRG"}, default "Mersenne-Twister"
-        R's name of the generator: its default, or the one of parallel workers.
+        R's name of the generator: its default, or that of parallel workers.
 
     Attributes
     ----------
     seed : int or None
-        The seed the stream was opened with; None after `from_state`.
+        The seed with which the stream was opened, or None after `from_state`.
 
     Raises
     ------
     TypeError, ValueError
-        If `seed` is not an int in range, or `kind` is none of the two.
+        If `seed` is not an int in this range, or `kind` is not one of the two.
 
     Notes
     -----
-    Mersenne Twister (Matsumoto and Nishimura 1998) and MRG32k3a (L'Ecuyer 1999), with
-    R's scrambling of the seed and R's rounding of the output (``?RNGkind`` in R).
+    The generators are the Mersenne Twister (Matsumoto and Nishimura 1998) and MRG32k3a
+    (L'Ecuyer 1999), with R's scrambling of the seed and R's rounding of the output
+    (see ``?RNGkind`` in R).
 
     Examples
     --------
@@ -68,18 +69,18 @@ class RStream:
         Parameters
         ----------
         state : array_like of shape (626,) or (7,)
-            Integers: 10403 (Mersenne-Twister), the position and 624 state words; or
+            Integers: 10403 (Mersenne-Twister), the position and 624 state words, or
             10407 (L'Ecuyer-CMRG) and six state words.
 
         Returns
         -------
         RStream
-            With ``n_draws`` 0 and ``seed`` None.
+            A stream with ``n_draws`` 0 and ``seed`` None.
 
         Raises
         ------
         ValueError
-            If it is not what R would store.
+            If R would not store such a state.
 
         Examples
         --------
@@ -113,12 +114,12 @@ class RStream:
         return float(self.source.peek())
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
-        """Draw `n` uniforms, as R's ``runif(n)``.
+        """Draw `n` uniforms, as in R's ``runif(n)``.
 
         Parameters
         ----------
         n : int
-            How many, >= 0.
+            Number of draws, >= 0.
 
         Returns
         -------
@@ -132,7 +133,7 @@ class RStream:
         Parameters
         ----------
         n : int
-            How many, >= 0.
+            Number of draws, >= 0.
 
         Returns
         -------

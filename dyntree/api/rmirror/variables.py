@@ -28,20 +28,20 @@ def relevance(
     object : DynaTree
         The model, of any kind.
     rect : array_like of shape (n_inputs, 2), optional
-        Bounds to average over; default the ranges of X.
+        Bounds over which to average; by default the ranges of X.
     categ : array_like of bool of shape (n_inputs,), optional
-        Inputs to count as categorical; default those holding exactly 0 and 1.
+        Which inputs are categorical; by default those whose values are exactly 0 and 1.
     approx : bool, default False
-        Measure areas by the rows they hold.
+        Whether areas are measured by their numbers of rows.
     verb : int, default 0
-        If positive, print the categorical inputs if there are any, and a line each
+        If positive, print the categorical inputs if there are any, and a line every
         `verb` particles.
 
     Returns
     -------
     DynaTree
-        Fields relevance of shape (n_particles, m), a column of zeros for the ones
-        column included; rect, categ, approx.
+        An object with the fields relevance of shape (n_particles, m), in which the
+        column of ones has a column of zeros, rect, categ and approx.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def relevance(
 
     Notes
     -----
-    R help topic ``relevance``; Gramacy, Taddy and Wild (2013), Variable Selection and
-    Sensitivity Analysis Using Dynamic Trees, section 3.
+    See the R help topic ``relevance``, and Gramacy, Taddy and Wild (2013), Variable
+    Selection and Sensitivity Analysis Using Dynamic Trees, section 3.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def varpropuse(object: DynaTree) -> NDArray[np.float64]:
 
     Notes
     -----
-    R help topic ``varpropuse``.
+    See the R help topic ``varpropuse``.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def varproptotal(object: DynaTree) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n_inputs,)
-        NaN (R: NA) for inputs before ``sb[0]``; a tree without splits counts 0.
+        NaN (R: NA) for inputs before ``sb[0]``. A tree without splits counts as 0.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def varproptotal(object: DynaTree) -> NDArray[np.float64]:
 
     Notes
     -----
-    R help topic ``varproptotal``.
+    See the R help topic ``varproptotal``.
 
     Examples
     --------
@@ -160,8 +160,8 @@ def treestats(object: DynaTree) -> Any:
     Returns
     -------
     pandas.DataFrame of shape (1, 4)
-        Columns avgheight (a single leaf has height 1), avgleaves, avgsize (active rows
-        in a leaf), avgretire (retired weight in a leaf).
+        The columns are avgheight (a single leaf has height 1), avgleaves, avgsize
+        (active rows in a leaf) and avgretire (retired weight in a leaf).
 
     Raises
     ------
@@ -170,7 +170,7 @@ def treestats(object: DynaTree) -> Any:
 
     Notes
     -----
-    R help topic ``treestats``.
+    See the R help topic ``treestats``.
 
     Examples
     --------
