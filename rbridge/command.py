@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> None:
     ------
     ValueError
         If the table or the formula does not suit R's rules.
-    Disagreement
-        If bits differ, and distributions too or nobody asked.
+        If results differ bit by bit, and their distributions differ, too, or were not
+        to be compared.
     """
     X, y = _numbers(arguments)
     held = len(y) - max(_N_LATER, len(y) // 10)
@@ -77,14 +77,14 @@ def run(arguments: argparse.Namespace) -> None:
 def everything(
     model: str, icept: str, X: NDArray[np.float64], y: NDArray[np.float64]
 ) -> list[Step]:
-    """Return every change that a cloud can take, then every question it can answer.
+    """Return all functions that change a cloud, then all that compute from it.
 
     Parameters
     ----------
     model, icept : str
-        Of the fit.
+        Those of the fit.
     X, y : ndarray of shape (n_rows, n_inputs) and (n_rows,)
-        Rows that come after it, at least four.
+        Rows after those of the fit, at least four.
     """
     half = len(y) // 2
     first: dict[str, Any] = {"X": X[:half], "y": y[:half]}

@@ -17,15 +17,15 @@ _MAPPINGS = (dict, Mapping)  # the common one first: the other takes time
 
 
 def to_r(value: Any) -> RValue:
-    """Return what R is to get for a Python value.
+    """Return the R value of a Python value.
 
     Parameters
     ----------
     value : object
         None, a scalar, an array (masked values are NA), a list or tuple (a vector or
-        matrix if all its elements are of one kind, else a list), a mapping (a named
-        list), a pandas Series, Categorical or DataFrame, or an RValue, which passes as
-        it is.
+        matrix if all its elements have one type, else a list), a mapping (a named
+        list), a pandas Series, Categorical or DataFrame, or an RValue, which is
+        returned unchanged.
 
     Returns
     -------
@@ -34,9 +34,9 @@ def to_r(value: Any) -> RValue:
     Raises
     ------
     TypeError
-        If R has no such kind of value.
+        If R has no corresponding type.
     ValueError
-        If a whole number needs more than 32 bits, or rows differ in length.
+        If an integer needs more than 32 bits, or rows differ in length.
 
     Examples
     --------
@@ -68,23 +68,23 @@ def to_r(value: Any) -> RValue:
 
 
 def from_r(value: RValue) -> Any:
-    """Return the Python value of what R sent.
+    """Return the Python value of a value from R.
 
     Parameters
     ----------
     value : RValue
-        What R sent.
+        A value from R.
 
     Returns
     -------
     object
-        None for NULL; an array for a vector or matrix, a scalar for a vector of length
-        one; strings as an array of objects; pandas' nullable arrays for integers and
-        logicals with NA; a Categorical for a factor, a DataFrame for a data frame,
-        ``datetime64[s]`` for dates and times, ``[us]`` where seconds have parts, NaT
-        for those that are not finite; a dict for a list all of whose elements have
-        names of their own, else a list. Names of vectors and dimensions are
-        dropped.
+        None for NULL, an array for a vector or matrix, and a scalar for a vector of
+        length one. Strings are arrays of objects. Integers and logicals with NA are
+        pandas' nullable arrays. A factor is a Categorical, and a data frame a
+        DataFrame. Dates and times are ``datetime64[s]``, or ``[us]`` if they have
+        fractions of seconds, with NaT for those that are not finite. A list is a dict
+        if all its elements have different names, else a list. Names of vectors and
+        dimensions are dropped.
     """
     if value.kind == "NULL":
         return None

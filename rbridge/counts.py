@@ -72,15 +72,15 @@ def predict(
     ----------
     object : DynaTree
     XX, yy, quants, ei, verb
-        As for `rmirror.predict`; `ei` must be False.
+        As in `rmirror.predict`. `ei` must be False.
     exposure : array_like of shape (n_new,) or float, optional
-        > 0; 1 by default.
+        Exposures > 0; by default 1.
 
     Returns
     -------
     DynaTree
-        With mean, vmean, var, q1 and q2 (quantiles of the mixture of all particles) and
-        yypred, each of shape (n_new,); XX as stored, and XXexposure.
+        An object with mean, vmean, var, q1 and q2 (quantiles of the mixture of all
+        particles) and yypred, each of shape (n_new,), XX as stored, and XXexposure.
     """
     cloud = cloud_of(object)
     plan = plan_predict(object.spec, XX, yy, quants, ei)

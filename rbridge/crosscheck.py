@@ -43,22 +43,22 @@ def crosscheck(
     X, y : array_like of shape (n_rows, n_inputs) and (n_rows,)
         The rows of the fit.
     seed : int, default 1
-        What both streams are opened with.
+        Seed of both streams.
     model : {"constant", "linear", "class", "prior"}
-        Leaf model.
+        The model in each leaf.
     options : mapping of str to object, optional
         Further arguments of `dynaTree`, such as ``{"N": 30, "icept": "augmented"}``.
     steps : sequence of str or (str, mapping)
         Functions of `rbridge.dynatree` to call after the fit, with their arguments by
-        name; the object is put in. Each works on the object of the step before.
+        name, apart from the object. Each uses the object of the previous step.
     session : Session, optional
-        The R to use; default the embedded one where rpy2 is installed, else an Rscript.
-
+        The R to use. The default is the embedded one if rpy2 is installed, else an
+        Rscript.
     n_seeds : int, default 0
-        Where bits differ: how many seeds each engine is run with once more, for
-        two-sample tests of every quantity.
+        If results differ bit by bit: number of seeds with which each engine is run
+        again, for two-sample tests of every quantity.
     level : float, default 0.001
-        The chance, at most, that these tests together find a difference where there is
+        Largest probability that these tests together find a difference if there is
         none.
 
     Returns
@@ -68,24 +68,26 @@ def crosscheck(
     Raises
     ------
     ValueError
-        If a step is unknown, or either engine refuses it; if `n_seeds` is too small for
-        any test to reach the level.
+        If a step is unknown, or an engine refuses it, or `n_seeds` is too small for any
+        test to reach the level.
     RError
         If the real package raises an error.
 
     Notes
     -----
-    After each step that changes the cloud, `treestats`, `varpropuse` and `varproptotal`
-    are compared too; they draw nothing. A quantity agrees if the largest difference is
-    within 1e-8 of max(1, largest value), for `sens` 1e-6, for tree statistics 1e-12;
-    streams must be equal.
+    After each step that changes the cloud, `treestats`, `varpropuse` and
+    `varproptotal`, which use no random numbers, are compared, too. A quantity agrees if
+    the largest difference is within 1e-8 of max(1, largest value), or 1e-6 for `sens`,
+    or 1e-12 for tree statistics. Streams must be equal.
 
-    Some answers of the real package are undefined and should not be compared: `alc`
-    with `Xref` and `ieci` without `probs`, and columns of `coef` that `sb` leaves out.
+    Some results of the real package are undefined and should not be compared: `alc`
+    with `Xref` and `ieci`, both without `probs`, and columns of `coef` that `sb` leaves
+    out.
 
-    Bits cannot agree where R runs on another BLAS than the reference one. The tests
-    then are Kolmogorov-Smirnov tests between the engines, each over seeds of its own,
-    of the mean of a quantity's finite numbers, with Holm's bound on all of them.
+    Results cannot be equal bit by bit if R uses a BLAS other than the reference one.
+    The tests are then Kolmogorov-Smirnov tests between the engines, each with its own
+    seeds, of the mean of a quantity's finite numbers. Holm's bound applies to all tests
+    together.
 
     Examples
     --------

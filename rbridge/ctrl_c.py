@@ -18,19 +18,19 @@ _STOP = b"\0"  # no signal has this number
 
 
 class CtrlC:
-    """While in force, SIGINT calls `tell` in a thread, and nothing else.
+    """While this context is active, SIGINT only calls `tell` in a thread.
 
-    In another thread than the main one, which gets no signals, nothing is done.
+    It has no effect outside the main thread, because other threads get no signals.
 
     Parameters
     ----------
     tell : callable
-        Called with how many signals came so far.
+        Called with the number of signals so far.
 
     Attributes
     ----------
     came : int
-        Signals that came.
+        Number of signals so far.
     """
 
     def __init__(self, tell: Callable[[int], None]) -> None:

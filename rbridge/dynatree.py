@@ -38,15 +38,15 @@ _LEFT_OUT = {"verb": None, "odr": "random", "nstart": "minp"}
 class RDynaTree(Mapping[str, Any]):
     """An object of R's class ``dynaTree`` whose particles live in R.
 
-    Fields are read as ``obj["mean"]`` or ``obj.mean``, and are those of the mirror's
-    `DynaTree`. R's cloud is deleted once no object refers to it.
+    Fields are read as ``obj["mean"]`` or ``obj.mean``, and are those of `DynaTree` in
+    the mirror. R's cloud is deleted once no object refers to it.
 
     Attributes
     ----------
     rng : RStream
-        The stream later calls draw from unless they are given another.
+        The stream from which later calls draw, unless they are given another.
     session : Session
-        The R that made it.
+        The R that made the object.
     """
 
     def __init__(
@@ -226,11 +226,12 @@ def dynaTree(
     Parameters
     ----------
     X, y, ..., seed, rng
-        Those of `dyntree.api.rmirror.dynaTree`, in its order.
+        As in `dyntree.api.rmirror.dynaTree`, in the same order.
     engine : {"R", "dyntree"}
-        Who fits.
+        Which of the two fits: the real package or the mirror.
     session : Session, optional
-        The R to use; default the embedded one where rpy2 is installed, else an Rscript.
+        The R to use. The default is the embedded one if rpy2 is installed, else an
+        Rscript.
 
     Returns
     -------
@@ -239,7 +240,7 @@ def dynaTree(
     Raises
     ------
     ValueError
-        If there is no such engine.
+        If `engine` has another value.
     RError
         If the real package refuses the arguments.
     """
@@ -249,24 +250,24 @@ def dynaTree(
 def dynaTrees(
     *args: Any, engine: str = "R", session: Session | None = None, **named: Any
 ) -> Any:
-    """Fit several times over by the real package or by the mirror.
+    """Fit several repeats by the real package or by the mirror.
 
     Parameters
     ----------
     X, y, ..., seed, rng
-        Those of `dyntree.api.rmirror.dynaTrees`, in its order.
+        As in `dyntree.api.rmirror.dynaTrees`, in the same order.
     engine, session
         As in `dynaTree`.
 
     Returns
     -------
     RDynaTree or DynaTree
-        Without a cloud.
+        An object without a cloud.
 
     Raises
     ------
     ValueError
-        If there is no such engine.
+        If `engine` has another value.
     RError
         If the real package refuses the arguments.
     """
@@ -274,9 +275,9 @@ def dynaTrees(
 
 
 def getBF(obj1: Any, obj2: Any) -> Any:
-    """Log Bayes factor, by the engine that both fits come from; by ours if they differ.
+    """Log Bayes factor by the engine of both fits, or by the mirror if these differ.
 
-    Arguments and result are those of `dyntree.api.rmirror.getBF`.
+    Arguments and the result are those of `dyntree.api.rmirror.getBF`.
     """
     if not (isinstance(obj1, RDynaTree) and isinstance(obj2, RDynaTree)):
         return rmirror.getBF(obj1, obj2)
@@ -285,9 +286,9 @@ def getBF(obj1: Any, obj2: Any) -> Any:
 
 
 def plot(x: Any, *args: Any, **named: Any) -> Any:
-    """Draw what `predict` said, by matplotlib and from R's own numbers if R said it.
+    """Draw the result of `predict` with matplotlib, from R's numbers if R computed it.
 
-    Arguments and result are those of `dyntree.api.rmirror.plot`.
+    Arguments and the result are those of `dyntree.api.rmirror.plot`.
     """
     return rmirror.plot(_drawable(x), *args, **named)
 
@@ -295,7 +296,7 @@ def plot(x: Any, *args: Any, **named: Any) -> Any:
 def plotprogress(x: Any, *args: Any, **named: Any) -> Any:
     """Draw the progress of a design, as `plot` does.
 
-    Arguments and result are those of `dyntree.api.rmirror.plotprogress`.
+    Arguments and the result are those of `dyntree.api.rmirror.plotprogress`.
     """
     return rmirror.plotprogress(_drawable(x), *args, **named)
 

@@ -37,9 +37,9 @@ class RError(RBridgeError):
     Attributes
     ----------
     message : str
-        What R says.
+        R's error message.
     call : str
-        The R call that failed, empty where R names none.
+        The R call that failed, or an empty text if R does not name it.
     """
 
     def __init__(self, message: str, call: str = "") -> None:

@@ -12,21 +12,21 @@ _PER_PARTICLE = ("relevance", "intervals", "classprobs", "sens")
 
 
 def refuse_what_crashes(name: str, given: Mapping[str, Any], doubled: bool) -> None:
-    """Raise for calls after which R would crash, at once or later.
+    """Raise an error for calls after which R would crash, at once or later.
 
     Parameters
     ----------
     name : str
-        The function of dynaTree.
+        Name of the function of dynaTree.
     given : mapping of str to object
-        The arguments that were given, by the mirror's names.
+        The arguments that were given, by the names of the mirror.
     doubled : bool
-        Whether the cloud was rejuvenated and has learned no row since.
+        Whether the cloud was rejuvenated and has learned no row since then.
 
     Raises
     ------
     ValueError
-        With what to do instead.
+        If the call would crash R. The message says what to do instead.
     """
     if name in _PER_PARTICLE and doubled:
         raise ValueError(

@@ -59,12 +59,12 @@ _stream = RStream(0)  # R's own, set to .Random.seed before each call
 
 
 class Held:
-    """A tree that R holds: what its calls are about, and what they leave.
+    """A tree that R holds. Calls from R use it and may replace it.
 
     Attributes
     ----------
     tree : DynaTree or None
-        None before a fit, and after one that keeps no cloud.
+        It is None before a fit, and after a fit that keeps no cloud.
     """
 
     def __init__(self) -> None:
@@ -76,18 +76,19 @@ class Held:
         Parameters
         ----------
         request : bytes
-            An R list: the arguments by R's names; beside them .name, .rules (there if
-            they are native), .save (there if a checkpoint is wanted), .rows (there if
-            the numbers of the rows held are) and .state (``.Random.seed``, for what
-            draws).
+            An R list of the arguments by R's names, and of .name, .rules
+            (only if they are native), .save (only if a checkpoint is requested), .rows
+            (only if the numbers of the held rows are requested) and .state
+            (``.Random.seed``, for functions that draw random numbers).
 
         Returns
         -------
         bytearray
-            An R list, serialized: value (an object's new fields, of lpred and time what
-            is to be added; or the answer), state, changed (there if the cloud has),
-            warnings (where there are some), saved (a checkpoint, where wanted). Or
-            error, the message; or interrupted.
+            A serialized R list: value (the new fields of an object, with only the
+            additions to lpred and time, or the result), state, changed
+            (only if the cloud has changed), warnings (only if there are some) and saved
+            (a checkpoint, if requested). If the call fails, it has error, the message,
+            or interrupted.
         """
         try:
             asked = loads(request).items()
@@ -103,20 +104,20 @@ class Held:
         return _sent(answer)
 
     def restore(self, saved: bytes, since: Sequence[bytes]) -> bytearray:
-        """Make the tree of a checkpoint after the calls that have changed it since.
+        """Restore the tree of a checkpoint and repeat the calls that have changed it
+        since.
 
         Parameters
         ----------
         saved : bytes
             A checkpoint that `answer` made.
         since : sequence of bytes
-            Requests of `answer`.
+            Requests to `answer`, in order.
 
         Returns
         -------
         bytearray
-            An R list, serialized: error, the message, where there is one; or
-            interrupted.
+            A serialized R list: empty, or with error, the message, or interrupted.
         """
         try:
             with Interruptible(), contextlib.redirect_stdout(None):

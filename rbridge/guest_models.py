@@ -22,15 +22,15 @@ _TEACHES = ("make", "learn")
 class HeldModel(Held):
     """A model that R holds, of any kind in `FACES`.
 
-    Requests have the names make, learn, and those of the kind's answers. Each has
-    face, the kind, and rows, R's name for the argument with the rows; make has options,
-    by R's names; what else there is goes to the kind's function as it is named. A
-    request that fails leaves the model as it was.
+    Requests have the names make, learn, and those of the answers of the kind of model.
+    Each has face, the kind, and rows, R's name of the argument with the rows. A request
+    to make has options, by R's names. All other elements are passed to the function of
+    the kind. A request that fails leaves the model as it was.
 
     Attributes
     ----------
     model : object
-        None before it is made.
+        It is None before it is made.
     """
 
     def __init__(self) -> None:

@@ -40,27 +40,27 @@ _IN_R = (
 
 @dataclass(frozen=True)
 class Face:
-    """What R does with one kind of model.
+    """How R uses one kind of model.
 
     Attributes
     ----------
     make : callable
-        Options by Python's names -> a model without rows.
+        Makes a model without rows from options with Python's names.
     learn : callable
-        (model, is_first, **rows) -> the model that has learned them, and what R is to
-        know beside what `tell` says.
+        From (model, is_first, **rows), returns the model that has learned the rows, and
+        what R receives in addition to the result of `tell`.
     tell : callable
-        model -> what R's object holds of it.
+        From a model, returns the contents of R's object.
     answers : dict of str to callable
-        Questions of (model, **given), by name.
+        Functions of (model, **given), by name.
     readers : dict of str to callable
-        How options are read that are more than plain values.
+        How to read options that are more than plain values.
     names : dict of str to str
-        Python's name -> R's name, of options that have another one.
+        R's name by Python's name, for options with different names.
     rows : callable
-        How a data frame of R's becomes rows.
+        Converts a data frame of R to rows.
     phrases : tuple of (str, str or callable)
-        Patterns of what Python says in other words than R, and what R says.
+        Patterns in messages of Python, and their replacements in messages of R.
     """
 
     make: Callable[[dict[str, Any]], Any]
@@ -81,13 +81,13 @@ class Face:
         }
 
     def in_words_of_r(self, text: str, rows: str) -> str:
-        """Return a message of Python's as R's users are to read it.
+        """Return a message of Python in the form in which users of R read it.
 
         Parameters
         ----------
         text : str
         rows : str
-            R's name of the argument that has the rows.
+            R's name of the argument with the rows.
         """
         quoted: list[str] = []  # names and values of users, which stay as they are
         text = _QUOTED.sub(lambda found: _masked(found[1], quoted), text)
@@ -109,9 +109,9 @@ def _masked(text: str, quoted: list[str]) -> str:
 
 
 def plain_option(name: str, value: RValue) -> Any:
-    """Return a value of R's as a number, a text, a list, a matrix or a dict.
+    """Return a value from R as a number, a text, a list, a matrix or a dict.
 
-    A whole number is an int, whatever R stores it in.
+    A whole number becomes an int, whatever its type in R.
     """
     if value.kind == "list":
         names = value.strings("names")
@@ -187,16 +187,17 @@ def record(kind: Any, parts: Mapping[str, Reader] = MappingProxyType({})) -> Rea
 def choice(
     kinds: Mapping[str, Any], parts: Mapping[str, Reader], optional: bool = False
 ) -> Reader:
-    """Return how a name, or a list of a name and options, becomes one of some records.
+    """Return a reader that makes a record from a name, or from a list of a name and
+    options.
 
     Parameters
     ----------
     kinds : dict of str to type
         Records by R's names of them.
     parts : dict of str to callable
-        How options are read that are more than plain values.
+        How to read options that are more than plain values.
     optional : bool, default False
-        Whether NULL stands for the default.
+        Whether NULL means the default.
     """
 
     def read(name: str, value: RValue) -> Any:

@@ -31,10 +31,10 @@ _set_handler = getattr(signal.signal, "__wrapped__", signal.signal)  # no slow e
 
 
 class Interruptible:
-    """While in force, SIGINT raises KeyboardInterrupt, once.
+    """While this context is active, SIGINT raises KeyboardInterrupt, once.
 
-    A signal that comes too late for that is sent again to R. In another thread than the
-    main one, and where there is no sigaction, nothing is done.
+    A signal that comes too late for this is sent to R again. The context has no effect
+    outside the main thread, and on systems without sigaction.
     """
 
     __slots__ = ("_acts", "_armed", "_late", "_of_python", "_of_r")

@@ -46,39 +46,40 @@ def dynaTree(
     *,
     rng: RStream,
 ) -> DynaTree:
-    """Fit under native rules what `dyntree.api.rmirror.dynaTree` fits under R's.
+    """Fit as `dyntree.api.rmirror.dynaTree` does, but under native rules.
 
     Parameters
     ----------
     X, y, ..., verb, rng
-        Those of the mirror, and the models "poisson" and "negbin". `ab` and `minp`
-        default to those of the native rules; `nu0s20` must stay at its default, and
-        `nstart` is not used.
+        As in the mirror, and also the models "poisson" and "negbin". The defaults of
+        `ab` and `minp` are those of the native rules. `nu0s20` must have its default,
+        and `nstart` is not used.
     exposure : array_like of shape (n_rows,) or float, optional
-        What counts were counted over, > 0; 1 by default.
+        Exposures > 0 of counts; by default 1.
     weights : array_like of shape (n_rows,) or float, optional
-        > 0. A real response of weight w has the variance sigma^2 / w; a label or a
-        count is learned as often as its weight says. 1 by default.
+        Weights > 0; by default 1. A real response of weight w has the variance sigma^2
+        / w. For a label or a count, the weight is the number of times that it is
+        learned.
 
     Returns
     -------
     DynaTree
-        With the mirror's fields, and rules, "native". lpred holds the log predictive
-        density of every row, the first ones included; nstart is 0. Linear leaves have
-        a level of their own and can retire rows whether icept is "implicit" or
-        "augmented"; the field says "augmented", and X has no column of ones. Counts
-        have the field exposure, fits with weights the field weights, one value a row
-        held. X may have missing values (NaN) in all calls, and rows may retire with
-        lambda 0.
+        An object with the fields of the mirror, and rules, which is "native". lpred is
+        the log predictive density of every row, including the first ones, and nstart is
+        0. Linear leaves have their own level and can retire rows whether icept is
+        "implicit" or "augmented". The field icept is then "augmented", but X has no
+        column of ones. Counts have the field exposure, and fits with weights the field
+        weights, with one value for each held row. X may have missing values (NaN) in
+        all calls, and rows may be retired with lambda 0.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument breaks a rule of the mirror, or belongs to R's rules.
+        If an argument breaks a rule of the mirror, or belongs to R's rules only.
 
     Notes
     -----
-    All draws come from R's stream, in their order, and not by coordinate.
+    All draws come from R's stream, one after the other.
     """
     plan = _plan_fit(X, y, N, model, nu0s20, ab, minp, sb, nstart, icept, rprop)
     found: dict[str, Vector] = {}
@@ -107,22 +108,22 @@ def dynaTrees(
     rng: RStream,
     **asked: Any,
 ) -> DynaTree:
-    """Fit under native rules what `dyntree.api.rmirror.dynaTrees` fits under R's.
+    """Fit as `dyntree.api.rmirror.dynaTrees` does, but under native rules.
 
     Parameters
     ----------
     X, y, ..., pverb, rng, asked
-        Those of the mirror, but for plots.
+        As in the mirror, without those for plots.
 
     Returns
     -------
     DynaTree
-        With the mirror's fields, and rules, "native".
+        An object with the fields of the mirror, and rules, which is "native".
 
     Raises
     ------
     TypeError, ValueError
-        If an argument breaks a rule of the mirror, or belongs to R's rules.
+        If an argument breaks a rule of the mirror, or belongs to R's rules only.
     """
     fitted = {name: asked.pop(name) for name in _OF_THE_FIT if name in asked}
     unknown = asked.keys() - {field.name for field in fields(Extras)}

@@ -31,15 +31,15 @@ def quantiles(
         A regression, or a model of counts.
     XX : array_like of shape (n_new, n_inputs)
     probs : array_like of shape (n_probs,)
-        Between 0 and 1.
+        Probabilities between 0 and 1.
     exposure : array_like of shape (n_new,) or float, optional
-        Of counts, > 0; 1 by default.
+        Exposures > 0 of counts; by default 1.
 
     Returns
     -------
     ndarray of shape (n_new, n_probs)
-        Averages of the particles' quantiles, as q1 and q2 of `rmirror.predict` are at
-        0.05 and 0.95; of counts those of the mixture of all particles.
+        Averages of the particles' quantiles, which `rmirror.predict` returns as q1 and
+        q2 for 0.05 and 0.95. For counts, quantiles of the mixture of all particles.
     """
     cloud = cloud_of(object)
     rows = object.spec.encode(XX, "XX")

@@ -60,35 +60,38 @@ def record(
     notes: Sequence[str] = (),
     session: Session | None = None,
 ) -> dict[str, Any]:
-    """Perform steps in the real package and return the recording.
+    """Run steps in the real package and return the recording.
 
     Parameters
     ----------
     name : str
-        Of the recording, and of its file.
+        Name of the recording, and of its file.
     seed : int
-        What ``set.seed`` is given first.
+        Seed that is passed to ``set.seed`` first.
     data : mapping of str to array_like
-        What is fed in: vectors and matrices by name.
+        Input data: vectors and matrices by name.
     steps : sequence of mapping
-        Each with op, one of `OPS`; obj, the name of the model it makes or works on; and
-        args by R's names, in which ``"@X"`` stands for ``data["X"]`` and
-        ``{"ref": "X", "rows": [1, 2]}`` for rows of it, counted from 1. note is kept;
-        summary, if true, keeps the moments of long matrices and not their rows.
+        Each step has op, one of `OPS`; obj, the name of the model that it makes or
+        uses; and args by R's names, in which ``"@X"`` stands for ``data["X"]``, and
+        ``{"ref": "X", "rows": [1, 2]}`` for some of its rows, counted from 1. note is
+        kept in the recording. If summary is true, moments of long matrices are kept
+        instead of their rows.
     tags, notes : sequence of str
-        Kept. R, its BLAS and packages stand in a note of their own.
+        Kept in the recording. A further note has the versions of R, its BLAS and its
+        packages.
     session : Session, optional
-        The R to use; default the embedded one where rpy2 is installed, else an Rscript.
+        The R to use. The default is the embedded one if rpy2 is installed, else an
+        Rscript.
 
     Returns
     -------
     dict
-        What `write` writes.
+        The recording, in the form that `write` writes.
 
     Raises
     ------
     ValueError
-        For an unknown op or reference.
+        If an op or a reference is unknown.
     RError
         If the real package raises an error.
 
@@ -117,12 +120,12 @@ def record(
 
 
 def write(case: Mapping[str, Any], folder: str | os.PathLike[str]) -> Path:
-    """Write a recording to ``folder/<name>.json``, whole or not at all.
+    """Write a recording to ``folder/<name>.json``, completely or not at all.
 
     Returns
     -------
     Path
-        Of the file.
+        Path of the file.
     """
     path = Path(folder) / f"{case['name']}.json"
     with replacing(path) as file:

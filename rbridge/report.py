@@ -17,22 +17,22 @@ _LEAST = 1e-17  # where the picture puts differences of zero
 
 @dataclass(frozen=True)
 class Comparison:
-    """One quantity after one step.
+    """The comparison of one quantity after one step.
 
     Attributes
     ----------
     step : int
-        Which step, 0 for the fit.
+        Number of the step; 0 is the fit.
     name, quantity : str
-        The step's function, and the field or answer compared; "stream" is the state of
-        the random numbers after the step.
+        The function of the step, and the field or result that is compared. "stream" is
+        the state of the random numbers after the step.
     size : int
-        How many numbers.
+        Number of values.
     absolute, relative : float
-        Largest absolute difference, and that over max(1, largest value in R); inf where
-        sizes or the places of NaN and infinities differ.
+        Largest absolute difference, and this divided by max(1, largest value in R).
+        Both are inf if sizes, or the positions of NaN and infinities, differ.
     bound : float
-        What `relative` may be.
+        Largest allowed value of `relative`.
     """
 
     step: int
@@ -51,7 +51,8 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether one quantity has the same distribution in both, over several seeds.
+    """Whether one quantity has the same distribution in both engines, over several
+    seeds.
 
     Attributes
     ----------
@@ -59,9 +60,10 @@ class Agreement:
     name, quantity : str
         As in `Comparison`.
     theirs, ours : float
-        Mean over seeds of the mean of the quantity's finite numbers.
+        Mean over seeds of the mean of the quantity's finite numbers, in the real
+        package and in dyntree.
     p_value : float
-        Of the two-sample Kolmogorov-Smirnov test between these means.
+        p-value of the two-sample Kolmogorov-Smirnov test between these means.
     """
 
     step: int
@@ -81,17 +83,17 @@ class Report:
     seed : int
         The seed of both engines.
     versions : dict
-        R, its BLAS, the package and the bridge (`Session.versions`).
+        Versions of R, its BLAS, the package and the bridge (`Session.versions`).
     comparisons : tuple of Comparison
         Every quantity that a step made or changed, in order.
     agreements : tuple of Agreement
-        Of two-sample tests over several seeds, where bits differed and they were asked
-        for.
+        Two-sample tests over several seeds, if results differed bit by bit and tests
+        were requested.
     n_seeds : int
-        Seeds a sample.
+        Number of seeds in each sample.
     level : float
-        The chance that the tests together find a difference where there is none, at
-        most (Holm 1979).
+        Largest probability that the tests together find a difference if there is none
+        (Holm 1979).
     """
 
     seed: int
@@ -192,12 +194,12 @@ class Report:
         return page(title, f"{self.verdict}.", sections)
 
     def plot(self, ax: Axes | None = None) -> Figure:
-        """Draw the relative differences, quantity by quantity, beside their bounds.
+        """Draw the relative difference of each quantity, compared with its bound.
 
         Parameters
         ----------
         ax : Axes, optional
-            Where to draw; by default a new figure.
+            Axes to draw on; by default those of a new figure.
 
         Returns
         -------

@@ -32,24 +32,25 @@ def stream(
     Parameters
     ----------
     model : RDynaTree
-        Already fitted.
+        A fitted model.
     given : mapping
-        Xs, ys, policy ("random", "cycle", "alcX" or "entropyX"), and where wanted
-        predict, lambda_, rect, approx, rejuv_every, check_every, XX, yy.
+        Xs, ys, policy ("random", "cycle", "alcX" or "entropyX") and, optionally,
+        predict, lambda_, rect, approx, rejuv_every, check_every, XX and yy.
     rng : RStream
-        What draws, draws from it.
+        The stream for all random draws.
     state, moved : callable
-        What a checkpoint tells of a model, and of the stream since a state of it.
+        Return what a checkpoint records of a model, and of the stream since a state of
+        it.
 
     Returns
     -------
     tuple of (RDynaTree, dict, list of int)
-        The model, what the format keeps, the draws of each row.
+        The model, the data to record, and the number of draws for each row.
 
     Raises
     ------
     ValueError
-        If there is no such policy.
+        If the policy is unknown.
     """
     if given["policy"] not in _POLICIES:
         raise ValueError(
@@ -104,12 +105,13 @@ def design(
     model, rng, moved
         As in `stream`.
     given : mapping
-        XX, yXX, noise, method ("alm", "alc" or "ei"), and prec and rect where needed.
+        XX, yXX, noise, method ("alm", "alc" or "ei"), and prec and rect if the method
+        needs them.
 
     Returns
     -------
     tuple of (RDynaTree, dict, list of int)
-        As of `stream`.
+        As in `stream`.
     """
     out: Out = {"chosen": [], "y": [], "lpred": []}
     XX, method, draws = given["XX"], given["method"], []
@@ -138,8 +140,8 @@ def many_seeds(
     Returns
     -------
     dict
-        Per seed lpred_sum, mean_log_score, error, avgheight, avgleaves, varpropuse;
-        over seeds pred_mean and pred_sd.
+        lpred_sum, mean_log_score, error, avgheight, avgleaves and varpropuse for each
+        seed, and pred_mean and pred_sd over seeds.
     """
     rows = [_one_of_many(data, RStream(seed), call, running) for seed in seeds]
     at = np.array([row.pop("at") for row in rows])

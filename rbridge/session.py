@@ -38,14 +38,14 @@ _running: dict[str, Session] = {}
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What one call of an R function gave.
+    """Result of one call of an R function.
 
     Attributes
     ----------
     value : RValue
-        As R holds it; `rbridge.convert.from_r` makes Python of it.
+        The value in R's form; `rbridge.convert.from_r` converts it to Python.
     state : RValue
-        R's ``.Random.seed`` right after the call, NULL if nothing was ever drawn.
+        R's ``.Random.seed`` after the call, or NULL if nothing was ever drawn.
     output : str
         What R printed.
     """
@@ -56,7 +56,7 @@ class Answer:
 
 
 class Session:
-    """A running R; `session` starts it.
+    """A running R, which `session` starts.
 
     Each call restores R's options, working directory and random stream when it ends, so
     that the next call finds them unchanged.
@@ -82,13 +82,15 @@ class Session:
         Parameters
         ----------
         package, name : str
-            The function, or the method ``name.package`` if the package has it.
+            Name of the package, and of the function, or of the method ``name.package``
+            if the package has it.
         arguments : mapping of str to object
-            By R's names.
+            The arguments by R's names.
         seed : int, optional
-            What ``set.seed`` is given beforehand, under R's default ``RNGkind``.
+            Seed that is passed to ``set.seed`` before the call, with R's default
+            ``RNGkind``.
         state : RValue, optional
-            A ``.Random.seed`` to continue from instead.
+            A ``.Random.seed`` from which to continue instead.
 
         Returns
         -------
@@ -97,16 +99,17 @@ class Session:
         Raises
         ------
         RError
-            With R's message and call, if R raises an error.
+            If R raises an error. It has R's message and call.
         RPackageMissingError
-            If R has no such package.
+            If R does not have the package.
         RThreadError
             If another thread or process started this R.
         RCrashError
-            If R's own process ended meanwhile.
+            If R's own process ended during the call.
         KeyboardInterrupt
-            After Ctrl-C, once R has gone back to its prompt; its clouds stay. An R in a
-            process of its own that does not within 5 seconds is ended.
+            After Ctrl-C, once R has returned to its prompt. Its clouds are kept. If R
+            runs in a separate process and does not return within 5 seconds, it is
+            ended.
         """
         return self._ask(
             {"package": package, "name": name, "arguments": named_arguments(arguments)},
@@ -120,24 +123,24 @@ class Session:
         Parameters
         ----------
         code : str
-            R source.
+            Source code in R.
         seed : int, optional
-            What ``set.seed`` is given beforehand.
+            Seed that is passed to ``set.seed`` before.
 
         Returns
         -------
         object
-            As `rbridge.convert.from_r` makes it.
+            The value, as converted by `rbridge.convert.from_r`.
         """
         return from_r(self._ask({"code": code}, seed, None).value)
 
     def versions(self) -> dict[str, Any]:
-        """Return the versions that a result of R depends on.
+        """Return the versions on which results of R depend.
 
         Returns
         -------
         dict
-            R, platform, BLAS, LAPACK, RNGkind, dynaTree (None where R lacks it),
+            R, platform, BLAS, LAPACK, RNGkind, dynaTree (None if R does not have it),
             backend, and rpy2, a dict of the versions of its parts.
         """
         parts = rpy2_versions()
@@ -198,13 +201,14 @@ class Session:
 
 
 def session(backend: str = "rpy2") -> Session:
-    """Return the running R of a kind; the first call starts it.
+    """Return the running R of a kind. The first call starts it.
 
     Parameters
     ----------
     backend : {"rpy2", "subprocess"}
-        R in this process, which needs rpy2; or an Rscript of its own, which needs R
-        alone, survives a crash of R and is started anew after one.
+        "rpy2" is R in this process, which needs rpy2. "subprocess" is an Rscript in a
+        separate process, which needs only R. It survives a crash of R, which is then
+        started anew.
 
     Returns
     -------
@@ -213,9 +217,9 @@ def session(backend: str = "rpy2") -> Session:
     Raises
     ------
     ValueError
-        If there is no such backend.
+        If `backend` has another value.
     RNotFoundError, RBridgeLoadError, RBridgeVersionError
-        If R or rpy2 is missing, or one does not fit the other.
+        If R or rpy2 is missing, or the two do not fit each other.
     """
     if backend not in BACKENDS:
         raise ValueError(

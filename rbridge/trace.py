@@ -24,17 +24,17 @@ STEPS = (
 
 @dataclass(frozen=True)
 class StepAnswers:
-    """What one step gave.
+    """Results of one step.
 
     Attributes
     ----------
     name : str
-        The step's function.
+        The function of the step.
     quantities : dict of str to ndarray
-        Fields or answer, tree statistics after changes, and "stream", the state of the
-        random numbers.
+        Fields or the result, tree statistics after changes, and "stream", the state of
+        the random numbers.
     unchanged : set of str
-        Fields that are those of the step before.
+        Fields that are the same as in the previous step.
     """
 
     name: str
@@ -43,19 +43,19 @@ class StepAnswers:
 
 
 def trace(arguments: Mapping[str, Any], plan: Plan) -> list[StepAnswers]:
-    """Fit, then take the steps of a plan, each on the object of the step before.
+    """Fit, then run the steps of a plan, each with the object of the previous step.
 
     Parameters
     ----------
     arguments : mapping of str to object
-        Those of `rbridge.dynatree.dynaTree`, engine and session among them.
+        Those of `rbridge.dynatree.dynaTree`, including engine and session.
     plan : sequence of (str, mapping)
         Functions of `rbridge.dynatree` and their arguments by name.
 
     Returns
     -------
     list of StepAnswers
-        The fit first.
+        One element for each step. The first is the fit.
     """
     obj = dynatree.dynaTree(**arguments)
     found = [StepAnswers("dynaTree", _fields(obj) | _looked(obj) | _stream(obj), set())]

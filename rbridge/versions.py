@@ -19,12 +19,12 @@ _NEEDS_R_45 = (3, 6, 6)
 
 
 def find_r(program: str = "R") -> str:
-    """Return the path of ``R`` or ``Rscript``: that of R_HOME, else of PATH.
+    """Return the path of ``R`` or ``Rscript``, from R_HOME or else from PATH.
 
     Raises
     ------
     RNotFoundError
-        If there is none.
+        If it is not found.
     """
     home = os.environ.get("R_HOME")
     found = shutil.which(str(Path(home) / "bin" / program) if home else program)
@@ -65,21 +65,21 @@ def rpy2_versions() -> dict[str, str]:
 
 
 def check_fit(r: Version, rpy2: Mapping[str, str]) -> None:
-    """Refuse a release of rpy2 that cannot load this R, before it is imported.
+    """Check that a release of rpy2 can load this R, before it is imported.
 
     Parameters
     ----------
     r : tuple of int
-        R's version.
+        Version of R.
     rpy2 : mapping of str to str
-        What `rpy2_versions` returned.
+        Return value of `rpy2_versions`.
 
     Raises
     ------
     RBridgeLoadError
         If rpy2 is not installed.
     RBridgeVersionError
-        If it is older than 3.5.12, or needs R 4.5 and R is older.
+        If rpy2 is older than 3.5.12, or needs R 4.5 and R is older.
     """
     if not rpy2:
         raise RBridgeLoadError(

@@ -61,16 +61,16 @@ def update(
     ----------
     object : DynaTree
     X, y, verb, rng
-        As there.
+        As in `rmirror.update`.
     exposure : array_like of shape (n_rows,) or float, optional
-        Of counts: what each was counted over, > 0; 1 by default.
+        Exposures > 0 of counts; by default 1.
     weights : array_like of shape (n_rows,) or float, optional
-        > 0, for a fit with weights; 1 by default.
+        Weights > 0, for a fit with weights; by default 1.
 
     Returns
     -------
     DynaTree
-        With the rows, their exposures and their weights appended.
+        A new object with the rows, their exposures and their weights appended.
     """
     cloud = cloud_of(object)
     rows = object.spec.encode(X, "X")

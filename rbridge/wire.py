@@ -30,15 +30,15 @@ NA_INTEGER = -(2**31)
 
 @dataclass(eq=False, slots=True, init=False)
 class RValue:
-    """A value as R holds it.
+    """A value in the form in which R holds it.
 
     Attributes
     ----------
     kind : {"NULL", "logical", "integer", "double", "character", "list", "raw"}
         R's ``typeof``.
     data : ndarray or list
-        Numbers in R's order (int32, also for logical; NA is the least int32), strings
-        with None for NA, or the list's values.
+        Numbers in R's order (int32, also for logical; NA is the smallest int32),
+        strings with None for NA, or the values of the list.
     attributes : dict of str to RValue
         R's ``attributes()``.
     """
@@ -76,7 +76,7 @@ def named_list(values: Mapping[str, RValue]) -> RValue:
 def dumps(value: RValue) -> bytearray:
     """Return the bytes from which R's ``unserialize`` makes the value.
 
-    They are in this machine's order, as of ``serialize(x, NULL, xdr = FALSE)``.
+    The byte order is that of this machine, as in ``serialize(x, NULL, xdr = FALSE)``.
     """
     parts: list[Any] = [_HEADER]
     _write(value, parts)
@@ -86,8 +86,8 @@ def dumps(value: RValue) -> bytearray:
 def loads(data: bytes | bytearray) -> RValue:
     """Return the value that R's ``serialize(x, NULL, version = 2)`` wrote.
 
-    Either order of bytes is read, that of ``xdr = TRUE`` and this machine's. Texts that
-    are not valid in their encoding raise ValueError.
+    Both byte orders can be read, that of ``xdr = TRUE`` and that of this machine. Texts
+    that are not valid in their encoding raise ValueError.
     """
     return _Reader(data).value()
 

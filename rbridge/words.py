@@ -52,7 +52,7 @@ _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _RULES)
 
 
 def in_words_of_r(text: str) -> str:
-    """Return a message with the names and values of R in it.
+    """Return a message with the names and values of R instead of those of Python.
 
     Parameters
     ----------
