@@ -33,6 +33,7 @@ def run(arguments: argparse.Namespace) -> None:
     ------
     ValueError
         If the table or the formula does not suit R's rules.
+    Disagreement
         If results differ bit by bit, and their distributions differ, too, or were not
         to be compared.
     """
