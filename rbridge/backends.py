@@ -40,7 +40,7 @@ class Backend(Protocol):
         ...
 
     def close(self) -> None:
-        """Let R go where that is possible."""
+        """Release R if that is possible."""
         ...
 
 

@@ -20,7 +20,7 @@ class RBridgeLoadError(RBridgeError):
 
 
 class RPackageMissingError(RBridgeError):
-    """R does not have a package that was asked for."""
+    """R does not have a requested package."""
 
 
 class RThreadError(RBridgeError):

@@ -175,7 +175,7 @@ class Report:
         return "\n".join([*lines, "", self.verdict])
 
     def to_frame(self) -> Any:
-        """Return the comparisons as a pandas DataFrame, a row for each."""
+        """Return the comparisons as a pandas DataFrame, with one row for each."""
         import pandas as pd
 
         return pd.DataFrame([{**vars(c), "agrees": c.agrees} for c in self.comparisons])

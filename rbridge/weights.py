@@ -98,7 +98,7 @@ def update(
 
 
 def retire(object: DynaTree, *given: Any, **named: Any) -> DynaTree:
-    """Forget rows one by one, and what they have beside; see `rmirror.retire`."""
+    """Forget rows one by one, with weights and exposures; see `rmirror.retire`."""
     after = rmirror.retire(object, *given, **named)
     order = np.argsort(object.row_ids)
     held = order[np.searchsorted(object.row_ids[order], after.row_ids)]

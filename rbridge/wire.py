@@ -58,7 +58,7 @@ class RValue:
         self.attributes = attributes
 
     def strings(self, attribute: str) -> list[Any]:
-        """Return the strings of an attribute, empty where there is none."""
+        """Return the strings of an attribute; empty if there is none."""
         found = self.attributes.get(attribute)
         return list(found.data) if found is not None else []
 

@@ -69,7 +69,7 @@ class BackTransformedResults:
         return self._inverse.interval(self.response.conf_int(obs, alpha))
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
-        """Return a table of summaries, one row for each row that was asked for.
+        """Return a table of summaries, one row for each predicted row.
 
         Parameters
         ----------

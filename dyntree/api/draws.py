@@ -68,7 +68,7 @@ def to_datatree(
     exposure : array_like of shape (n_rows,), float, or str, optional
         Exposures > 0 of counts, by default 1. For results this may be the name of a
         column of `X`. An exposure that the formula names is multiplied by it.
-    trace : Trace, or a sequence of them, one a model, optional
+    trace : Trace, or a sequence of them, one for each model, optional
         What a ``plots.Recorder`` recorded while each model learned. All traces must be
         of the same rows.
     seed : int or Generator, optional

@@ -67,13 +67,13 @@ class FittedModel(Protocol):
         """Return the responses of the model's data as trees learn them."""
 
     def replay(self) -> OneStepAhead:
-        """Return what was said of each row before it was learned."""
+        """Return the predictions of each row before it was learned."""
 
     def remove_data(self) -> None:
         """Let go of the data."""
 
     def notes(self, design: Design) -> dict[str, Any]:
-        """Return what a file keeps beside the trees."""
+        """Return what a file stores in addition to the trees."""
 
 
 @dataclass(frozen=True)

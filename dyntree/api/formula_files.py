@@ -14,7 +14,7 @@ MISSING = ("none", "drop", "raise")
 
 
 def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, Any]:
-    """What a file keeps of a formula, beside the trees."""
+    """What a file stores of a formula, in addition to the trees."""
     return {
         "formula": formula,
         "response": design.response.label,

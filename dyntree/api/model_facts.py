@@ -15,7 +15,7 @@ from dyntree.encoding.values import Vector
 
 
 class ModelFacts:
-    """The part of a `DynamicTreeModel` that tells what it is."""
+    """The properties of a `DynamicTreeModel` that describe it."""
 
     design: Design
     formula: str | None

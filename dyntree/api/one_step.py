@@ -50,7 +50,7 @@ class OneStepResults:
 
     @property
     def llf_obs(self) -> Vector:
-        """Terms of the log evidence, one a row of the model's data.
+        """Terms of the log evidence, one for each row of the model's data.
 
         For regression, the trees begin at the tenth row, whose term includes the nine
         rows before it; the terms of these rows are 0. See `fitted` for the cost and the

@@ -151,7 +151,7 @@ class PredictionResults:
         return mixture.quantile(interval_levels(alpha))
 
     def summary_frame(self, alpha: float = 0.05) -> Any:
-        """Return a table of summaries, one row for each row that was asked for.
+        """Return a table of summaries, one row for each predicted row.
 
         Parameters
         ----------

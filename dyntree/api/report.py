@@ -104,7 +104,7 @@ def report_html(
     model : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
         The model after the evaluation.
     seen : Prequential
-        What ``evaluate.prequential`` returned.
+        Return value of ``evaluate.prequential``.
     trace : Trace, optional
         Return value of ``Recorder.trace()``, if a ``plots.Recorder`` replaced the model
         in the evaluation. It adds figures of weights, moves and trees over time.

@@ -51,7 +51,7 @@ class RowWeights:
 
     @property
     def column(self) -> str | None:
-        """The column that they are, where one was named."""
+        """The name of the column with the weights, if one was named."""
         return self.values if isinstance(self.values, str) else None
 
     def check_model(self, meaning: str, is_class: bool, is_weighted: bool) -> None:
@@ -114,7 +114,7 @@ class RowWeights:
 
 
 def weighing(table: Table, weights: Vector | None) -> Table:
-    """The rows of a table that weigh anything; an error where there is none."""
+    """The rows of a table with weights above 0; an error if there are none."""
     if weights is None or weights.all():
         return table
     if not weights.any():

@@ -45,7 +45,7 @@ def records_of(X: Any) -> list[Row]:
 
 
 def numbered(row: int, call: Callable[..., Any], *arguments: Any) -> Any:
-    """What a call gives for a row of a frame; errors tell which one it is."""
+    """Result of a call for a row of a frame; errors name the row."""
     try:
         return call(*arguments)
     except ValueError as error:
@@ -53,7 +53,7 @@ def numbered(row: int, call: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def series_of(X: Any, values: Any) -> Any:
-    """One value a row of a frame, as its library holds columns."""
+    """One value for each row of a frame, as a column of its library."""
     if not hasattr(X, "iloc"):
         return checked_frame(X).series(np.asarray(values), "y")
     import pandas as pd
@@ -62,7 +62,7 @@ def series_of(X: Any, values: Any) -> Any:
 
 
 def responses_of(y: Any, n_rows: int) -> list[Any]:
-    """Responses or labels as objects, one a row."""
+    """Responses or labels as objects, one for each row."""
     if len(y) != n_rows:
         raise ValueError(f"y must have one value a row of X, {n_rows}; got {len(y)}.")
     if hasattr(y, "iloc") or isinstance(y, list):

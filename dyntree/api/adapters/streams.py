@@ -217,7 +217,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         self._learn(x, self._response(response, exposure), w)
 
     def predict_one(self, x: Row, with_dist: bool = False) -> float | RowDistribution:
-        """Predictive mean at a row; before any row it is 0.
+        """Predictive mean at a row; it is 0 before the first row is learned.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         return float(prediction.tail_probability([y])[0])
 
     def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
-        """Central interval that holds the response at a row with probability `level`.
+        """Central interval of the response at a row with probability `level`.
 
         Parameters
         ----------

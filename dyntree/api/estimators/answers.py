@@ -77,7 +77,7 @@ class MixtureAnswers:
         return np.asarray(self.model_.score_samples(rows))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log density of rows, in nats a row.
+        """Mean log density of rows, in nats per row.
 
         Parameters
         ----------

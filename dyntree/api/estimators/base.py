@@ -40,7 +40,7 @@ def seed_of(random_state: RandomState) -> int | None:
 
 
 def threads_of(n_jobs: int | None) -> int | None:
-    """Threads of a model, all cores for -1; None where nothing says how many."""
+    """Number of threads of a model: all cores for -1, and None for None."""
     if n_jobs is None:
         return None
     if n_jobs == -1:
@@ -51,7 +51,7 @@ def threads_of(n_jobs: int | None) -> int | None:
 
 
 def is_column(y: Any, X: Matrix) -> bool:
-    """Whether y is an array with one value a row of X."""
+    """Whether y is an array with one value for each row of X."""
     return type(y) is np.ndarray and y.shape == (len(X),)
 
 

@@ -26,12 +26,12 @@ HELD = "_columns_in"  # where an estimator keeps columns that hold times
 def as_frame(X: Any) -> Any:
     """Rows as they are; a frame as one whose names scikit-learn sees.
 
-    What a masked array hides is missing: scikit-learn would take it for seen.
+    Masked values of an array are missing; scikit-learn would read them.
 
     Raises
     ------
     ValueError
-        For a dict, and for a frame without columns.
+        If X is a dict, or a frame without columns.
     """
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse ones are dicts
         raise ValueError(
@@ -55,7 +55,7 @@ def holds_more(X: Any) -> bool:
     Raises
     ------
     UnusableValueError
-        For a value of a frame that is neither a number, text nor a time.
+        If a value of a frame is neither a number, text nor a time.
     """
     if is_frame(X):
         columns = named_columns(X) or {}

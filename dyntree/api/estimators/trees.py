@@ -27,9 +27,9 @@ class DynamicTreeRegressor(OnlineRegressor):
     """Dynamic tree as a scikit-learn regressor.
 
     With one cloud, rows are learned in the order given. With several, the first cloud
-    learns them in this order, and each other cloud in a random order of its own. `fit`
-    starts anew, and `partial_fit` adds to what was learned. Missing values (NaN) are
-    allowed.
+    learns them in this order, and each other cloud learns the rows of a call in a
+    random order of its own. `fit` starts anew, and `partial_fit` adds to what was
+    learned. Missing values (NaN) are allowed.
 
     Parameters
     ----------
@@ -134,9 +134,9 @@ class DynamicTreeClassifier(OnlineClassifier):
     """Dynamic tree as a scikit-learn classifier.
 
     With one cloud, rows are learned in the order given. With several, the first cloud
-    learns them in this order, and each other cloud in a random order of its own. `fit`
-    starts anew, and `partial_fit` adds to what was learned. Missing values (NaN) are
-    allowed.
+    learns them in this order, and each other cloud learns the rows of a call in a
+    random order of its own. `fit` starts anew, and `partial_fit` adds to what was
+    learned. Missing values (NaN) are allowed.
 
     Parameters
     ----------

@@ -74,9 +74,9 @@ def nested(value: Any) -> Any:
 
 
 def spread_of(rows: Matrix, centre: Any, otherwise: Any = 1.0) -> Vector:
-    """Variances of columns, or where they do not vary mean squares about a centre.
+    """Variances of columns, or mean squares around a centre if columns are constant.
 
-    Columns that stand at the centre have no unit, and `otherwise` in its place.
+    Columns that are equal to the centre have no scale, and `otherwise` in its place.
     """
     found = np.where(
         constants(rows), ((rows - centre) ** 2).mean(axis=0), rows.var(axis=0)
@@ -101,7 +101,7 @@ class Family(ABC):
         """Return the family with all scales, from the first rows where not given."""
 
     def origin(self) -> Vector:
-        """The base's mean of each column, shape (n_columns,); 0 where it has none."""
+        """The base's mean of each column, shape (n_columns,), or 0 if it has none."""
         return np.zeros(1)
 
     def scaled_by_rows(self) -> NDArray[np.bool_]:
@@ -116,17 +116,17 @@ class Family(ABC):
     def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
         """Return the resolved family with new default scales for some columns.
 
-        They are those of `fresh`, the family resolved by the rows that now come.
+        The new scales are those of `fresh`, the family resolved by the new rows.
         """
         return self
 
     def in_units(
         self, columns: NDArray[np.bool_], sums: Matrix, is_prior: bool
     ) -> Matrix:
-        """Prior rows or sums of the family before `with_units`, under this one.
+        """Convert prior rows or sums of the family before `with_units` to this family.
 
-        For columns of which all rows stood at the base's mean. A row counts there as
-        one of the variance that the base expects.
+        This is for columns in which all rows were equal to the base's mean. Such a row
+        counts as one with the variance that the base expects.
         """
         return sums
 
@@ -143,9 +143,10 @@ class Family(ABC):
         return np.ones(len(rows), dtype=bool)
 
     def partition(self, rows: Matrix) -> Ids | None:
-        """Labels 0, 1, ... of rows that are better than a pass row by row, or None.
+        """Labels 0, 1, ... of rows to start from instead of a row-by-row pass, or None.
 
-        For families where the first rows of a particle say little of the others.
+        It is for families where the first rows of a particle determine little of the
+        others.
         """
         return None
 
@@ -197,9 +198,9 @@ class Family(ABC):
 
     @abstractmethod
     def parameters(self, priors: Matrix) -> Parameters:
-        """What prior rows say, by name and in the units of the rows.
+        """Parameters of prior rows, by name and in the units of the rows.
 
-        `CustomTransition` tells the names.
+        The names are listed in `CustomTransition`.
         """
 
     @abstractmethod
@@ -216,7 +217,7 @@ class Family(ABC):
 
     @abstractmethod
     def means(self, priors: Matrix) -> Matrix:
-        """Mean of a row of each particle."""
+        """Mean of the rows of each particle."""
 
     @abstractmethod
     def covariances(self, priors: Matrix) -> Matrix:
@@ -228,7 +229,7 @@ class Family(ABC):
 
     @abstractmethod
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
-        """Draw n rows, each at a location of its own."""
+        """Draw n rows, each with its own location."""
 
     def locations(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
         """Draw n locations, as means of rows."""
@@ -240,9 +241,9 @@ class Family(ABC):
 
     @abstractmethod
     def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
-        """How many standard deviations of a row particles are apart, shape (n, n).
+        """Distances of particles in standard deviations of a row, shape (n, n).
 
-        Those beyond `most` may be any bound that is beyond it as well.
+        A distance above `most` may be replaced by any bound above `most`.
         """
 
 

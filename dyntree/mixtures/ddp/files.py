@@ -62,7 +62,7 @@ def to_arrays(
 
 
 def told_seldom(state: State) -> dict[str, Any]:
-    """Return what a header has only where it is not as in most models."""
+    """Return the entries of a header that differ from those of most models."""
     return {
         "still": np.flatnonzero(state.still).tolist(),
         "first_counted": state.first_counted,
@@ -76,7 +76,7 @@ def told_seldom(state: State) -> dict[str, Any]:
 def family_told(
     options: DDPOptions, header: dict[str, Any], width: int
 ) -> Family | None:
-    """Return the family with its scales that a header tells of, checked."""
+    """Return the checked family of a header, with its scales."""
     if header["family"] is None:
         return None
     told = header["family"]
@@ -100,7 +100,7 @@ def joins_told(told: Any, next_id: int) -> tuple[tuple[int, ...], ...]:
 
 
 def nearness_told(told: Any, width: int) -> Nearness:
-    """Return how near rows were, as a header tells it, checked."""
+    """Return the checked distances between rows of a header."""
     if told is None:
         return UNKNOWN
     n_rows, distance = told
@@ -190,11 +190,11 @@ def check_arrays(
 
 
 def check_cohorts(options: DDPOptions, arrays: Arrays, n_phases: int) -> None:
-    """Raise ValueError unless mass never seen is sound.
+    """Raise ValueError unless the cohorts of mass that was never seen are valid.
 
-    Before there was a bound on cohorts, all faded alike, so that the first one, of
-    another mass than the others, outlived them by a factor of
-    1 + log(concentration / innovation) / -log(1e-4) at most.
+    Before the number of cohorts was bounded, all faded alike. The first one, which has
+    another mass than the others, therefore outlived them by a factor of at most 1 +
+    log(concentration / innovation) / -log(1e-4).
     """
     mass = check_shape(arrays, "mass", np.float64, (None,))
     for name in ("mass", "source_exposure"):

@@ -238,7 +238,7 @@ class GaussianKnownVariance(Family):
         return total
 
     def means(self, priors: Matrix) -> Matrix:
-        """Mean of a row of each particle."""
+        """Mean of the rows of each particle."""
         return self._turned_back(np.split(priors, 2, axis=1)[0])
 
     def covariances(self, priors: Matrix) -> Matrix:
@@ -270,7 +270,7 @@ class GaussianKnownVariance(Family):
     ) -> Matrix:
         """Prior rows of all phases given all phases (Rauch, Tung and Striebel 1965).
 
-        `filtered` and `predicted` are after and before the rows of each phase.
+        `filtered` and `predicted` are prior rows after and before each phase.
         """
         width, a = filtered.shape[1] // 2, transition.reversion
         out = filtered.copy()

@@ -60,10 +60,10 @@ def check_missing(X: Any, model: str) -> None:
 
 
 def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
-    """Rows without their column of phases, and which rows are of each phase.
+    """Rows without their column of phases, and the numbers of the rows of each phase.
 
-    Phases are in the order of their labels, rows of each in theirs; no labels, no
-    parts: all rows are one phase.
+    Phases are in the order of their labels, and the rows of each in the order given.
+    Without labels there are no parts: all rows are one phase.
     """
     if phases is None:
         return X, []
@@ -87,7 +87,7 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
 
 
 def without_phases(X: Any, column: str | None) -> Any:
-    """Rows without the column that tells phases apart, where they have it."""
+    """Rows without the column that contains the phases, if they have it."""
     if column is None:
         return X
     if isinstance(X, Mapping):

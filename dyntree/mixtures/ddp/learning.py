@@ -62,7 +62,7 @@ class Learning(Mixture):
 
     @property
     def is_ready(self) -> bool:
-        """Whether a phase with rows has come, to answer from."""
+        """Whether the model has learned a phase with rows."""
         return self._state.family is not None
 
     def _ready(self, what: str) -> Family:

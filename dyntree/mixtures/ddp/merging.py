@@ -97,8 +97,8 @@ def replayed(
 ) -> tuple[float, Matrix]:
     """Log evidence of a history, and the prior row after its last phase.
 
-    It begins where the history of the particle at `place` does; phases before are
-    counted by their number of rows alone.
+    It begins with the history of the particle at `place`. Earlier phases count by their
+    numbers of rows only.
     """
     assert options.transition is not None
     row = state.particles.first[place][None]
@@ -146,9 +146,9 @@ def merged(state: State, options: DDPOptions, family: Family) -> State:
 def with_merged(
     state: State, older: int, younger: int, options: DDPOptions, family: Family
 ) -> State:
-    """The state with the rows of the younger given to the older.
+    """Return the state after the rows of the younger particle went to the older.
 
-    Places are in the order of ids, and ids in the order of births.
+    Positions are in the order of ids, which are in the order of births.
     """
     particles, history = state.particles, state.history
     keep, drop = int(particles.id[older]), int(particles.id[younger])

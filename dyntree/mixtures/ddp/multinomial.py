@@ -150,7 +150,7 @@ class Multinomial(Family):
         )
 
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
-        """Documents of as many words as there are columns."""
+        """Draw documents whose number of words is the number of columns."""
         rows = [rng.multinomial(len(prior), rng.dirichlet(prior)) for _ in range(n)]
         return np.array(rows, dtype=np.float64).reshape(n, len(prior))
 

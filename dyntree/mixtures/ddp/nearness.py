@@ -31,12 +31,13 @@ class Nearness(NamedTuple):
     distance: Vector
 
     def change(self, other: Nearness) -> float:
-        """By what factor distances of another phase are others, or 1 if they fit.
+        """Factor between the distances of another phase and these, or 1 if they agree.
 
-        n rows of the same law are n^(-1/d) apart. Where clusters take other places near
-        rows are looked for in other units, and are farther apart in one column, nearer
-        in another; the product of the distances, which is the inverse of the density,
-        stays. So one column tells only where the product goes along.
+        Distances between n rows of the same distribution are proportional to n^(-1/d).
+        If clusters move, neighbours are searched in other units, and are farther apart
+        in one column and closer in another. The product of the distances, which is the
+        inverse of the density, does not change. A column therefore counts only if the
+        product changes, too.
         """
         if not (self.n_rows and other.n_rows):
             return 1.0
@@ -60,7 +61,7 @@ UNKNOWN = Nearness(0, np.zeros(0))
 
 
 def nearness_of(rows: Matrix) -> Nearness:
-    """Distances between near rows; those of too few rows tell nothing."""
+    """Distances between neighbouring rows; `UNKNOWN` if there are too few rows."""
     rows = rows[np.isfinite(rows).all(axis=1)]
     if len(rows) < FEWEST:
         return UNKNOWN

@@ -163,7 +163,7 @@ class Regression(Family):
         return of_usual(part.nu, kappa[:, None, None], mean, scale).flat()
 
     def parameters(self, priors: Matrix) -> Parameters:
-        """Usual parameters of the locations, and of the flow where there is one."""
+        """Usual parameters of the locations, and of the flow if there is one."""
         part, *flows = self._parts(priors)
         d = part.square.shape[1]
         found = {
@@ -267,7 +267,7 @@ class Regression(Family):
     def distances(self, priors: Matrix, most: float = np.inf) -> Matrix:
         """Mahalanobis distances of the centres under the pooled covariances of rows.
 
-        Each axis bounds them from below; where that is beyond `most`, it is the answer.
+        Each axis is a lower bound, which is returned if it exceeds `most`.
         """
         means, sigma = self.means(priors), self.row_covariances(priors)
         variances = np.diagonal(sigma, axis1=1, axis2=2)

@@ -60,11 +60,11 @@ def started(
     options: DDPOptions,
     chain: int,
 ) -> Sampler:
-    """The sampler of a phase: rows in an order of chance, with first labels.
+    """The sampler of a phase, with its rows in a random order and first labels.
 
-    `make` gives the sampler of an order, without labels. Where the family has a
-    partition to start from, it is tried beside passes row by row in several orders; the
-    start that has the highest joint law after some sweeps stays.
+    `make` returns a sampler without labels for a given order. If the family has a
+    partition to start from, it competes with row-by-row passes in several orders. The
+    start with the highest joint density after some sweeps is kept.
     """
     one = passed(make(chain))
     K = len(ahead.particles)

@@ -42,9 +42,10 @@ def kappa_of(share: Vector) -> Vector:
 
 
 def scale_of(share: Any, df: Any, d: int) -> Any:
-    """Psi that expects a share of the variances, in units of these.
+    """Psi for which the expected covariance is a share of the variances, in their
+    units.
 
-    Where there is no expectation, as with one degree of freedom more.
+    If there is no expectation, it is as for one more degree of freedom.
     """
     return share * np.maximum(df - d - 1.0, 1.0)
 
@@ -89,8 +90,9 @@ class Grid:
     def evidence(self, found: Moments) -> Matrix:
         """Log evidence of the rows of each cluster by scale, and log Gamma(n).
 
-        By eigenvalues of the scatters, as Psi is a multiple of the identity; of shape
-        (m, n_scales), without what is the same for all partitions of the rows.
+        It uses eigenvalues of the scatter matrices, because Psi is a multiple of the
+        identity. The shape is (m, n_scales), and terms that all partitions of the rows
+        share are left out.
         """
         d, n, psi = self.d, found.n[:, None], self.psi
         values, axes = np.linalg.eigh(found.scatter)
@@ -108,8 +110,9 @@ class Grid:
     def evidence_in_place(self, found: Moments, spread: Matrix) -> Vector:
         """Log evidence of all rows and log Gamma(n), with centres of a given spread.
 
-        A centre is N(0, spread), and the mean of its rows about it has the covariance
-        that is expected once all are seen: exact but for that, of shape (n_scales,).
+        A centre is N(0, spread), and the mean of its rows has the covariance around it
+        that is expected when all rows are known. This is the only approximation. The
+        shape is (n_scales,).
         """
         d, total = self.d, np.zeros(len(self.psi))
         for n, mean, scatter in zip(*found, strict=True):
@@ -134,9 +137,9 @@ def log_gammas(df: Matrix, d: int) -> Matrix:
 
 
 def grid_of(d: int, kappa: float | None, df: float | None, least: float = 1.0) -> Grid:
-    """All scales that are tried for rows of d columns; what is given stays.
+    """All scales to try for rows of d columns; given values are kept.
 
-    `least` is the smallest share that the shape of Psi has itself, of the variances.
+    `least` is the smallest share of the variances in the shape of Psi itself.
     """
     degrees = d + DEGREES if df is None else np.array([df])
     shares, degrees = (one.ravel() for one in np.meshgrid(SHARES, degrees))
@@ -145,9 +148,9 @@ def grid_of(d: int, kappa: float | None, df: float | None, least: float = 1.0) -
 
 
 def partition(rows: Matrix, kappa: float, df: float) -> Ids:
-    """Labels 0, 1, ... of highest evidence, among those of merging cells.
+    """Labels 0, 1, ... of the partition with the highest evidence, by merging cells.
 
-    The rows are about the base's mean, in units in which Psi is the identity.
+    The rows are relative to the base's mean, in units in which Psi is the identity.
     """
     n, d = rows.shape
     grid = Grid(d, np.ones(1), np.array([kappa]), np.array([df]))
@@ -236,9 +239,9 @@ def most_probable(found: Moments, grid: Grid) -> Ids:
 
 
 def merging(found: Moments, grid: Grid) -> Iterator[tuple[Ids, Vector]]:
-    """All steps of merging clusters to one: what each has become, evidence by scale.
+    """All steps of merging clusters until one is left, with the evidence by scale.
 
-    Each step merges the pair that gains most under the scale that is best before it.
+    Each step merges the pair with the largest gain under the best scale before it.
     """
     alone, K = grid.evidence(found), len(found.n)
     first, second = np.triu_indices(K, 1)

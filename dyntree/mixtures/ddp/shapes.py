@@ -43,7 +43,8 @@ class Choice(NamedTuple):
 def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
     """Scales of highest evidence for rows in units of their standard deviations.
 
-    The rows are about the base's mean, and no column is constant. What is given stays.
+    The rows are relative to the base's mean, and no column is constant. Given values
+    are kept.
     """
     rows = without_copies(rows)
     if len(rows) > MOST_ROWS:
@@ -76,10 +77,10 @@ def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
 
 
 def without_copies(rows: Matrix) -> Matrix:
-    """The rows, each once where they are copies of one another.
+    """The rows, with each set of copies reduced to one row.
 
-    Copies say nothing of spreads: each row and its copies would be a cluster. Rows of a
-    few values a column are equal by chance, and stay as they are.
+    Copies contain no information about variances: a row and its copies would be a
+    cluster. Rows of columns with few values are equal by chance, and are kept.
     """
     distinct, first = np.unique(rows, axis=0, return_index=True)
     if len(distinct) == len(rows):
@@ -94,7 +95,7 @@ def shapes(
 ) -> Iterator[tuple[Matrix, float]]:
     """Shapes of covariances of clusters, and the least share of variance of each.
 
-    In units of the columns' standard deviations.
+    Values are in units of the columns' standard deviations.
     """
     width = len(lattice)
     yield np.eye(width), 1.0
@@ -113,9 +114,9 @@ def shapes(
 
 
 def share_inside(column: Vector, rounding: float) -> float:
-    """Share of a column's variance that is inside of clusters, if there are several.
+    """Share of a column's variance within clusters, if there are several.
 
-    Clusters end at the widest gaps; how many of these, evidence tells.
+    Clusters end at the widest gaps, whose number is chosen by evidence.
     """
     n, variance = len(column), float((column**2).mean())
     rows = np.sort(column) / np.sqrt(variance)

@@ -29,10 +29,11 @@ N_PLACES = 256  # over which a survival that depends on the place is averaged
 
 @dataclass
 class Particles:
-    """Particles in the order of their ids; those that are gone stay for `history`.
+    """Particles in the order of their ids; deleted ones are kept for `history` phases.
 
-    Arrays are of shape (n,) but for `row`, (n, n_prior), which is what is known of the
-    location after the last phase, and `first`, the same before the phases in `History`.
+    Arrays have the shape (n,), except `row`, which is (n, n_prior). It is the knowledge
+    of the location after the last phase. `first` is the same before the phases in
+    `History`.
     """
 
     id: Ids
@@ -149,7 +150,7 @@ class State:
         return int(sum(array.nbytes for array in (*held, *self.labels)))
 
     def may_be_one(self, one: int, other: int) -> bool:
-        """Whether ids may be of one particle: not where they come from two models."""
+        """Whether ids may be of one particle: not if they come from two models."""
         for first, *ends in self.joins:
             parts = np.searchsorted(ends, [one, other], side="right")
             inside = min(one, other) >= first and parts.max() < len(ends)
@@ -180,7 +181,7 @@ class Prediction:
 
 
 def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
-    """Survival, transition and fresh mass: what the next phase begins with.
+    """Apply survival, transition and fresh mass: the state at the start of a phase.
 
     The first phase is not predicted.
     """
@@ -209,10 +210,10 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
 def fewer_cohorts(
     mass: Vector, exposure: Vector, age: Ids
 ) -> tuple[Vector, Vector, Ids]:
-    """At most 1,024 cohorts: neighbours whose exposures hardly differ become one.
+    """Reduce to at most 1,024 cohorts by merging neighbours with similar exposures.
 
-    Gamma processes of one exposure add up to one; of two exposures one that has their
-    mass and their mean weight stands for both.
+    Gamma processes with the same exposure add up to one. For two different exposures,
+    one process with the total mass and mean weight replaces both.
     """
     while len(mass) > MOST_COHORTS:
         pair = mass[:-1] * mass[1:] / (mass[:-1] + mass[1:])
@@ -242,7 +243,7 @@ def faded(particles: Particles, options: DDPOptions) -> Vector:
 def base_survival(options: DDPOptions, family: Family) -> float:
     """Share of the mass never seen that survives: the mean of q over the base.
 
-    Where it depends on the place, over 256 locations that are always the same.
+    If it depends on the location, the mean is over 256 fixed locations.
     """
     if isinstance(options.survival, float):
         return options.survival
@@ -295,7 +296,7 @@ def after_phase(
 ) -> tuple[State, Ids]:
     """The state after a phase, and the ids of names.
 
-    Sums are those of the rows by place, new particles in the order of `names`.
+    Sums are those of the rows by position, with new particles in the order of `names`.
     """
     old, K, phase = ahead.particles, len(ahead.particles), state.n_phases
     step = 0.0 if options.uses_paper_weights else found.u

@@ -35,7 +35,7 @@ ADDED = ("concentration", "innovation")  # options that add up; others must be e
 def superposed_options(
     options: Sequence[DDPOptions], families: Sequence[Family]
 ) -> DDPOptions:
-    """The options of models as one; ValueError where they cannot be one."""
+    """The common options of models; ValueError if they cannot be combined."""
     one = options[0]
     for other, family in zip(options[1:], families[1:], strict=True):
         if family != families[0]:
@@ -65,10 +65,10 @@ def superposed_options(
 
 
 def superposed(states: Sequence[State], options: DDPOptions, family: Family) -> State:
-    """The states as one, at the end of the last phase of each.
+    """Combine states into one, at the end of the last phase of each.
 
-    Ids of the k-th are raised by the number of ids given by those before it, and phases
-    so that all end at once.
+    Ids of a state are increased by the number of ids in the states before it, and
+    phases so that all end together.
     """
     for other in states[1:]:
         check_columns(states[0], other)

@@ -81,14 +81,14 @@ class Discount(Steps):
         Ibrahim and Chen 2000).
     walk : float or array_like of shape (n_columns,), default 0.0
         Variance of a step, for all columns or for each, >= 0. It applies to
-        `GaussianUnknown` and the locations of `AffineFlow`, as an approximation: kappa'
-        = 1 / (1 / kappa + walk d / trace(Sigma)), with Sigma at its mean. With a
-        variance for each column, it is 1 / (1 / kappa + mean(walk / diag(Sigma))),
-        which does not depend on units.
+        `GaussianUnknown` and the locations of `AffineFlow`, as an approximation:
+        ``kappa' = 1 / (1 / kappa + walk d / trace(Sigma))``, with Sigma at its mean.
+        With a variance for each column, it is
+        ``1 / (1 / kappa + mean(walk / diag(Sigma)))``, which does not depend on units.
     relative_walk : float, default 0.0
         Covariance of a further step in units of the particle's own covariance of rows,
-        >= 0, for the same families. It is exactly kappa' = 1 /
-        (1 / kappa + relative_walk), in any units.
+        >= 0, for the same families. It is exactly
+        ``kappa' = 1 / (1 / kappa + relative_walk)``, in any units.
 
     Examples
     --------

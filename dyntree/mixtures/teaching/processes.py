@@ -233,7 +233,7 @@ def move(
 def moved_atoms(
     draw: DirichletDraw, name: str, where: Callable[..., Any], seed: Seed
 ) -> Matrix:
-    """Where a user's function of atoms and generator puts the atoms, checked."""
+    """Checked result of a user's function of atoms and a generator."""
     found = where(draw.atoms.copy(), params.generator(seed))
     atoms = params.as_array(name, found, np.float64)
     if atoms.ndim != 2 or len(atoms) != len(draw.atoms):

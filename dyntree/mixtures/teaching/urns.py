@@ -30,7 +30,7 @@ class Deletion:
         return c
 
     def start(self, c: Vector, rng: np.random.Generator) -> Vector:
-        """Values to begin with, of clusters that live where they may."""
+        """First values, with clusters that live if they may."""
         return c
 
     def redrawn(
@@ -99,7 +99,7 @@ class Sized(Deletion):
         return self.redrawn(c, c, np.zeros(len(c) + 1), 1.0, rng)
 
     def start(self, c: Vector, rng: np.random.Generator) -> Vector:
-        """Values to begin with: all stay, where they may."""
+        """First values: all rows stay if they may."""
         return c if self.survival else self.prior(c, rng)
 
     def redrawn(
