@@ -104,8 +104,7 @@ class Held:
         return _sent(answer)
 
     def restore(self, saved: bytes, since: Sequence[bytes]) -> bytearray:
-        """Restore the tree of a checkpoint and repeat the calls that have changed it
-        since.
+        """Restore the tree of a checkpoint, and repeat the later calls that changed it.
 
         Parameters
         ----------

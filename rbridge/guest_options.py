@@ -187,8 +187,7 @@ def record(kind: Any, parts: Mapping[str, Reader] = MappingProxyType({})) -> Rea
 def choice(
     kinds: Mapping[str, Any], parts: Mapping[str, Reader], optional: bool = False
 ) -> Reader:
-    """Return a reader that makes a record from a name, or from a list of a name and
-    options.
+    """Return a reader of records from a name, or a list of a name and options.
 
     Parameters
     ----------

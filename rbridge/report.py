@@ -51,8 +51,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether one quantity has the same distribution in both engines, over several
-    seeds.
+    """Whether one quantity has the same distribution in both engines.
 
     Attributes
     ----------

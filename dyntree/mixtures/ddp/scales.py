@@ -42,8 +42,7 @@ def kappa_of(share: Vector) -> Vector:
 
 
 def scale_of(share: Any, df: Any, d: int) -> Any:
-    """Psi for which the expected covariance is a share of the variances, in their
-    units.
+    """Psi whose expected covariance is a share of the variances, in their units.
 
     If there is no expectation, it is as for one more degree of freedom.
     """
