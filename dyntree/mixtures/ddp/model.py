@@ -65,9 +65,9 @@ class DependentDPMixture(Answers):
         weights q c of the paper.
     sampler : {"collapsed", "uncollapsed"}, default "collapsed"
         Whether locations are integrated out ("collapsed") or sampled.
-    n_sweeps, burn_in, thin : int, default 60, 20 and 2
-        Number of sweeps for each phase, number of first sweeps without a vote
-        (None means a third), and interval between sweeps with a vote after that.
+    n_sweeps, burn_in, thin : int, default 60, a third of n_sweeps, and 2
+        Number of sweeps for each phase, number of first sweeps without a vote, and
+        interval between sweeps with a vote after that.
     weight_memory : float in (0, 1], default 1.0
         Factor by which (m, E) is multiplied before each phase. With 1, the weight of a
         particle is constant during its life, as in the chain. With 0.5, sizes drift.
