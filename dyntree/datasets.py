@@ -30,10 +30,9 @@ ESOPH_LEVELS = {
 def _file(name: str) -> Traversable:
     """A data file, from an installed package or from a source tree."""
     try:
-        found = files("dyntree.data") / name
+        return files("dyntree.data") / name
     except ModuleNotFoundError:
-        found = Path(__file__).parent.parent / "data" / name
-    return found
+        return Path(__file__).parent.parent / "data" / name
 
 
 def _read(name: str) -> pd.DataFrame:
@@ -200,8 +199,7 @@ def load_fashion_mnist(
     part : {"train", "t10k"}, default "train"
         The training set of 60,000 images, or the test set of 10,000.
     folder : str or Path
-        Folder with the four files of the distribution; by default the one of Debian's
-        package dataset-fashion-mnist.
+        Folder of the four files; by default that of Debian's dataset-fashion-mnist.
 
     Returns
     -------
@@ -452,7 +450,7 @@ def evolving_topics(
     n_words, length : int, default 200 and 60
         Size of the vocabulary, and number of words in a document.
     n_start, births, mean_life
-        As in `evolving_flows`, for topics.
+        As in `evolving_flows`.
     drift : float in [0, 1], default 0.1
         Share of a topic that changes at random in each phase.
     seed : int, default 0
@@ -556,7 +554,6 @@ def patch_points(image: Any, size: int, step: int) -> NDArray[np.float64]:
     Parameters
     ----------
     image : array_like of shape (height, width)
-        Values as uint8 or floats.
     size, step : int
         Side of a patch, and distance between two patches, in pixels.
 

@@ -22,6 +22,7 @@ class FittedModel(Protocol):
     """What results ask of the `DynamicTreeModel` that they are of."""
 
     design: Design
+    formula: str | None
     endog: NDArray[Any] | None
     exog: Matrix | None
     weights: Vector | None
