@@ -15,7 +15,7 @@ from dyntree.mixtures.sva.options import GMM_OPTIONS, GMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.resolution import sample_of
 from dyntree.mixtures.sva.scales import (
-    check_sample,
+    check_columns,
     pooled_variance,
     radius,
     spherical_cost_path,
@@ -143,7 +143,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         return self._cost_path(rows, names).chosen, None
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
-        check_sample(rows, names)
+        check_columns(rows, names)
         sample = sample_of(rows)
         rows = sample.rows
         options = replace(self.options, forget=0.0)  # all rows count alike for scales

@@ -14,7 +14,7 @@ from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.resolution import in_their_directions, sample_of
 from dyntree.mixtures.sva.scales import (
-    check_sample,
+    check_columns,
     subspace_cost_path,
     subspace_scales,
 )
@@ -143,7 +143,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         given = self.options
         if isinstance(given.lambda_, float) and isinstance(given.noise, float):
             return given.lambda_, given.noise
-        check_sample(rows, names)
+        check_columns(rows, names)
         sample = in_their_directions(sample_of(rows))
         run = self._run_on(sample.rows)
         return subspace_scales(sample, given.lambda_, given.noise, run)
@@ -164,7 +164,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         return run
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
-        check_sample(rows, names)
+        check_columns(rows, names)
         sample = in_their_directions(sample_of(rows))
         found = self._state.noise
         given = self.options.noise if found is None else found

@@ -17,7 +17,7 @@ from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.mixtures.shared.rows import encoded, no_rows
 from dyntree.mixtures.sva.emission import learn_together, new_clusters
-from dyntree.mixtures.sva.misfit import warn_of_misfit
+from dyntree.mixtures.sva.misfit import warn_of_few, warn_of_misfit
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.mixtures.sva.state import State
 from dyntree.runtime.locking import locked
@@ -217,6 +217,7 @@ class Learning(Mixture):
                     f"finish_warm_up needs at least 2 rows; {len(state.waiting)} have "
                     "come."
                 )
+            warn_of_few(len(state.waiting))
             self._labels = self._start(state.features, state.waiting)
         return self
 

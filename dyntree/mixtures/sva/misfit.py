@@ -6,6 +6,8 @@ from typing import Any
 
 from dyntree.errors import ScaleWarning, warn
 
+FEW_ROWS = 24  # fewer than which do not show three clusters
+
 
 def warn_of_misfit(watch: Any, n_wanted: int) -> None:
     """Warn of what a watch has found, with the remedy.
@@ -34,3 +36,14 @@ def warn_of_misfit(watch: Any, n_wanted: int) -> None:
         f"lambda_ no longer fits the rows: {found}. Their unit or gain may have "
         f"changed. {remedy}",
     )
+
+
+def warn_of_few(n_rows: int) -> None:
+    """Warn of scales that were chosen from too few rows to show clusters."""
+    if n_rows < FEW_ROWS:
+        warn(
+            ScaleWarning,
+            f"the scales were chosen from {n_rows} rows only; with fewer than "
+            f"{FEW_ROWS}, clusters are often not told apart. Give more rows, or give "
+            "the scales (lambda_, and noise where there is one) instead of 'auto'.",
+        )

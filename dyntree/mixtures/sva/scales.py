@@ -20,7 +20,6 @@ from dyntree.mixtures.sva.resolution import Sample
 from dyntree.mixtures.sva.tied import tells_of_shape, tied_bic
 from dyntree.runtime.blas import single_threaded_blas
 
-FEW_ROWS = 24  # fewer than which do not show three clusters
 MISS = 1e-5  # probability with which a row lies beyond the radius of its own cluster
 N_LAMBDA = 24
 LONG = 1.8  # times a cost is the radius left where it cuts long clusters in pieces
@@ -62,15 +61,8 @@ def radius(variance: float, n_features: int) -> float:
     return float(variance * chdtri(n_features, MISS))
 
 
-def check_sample(rows: Matrix, names: tuple[str, ...]) -> None:
-    """Warn of few rows, and of columns too unlike in scale for distances."""
-    if len(rows) < FEW_ROWS:
-        warn(
-            ScaleWarning,
-            f"the scales were chosen from {len(rows)} rows only; with fewer than "
-            f"{FEW_ROWS}, clusters are often not told apart. Give more rows, or give "
-            "the scales (lambda_, and noise where there is one) instead of 'auto'.",
-        )
+def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
+    """Warn of columns whose scales differ so much that distances see few of them."""
     variance = np.var(rows, axis=0)
     varying = ~constants(rows)
     if not varying.any():

@@ -10,6 +10,7 @@ from dyntree import params
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
+from dyntree.mixtures.sva.misfit import warn_of_few
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS
 
 WARM_UP = MPPCA_OPTIONS["warm_up"]  # rows that scales are chosen from, at most
@@ -29,6 +30,7 @@ def with_scales(options: dict[str, Any], rows: Matrix) -> dict[str, Any]:
             f"'auto' scales need at least 2 rows; got n_samples = {len(rows)}. Give "
             "lambda_ and noise."
         )
+    warn_of_few(len(rows))
     model: OnlineDPGMM | OnlineDPMPPCA
     if options["emission"] == "gmm":
         model = OnlineDPGMM(lambda_, warm_up=len(rows))

@@ -392,7 +392,6 @@ def test_a_rule_below_the_noise_is_told_of() -> None:
         OnlineDPMPPCA(1.0, noise=2.0, lambda_1=3.0)
 
 
-@pytest.mark.filterwarnings("ignore:the scales were chosen from")
 def test_repeated_rows_and_constant_columns_are_fine() -> None:
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(3, size=500) * 10.0, np.full(500, 7.0)])
