@@ -190,8 +190,8 @@ class ChangeAlarm(Stored):
     def __repr__(self) -> str:
         alarms = "1 alarm" if self.n_alarms == 1 else f"{self.n_alarms} alarms"
         return (
-            f"<ChangeAlarm: {alarms} in {self.n_rows} rows, at most "
-            f"{self.false_alarm_rate:g} false ones a row>"
+            f"<ChangeAlarm: {alarms} in {self.n_rows} rows, false alarm rate "
+            f"{self.false_alarm_rate:g}>"
         )
 
     @property

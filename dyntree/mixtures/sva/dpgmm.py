@@ -93,6 +93,9 @@ class OnlineDPGMM(SmallVarianceMixture):
     The columns of a cluster are Student t with their own variances
     (``covariance="diag"``).
 
+    If none of the clusters of the first 500 rows is confirmed, there is a
+    `ScaleWarning`, because `lambda_` is then too small for the rows.
+
     If the scale or the unit of the stream changes, there is a `ScaleWarning`, once. The
     signs of such a change are that the number of clusters more than doubles within
     about 250 rows, or that the distances of rows to their clusters fall below a fifth

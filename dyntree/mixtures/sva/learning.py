@@ -17,7 +17,12 @@ from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.mixtures.shared.rows import encoded, no_rows
 from dyntree.mixtures.sva.emission import learn_together, new_clusters
-from dyntree.mixtures.sva.misfit import warn_of_few, warn_of_misfit
+from dyntree.mixtures.sva.misfit import (
+    MANY_ROWS,
+    warn_of_few,
+    warn_of_misfit,
+    warn_of_none,
+)
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.mixtures.sva.state import State
 from dyntree.runtime.locking import locked
@@ -151,9 +156,13 @@ class Learning(Mixture):
         first = 0
         while first < len(rows):
             clusters = self._state.clusters
-            first += clusters.learn(rows[first:], labels[first:])
+            n_left = MANY_ROWS - self.n_seen
+            last = first + n_left if n_left > 0 else len(rows)
+            first += clusters.learn(rows[first:last], labels[first:last])
             if clusters.watch.stopped:
                 self._meet_misfit(clusters.watch)
+            if self.n_seen == MANY_ROWS:
+                warn_of_none(clusters, self.options.min_weight)
 
     def _meet_misfit(self, watch: Any) -> None:
         """Say that scales no longer fit, and gather rows to choose new ones from."""

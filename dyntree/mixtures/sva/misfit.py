@@ -6,6 +6,7 @@ from typing import Any
 
 from dyntree.errors import ScaleWarning, warn
 
+MANY_ROWS = 500  # after which clusters are missed
 FEW_ROWS = 24  # fewer than which do not show three clusters
 
 
@@ -46,4 +47,16 @@ def warn_of_few(n_rows: int) -> None:
             f"the scales were chosen from {n_rows} rows only; with fewer than "
             f"{FEW_ROWS}, clusters are often not told apart. Give more rows, or give "
             "the scales (lambda_, and noise where there is one) instead of 'auto'.",
+        )
+
+
+def warn_of_none(clusters: Any, min_weight: float) -> None:
+    """Warn of many rows of which no cluster has come."""
+    if not clusters.array("confirmed").any():
+        warn(
+            ScaleWarning,
+            f"none of {clusters.n} clusters has the {min_weight:g} rows that confirm "
+            f"it, after {clusters.n_rows} rows: lambda_ is too small for them, or they "
+            "have another unit. Begin a new model with lambda_='auto', or with what "
+            "lambda_path shows.",
         )

@@ -159,3 +159,16 @@ def test_files_of_before_have_no_watch(name: str) -> None:
     again.update(rows(1000, 1))
     with pytest.warns(ScaleWarning):
         again.update(10.0 * rows(900, 2))
+
+
+@pytest.mark.parametrize("name", FIXED)
+@pytest.mark.parametrize("cut", [1000, 7, 500])
+def test_scales_that_never_fit_are_told_once(name: str, cut: int) -> None:
+    X = 1e6 * np.random.default_rng(5).normal(size=(1000, 4))
+    model = FIXED[name]()
+    with pytest.warns(
+        ScaleWarning, match="none of 500 clusters has the 5 rows"
+    ) as told:
+        for first in range(0, 1000, cut):
+            model.update(X[first : first + cut])
+    assert len([one for one in told if "none of" in str(one.message)]) == 1
