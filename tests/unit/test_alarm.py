@@ -114,9 +114,7 @@ def test_false_alarms_are_as_few_as_asked(name: str) -> None:
 
 def test_it_tells_what_it_has_seen() -> None:
     alarm = ChangeAlarm(1e-5, seed=1)
-    assert repr(alarm) == (
-        "<ChangeAlarm: 0 alarms in 0 rows, at most 1e-05 false ones a row>"
-    )
+    assert repr(alarm) == ("<ChangeAlarm: 0 alarms in 0 rows, false alarm rate 1e-05>")
     alarm, rows = fed([*range(500), *([-1.0] * 60)])
     assert rows[0] == alarm.last_alarm
     assert "1 alarm in 560 rows" in repr(alarm)
