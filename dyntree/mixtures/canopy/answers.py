@@ -200,22 +200,27 @@ class CanopyAnswers(Mixture):
         m, d = known.mean.shape
         return int(self._family.n_parameters(m, d) + m - 1)
 
-    def _some_densities(self, X: Any, what: str) -> Vector:
-        """Log densities of one row at least."""
+    def _likelihood(self, X: Any, sample_weight: Any, what: str) -> tuple[float, float]:
+        """Log likelihood of one row at least, and what the rows count for."""
         density = self.score_samples(X)
         if not len(density):
             raise ValueError(
                 f"{what} needs at least one row; got none. Give it the rows that the "
                 "model was fitted to."
             )
-        return density
+        weight = check_weight(sample_weight, len(density), X)
+        if weight is None:
+            return float(density.sum()), float(len(density))
+        return float(weight @ density), float(weight.sum())
 
-    def bic(self, X: Any) -> float:
+    def bic(self, X: Any, *, sample_weight: Any = None) -> float:
         """Bayesian information criterion of rows; lower is better.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
+        sample_weight : array_like of shape (n_rows,), optional
+            How often each row counts; by default once.
 
         Returns
         -------
@@ -226,15 +231,15 @@ class CanopyAnswers(Mixture):
         ValueError
             If X has no rows.
         """
-        density = self._some_densities(X, "bic")
-        return float(self._n_parameters() * np.log(len(density)) - 2.0 * density.sum())
+        log_likelihood, n_rows = self._likelihood(X, sample_weight, "bic")
+        return float(self._n_parameters() * np.log(n_rows) - 2.0 * log_likelihood)
 
-    def aic(self, X: Any) -> float:
+    def aic(self, X: Any, *, sample_weight: Any = None) -> float:
         """Akaike information criterion of rows; lower is better.
 
         Parameters
         ----------
-        X
+        X, sample_weight
             As for `bic`.
 
         Returns
@@ -246,8 +251,8 @@ class CanopyAnswers(Mixture):
         ValueError
             If X has no rows.
         """
-        density = self._some_densities(X, "aic")
-        return float(2.0 * self._n_parameters() - 2.0 * density.sum())
+        log_likelihood, _ = self._likelihood(X, sample_weight, "aic")
+        return 2.0 * self._n_parameters() - 2.0 * log_likelihood
 
     @locked
     def sample(self, n_samples: int = 1, seed: Any = None) -> tuple[Matrix, Ids]:

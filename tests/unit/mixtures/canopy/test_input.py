@@ -440,3 +440,15 @@ def test_of_sparse_counts_a_block_is_dense() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < n * d * 8  # bytes of all rows as floats
+
+
+def test_criteria_count_rows_by_their_weights() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = Canopy(2, seed=1).fit(X)
+    times = np.arange(60) % 4
+    for ask in (model.bic, model.aic):
+        every = ask(np.repeat(X, times, axis=0))
+        assert ask(X, sample_weight=times) == pytest.approx(every, rel=1e-12)
+        assert ask(X, sample_weight=np.ones(60)) == pytest.approx(ask(X), rel=1e-12)
+        with pytest.raises(ValueError, match="sample_weight must have shape"):
+            ask(X, sample_weight=[1.0])
