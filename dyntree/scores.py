@@ -30,7 +30,9 @@ class ClassScores:
         Minus the mean log probability of the true label, in nats, over the rows whose
         label the model knew; NaN if there are none.
     brier : float
-        Mean squared distance between probabilities and the true label's indicator.
+        Mean squared distance between the probabilities and the indicator of the true
+        label, summed over the labels (Brier 1950). For two labels this is twice the
+        score of one of them, which scikit-learn's `brier_score_loss` returns.
     n_new_labels : int
         Number of rows whose label the model could not know. They count as errors, and
         with probability 0 for their label in `brier` and `auc`. `log_loss` excludes

@@ -292,11 +292,10 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
                 f"classes must stay those of the first call, {self.classes_.tolist()}; "
                 f"got {given.tolist()}. Leave the argument out."
             )
-        unknown = np.setdiff1d(labels, given)
-        if len(unknown):
+        if unknown := np.setdiff1d(labels, given).tolist():
             raise ValueError(
-                f"y must hold labels among {given.tolist()}; got {unknown[0]!r}. Name "
-                "every label at the first call: classes=[...]."
+                f"y must hold labels among {given.tolist()}; got {unknown[0]!r}. "
+                "Name every label at the first call: classes=[...]."
             )
         self.classes_ = given
         weights = self._weights(labels, sample_weight)
@@ -315,6 +314,22 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         """
         proba: Matrix = self._prediction(X).proba.copy()
         return proba
+
+    def predict_log_proba(self, X: Any) -> Matrix:
+        """Log probability of each label, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Minus infinity where a probability is 0.
+        """
+        with np.errstate(divide="ignore"):
+            log_proba: Matrix = np.log(self.predict_proba(X))
+        return log_proba
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable label of each row.

@@ -58,3 +58,18 @@ def test_threads_may_be_all(n_jobs: int) -> None:
     with pytest.raises(ValueError, match=f"-1 for all; got {n_jobs}"):
         DynamicTreeRegressor(n_jobs=n_jobs).fit(X, Y)
     DynamicTreeRegressor(n_jobs=-1, n_particles=10).fit(X, Y)
+
+
+def test_labels_in_messages_are_plain() -> None:
+    X = np.ones((30, 1)) * Y[:, None]
+    model = DynamicTreeClassifier(n_particles=10)
+    with pytest.raises(ValueError, match=r"among \[0, 1\]; got 2\. Name every label"):
+        model.partial_fit(X, Y, classes=[0, 1])
+
+
+@pytest.mark.parametrize("kind", [DynamicTreeClassifier, RandomTreesClassifier])
+def test_log_probabilities(kind: type) -> None:
+    X = np.ones((30, 1)) * Y[:, None]
+    model = kind(random_state=1).fit(X, Y)
+    expected = np.log(model.predict_proba(X[:5]))
+    np.testing.assert_array_equal(model.predict_log_proba(X[:5]), expected)
