@@ -8,8 +8,9 @@ All commands read tables by the same rules, row by row or as a whole (`Kinds`):
   levels numbers are levels, too.
 - ``--levels COLUMN=A,B`` makes a column one of levels, whatever comes first. A level
   that is written as a number is that number, so that 1 and 1.0 are one level.
-- Numbers have a decimal point, or with ``--decimal ,`` a comma; a column that begins
-  with commas where points are meant is an error that says so.
+- Numbers have a decimal point, or with ``--decimal ,`` a comma, and nothing between
+  thousands; a column that begins with commas where points are meant, or between
+  thousands, is an error that says so.
 - A response that begins with text is of labels, and the model classifies, unless
   ``--model`` says otherwise; labels may be text and numbers.
 - Whole numbers are kept as such up to 2^63, then as floats.
@@ -34,6 +35,11 @@ from dyntree.storage.plain import in_cell, strict
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
 TIME = "time"  # kind of a column; a form may follow, as in "time %d.%m.%Y"
 COMMA = re.compile(r"[-+]?(\d+|\d{1,3}(\.\d{3})+)?,\d+([eE][-+]?\d+)?")
+GROUPED = {
+    ".": re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
+    ",": re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
+}  # by the decimal mark: numbers with the other mark between thousands
+MARKS = {".": "commas", ",": "dots"}  # between thousands, by the decimal mark
 
 
 def cell(text: Any, decimal: str = ".") -> Any:
@@ -111,14 +117,14 @@ class Kinds:
         if self.known.get(name, "").startswith(TIME):
             return self._time(name, given)
         text = isinstance(value, str)
-        has_comma = text and self.decimal == "." and has_decimal_comma(value)
-        if has_comma and name not in self.known:
+        if text and name not in self.known and is_odd_number(value, self.decimal):
             is_text = f"name the column's levels: --levels {name}=A,B,..."
             if name == self.response:
                 is_text = "say --model class if the response is of labels."
+            told, remedy = self._odd_number(value)
             raise ValueError(
-                f"column {name!r} holds {reprlib.repr(value)}, a number with a decimal "
-                f"comma. Say --decimal , (no dots between thousands), or {is_text}"
+                f"column {name!r} holds {reprlib.repr(value)}, {told}. {remedy}, or "
+                f"{is_text}"
             )
         if isinstance(value, date) and name not in self.known:
             self.known[name] = TIME
@@ -128,15 +134,32 @@ class Kinds:
             remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
             if name == self.response:
                 remedy = "or say --model class if the response is of labels."
-            if has_comma:
+            advice, told = "Mend it", ""
+            if is_grouped(value, self.decimal):
+                told, advice = self._odd_number(value)
+                told = f", {told}"
+            elif self.decimal == "." and has_decimal_comma(value):
                 remedy = "or say --decimal , if it has decimal commas."
             elif time_of(value) is not None:
                 remedy = f"or say --times {name} if it holds times."
             raise ValueError(
-                f"column {name!r} must hold numbers; got {reprlib.repr(value)}. Mend "
-                f"it, {remedy}"
+                f"column {name!r} must hold numbers; got {reprlib.repr(value)}{told}. "
+                f"{advice}, {remedy}"
             )
         return level_cell(given, self.decimal) if kind == "level" else value
+
+    def _odd_number(self, text: str) -> tuple[str, str]:
+        """What a number with a comma, or with thousands apart, is; and the remedy."""
+        if not is_grouped(text, self.decimal):
+            remedy = "Say --decimal , (no dots between thousands)"
+            return "a number with a decimal comma", remedy
+        marks = MARKS[self.decimal]
+        told = f"which looks like a number with {marks} between thousands"
+        remedy = f"Remove these {marks} from the column"
+        if self.decimal == "." and has_decimal_comma(text):
+            meant = text.replace(",", ".")
+            remedy += f" (only if {text} means {meant}, say --decimal , instead)"
+        return told, remedy
 
     def _time(self, name: str, given: Any) -> date:
         """The value of a column of times."""
@@ -181,13 +204,57 @@ def has_decimal_comma(text: str) -> bool:
     return COMMA.fullmatch(text) is not None
 
 
-def commas_are_levels(cells: Sequence[Any], decimal: str = ".") -> bool:
-    """Whether a column begins with text like "1,5" and has other text, too."""
+def is_grouped(text: str, decimal: str = ".") -> bool:
+    """Whether a text looks like a number with marks between thousands.
+
+    Examples
+    --------
+    >>> [is_grouped(text) for text in ("1,000", "-12,345.6", "1,5", "1000,25", "0,125")]
+    [True, True, False, False, False]
+    >>> [is_grouped(text, decimal=",") for text in ("1.000", "1.234,5", "1.5")]
+    [True, True, False]
+    """
+    return GROUPED[decimal].fullmatch(text) is not None
+
+
+def is_odd_number(text: str, decimal: str = ".") -> bool:
+    """Whether a text is a number to the eye, and none by this decimal mark.
+
+    Under a decimal comma 1.000 may be other text, such as the number of a version.
+
+    Examples
+    --------
+    >>> [is_odd_number(text) for text in ("1,5", "1,000", "1,234.5", "u")]
+    [True, True, True, False]
+    >>> [is_odd_number(text, decimal=",") for text in ("1.234,5", "1.000", "1.5")]
+    [True, False, False]
+    """
+    if decimal == ",":
+        return decimal in text and is_grouped(text, decimal)
+    return has_decimal_comma(text) or is_grouped(text)
+
+
+def told_by_all(cells: Sequence[Any], decimal: str = ".") -> str | None:
+    """What all cells tell of a column that begins with text like a number.
+
+    A column of levels if it has other text, too; one of numbers if all its text has
+    marks between thousands, and there are numbers beside it; else None.
+
+    Examples
+    --------
+    >>> [told_by_all(["1,5", text]) for text in ("u", "2,5")]
+    ['level', None]
+    >>> [told_by_all(["1.000", text], decimal=",") for text in ("2,5", "2.500")]
+    ['number', 'level']
+    """
     values = [value for text in cells if (value := cell(text, decimal)) is not None]
     texts = [value for value in values if isinstance(value, str)]
-    return isinstance(next(iter(values), None), str) and not all(
-        map(has_decimal_comma, texts)
-    )
+    if not isinstance(next(iter(values), None), str):
+        return None
+    if len(texts) < len(values) and all(is_grouped(text, decimal) for text in texts):
+        return "number"
+    odd = all(is_odd_number(text, decimal) for text in texts)
+    return None if odd else "level"
 
 
 def csv_line(values: Row) -> bytes:

@@ -169,7 +169,10 @@ class Session:
         notes, csv = self.notes, self.notes["format"] != "ndjson"
         is_first, response = notes["inputs"] is None, response_name(notes["formula"])
         if is_first and "model" not in notes["options"]:
-            value = self._kinds(response).values(row, [response])[response]
+            try:
+                value = self._kinds(response).values(row, [response])[response]
+            except ValueError as error:
+                raise ValueError(f"row {notes['rows']}: {error}") from error
             if value is None and self.late is not None:
                 value = self.late.first_label(response)
             notes["model"] = leaf_model_of([value])

@@ -18,7 +18,7 @@ from dyntree.commands.readers import (
     opened_text,
     text_rows,
 )
-from dyntree.commands.rows import TIME, Kinds, commas_are_levels
+from dyntree.commands.rows import TIME, Kinds, told_by_all
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
@@ -157,8 +157,8 @@ def read_table(
     columns, failures = {}, {}
     for name in names:
         known = {name: kinds[name]} if kinds and name in kinds else {}
-        if commas_are_levels([row.get(name) for row in rows], decimal):
-            known.setdefault(name, "level")
+        if told := told_by_all([row.get(name) for row in rows], decimal):
+            known.setdefault(name, told)
         reader, number = Kinds(known, response, decimal), 0
         try:
             for number, row in enumerate(rows):  # noqa: B007 # which one is told below

@@ -210,6 +210,60 @@ def test_numbers_with_points_are_no_numbers_among_commas(
     assert "must hold numbers; got '1.234'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("first", [[], ["7"]])  # before: a number, or nothing
+@pytest.mark.parametrize("column", ["x", "y"])
+@pytest.mark.parametrize(
+    ("cell", "decimal", "advised"),
+    [
+        ("1,000", ".", True), ("-12,345", ".", True), ("1,234,567", ".", False),
+        ("1,234.5", ".", False), ("1.234,5", ",", False), ("1.234.567,8", ",", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", COMMANDS)
+def test_marks_between_thousands_are_to_be_removed(
+    command: str, cell: str, decimal: str, advised: bool, column: str, first: list[str],
+    tmp_path: Path, capsys: Any,
+) -> None:  # fmt: skip
+    rows = [{"x": one, "y": one} for one in [*first, cell, "8", "9"]]
+    cells = [[row[n] if n == column else "3" for n in ("x", "y")] for row in rows]
+    path = written(tmp_path / "a.csv", [["x", "y"], *cells], ";")
+    rest = ["--formula", "y ~ x", "--separator", ";", "--decimal", decimal]
+    assert run(command, path, *rest, "--out", tmp_path / "o", *SMALL) == 1
+    told = capsys.readouterr().err
+    marks = "commas" if decimal == "." else "dots"
+    assert f"row {len(first)}: column {column!r}" in told
+    assert f"Remove these {marks} from the column" in told
+    assert ("--decimal" in told) == advised
+    assert not advised or f"(only if {cell} means {cell.replace(',', '.')}, say" in told
+
+
+@pytest.mark.parametrize("cell", ["1,5", "1000,25", "0,125", "1.000,25"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_cannot_be_thousands_is_a_decimal_comma(
+    command: str, cell: str, tmp_path: Path, capsys: Any
+) -> None:
+    path = written(tmp_path / "a.csv", [["x", "y"], [cell, 1], [cell, 2]], ";")
+    rest = ["--formula", "y ~ x", "--separator", ";", "--out", tmp_path / "o"]
+    assert run(command, path, *rest, *SMALL) == 1
+    told = capsys.readouterr().err
+    assert "a number with a decimal comma. Say --decimal , (no dots" in told
+    assert "Remove" not in told
+
+
+@pytest.mark.filterwarnings("ignore:column")
+def test_dots_between_thousands_are_told_by_all_cells(
+    tmp_path: Path, capsys: Any
+) -> None:
+    path = written(tmp_path / "a.csv", [["x", "y"], ["1.000", 1], ["2,5", 2]], ";")
+    rest = ["--separator", ";", "--decimal", ","]
+    out = ["--formula", "y ~ x", "--out", tmp_path / "o", *SMALL]
+    assert run("fit", path, *out, *rest) == 1
+    assert "row 0: column 'x' must hold numbers; got '1.000'" in capsys.readouterr().err
+    versions = [["x", "y"], *([f"1.00{k % 3}", k] for k in range(N))]  # no numbers
+    call("fit", written(path, versions, ";"), "y ~ x", *rest, "--model", "linear")
+    call("fit", path, "y ~ x", *rest, "--levels", "x=1.000,1.001,1.002")
+
+
 @pytest.mark.filterwarnings("ignore:column")
 def test_commas_beside_other_text_are_levels_and_labels_may_have_them(
     tmp_path: Path,
