@@ -208,7 +208,8 @@ def _add_watch(made: Any) -> None:
     made.add_argument(
         "--alarm", type=_rate, metavar="LEVEL",
         help="add a column that marks rows at which predictions have become worse, "
-        "with at most this rate of false alarms per row, such as 1e-5",
+        "with this rate of false alarms per row, such as 1e-5, if the errors do not "
+        "depend on one another",
     )  # fmt: skip
 
 
@@ -360,8 +361,14 @@ def _demo(arguments: argparse.Namespace) -> None:
     from dyntree.demo import canopy, ddp, hdp, sva, trees
 
     rooms = {"trees": trees, "sva": sva, "ddp": ddp, "canopy": canopy, "hdp": hdp}
+    if arguments.out in rooms:  # as argparse reads a single word
+        raise ValueError(
+            "OUT must name a folder to write to; got none beside the model "
+            f"{arguments.out}. Write dyntree demo {arguments.out} OUT."
+        )
+    seed = params.count("--seed", arguments.seed, 0)
     run = rooms[arguments.what].run
-    run(arguments.out, seed=arguments.seed, progress=not arguments.quiet)
+    run(arguments.out, seed=seed, progress=not arguments.quiet)
 
 
 def _show(

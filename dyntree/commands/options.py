@@ -20,6 +20,8 @@ SHELL_ADVICE = {
     " Give them, with None or NaN for what is missing.": " A cell may be empty.",
     " Drop or impute such rows first.": " Mend such rows, or leave them out.",
     ", or call learn or drop with this one first.": ".",
+    " Leave the column out, convert it to numbers,": " If it holds dates or times, "
+    "name it by --times. Otherwise leave it out, convert it to numbers,",
 }  # of the classes, and what it is in a shell
 LEVELS = r"--levels \1=A,B,..."
 SHELL_NAMES = {
@@ -48,16 +50,20 @@ def add_model(
     )  # fmt: skip
     group.add_argument(
         "--discard", choices=params.DISCARDS,
-        help="which row retires; the default depends on the model",
+        help="with --window N: which row retires; the default depends on the model",
     )  # fmt: skip
     group.add_argument(
         "--forget", type=float, metavar="F",
-        help="factor in [0, 1] by which retired rows fade; default 1, no fading",
+        help="with --window N: factor in [0, 1] by which retired rows fade; default 1, "
+        "no fading",
     )  # fmt: skip
-    group.add_argument("--drift", action="store_true", help="follow a changing stream")
+    group.add_argument(
+        "--drift", action="store_true",
+        help="with --window N: follow a changing stream",
+    )  # fmt: skip
     group.add_argument(
         "--rejuvenate-every", type=int, metavar="N",
-        help="rows between trees that are grown anew; 0 for never",
+        help="with --window N: rows between trees that are grown anew; 0 for never",
     )  # fmt: skip
     group.add_argument(
         "--particles", type=int, metavar="N", dest="n_particles",

@@ -13,11 +13,14 @@ WRITTEN = {
     for name in ("out", "checkpoint", "html", "csv", "picture", "bad_rows", "status")
 }
 WORDS = ("stop", "skip")  # of --bad-rows, which are no files
+ARCHIVE = b"PK\x03\x04"  # what saved models begin with
 STANDARD = {"table": (0, "standard input"), "out": (1, "standard output")}
 
 
 def check_paths(arguments: Mapping[str, Any]) -> None:
     """Raise ValueError where a command would write to what it reads, or twice.
+
+    Nor may a table or a report replace a saved model.
 
     Files are told apart by what they are, not by their names: links lead to what they
     point to, and a shell's ``<`` and ``>`` count as the files behind them.
@@ -38,6 +41,24 @@ def check_paths(arguments: Mapping[str, Any]) -> None:
                 "Give it a name of its own."
             )
         taken[file] = title
+    models = (
+        {"checkpoint", "out"} if arguments.get("command") == "fit" else {"checkpoint"}
+    )
+    for name, title in WRITTEN.items():
+        if name not in models:
+            _check_no_model(title, arguments.get(name))
+
+
+def _check_no_model(title: str, path: Any) -> None:
+    """Raise ValueError where a table would be written over a saved model."""
+    if not isinstance(path, str) or not os.path.isfile(path):
+        return
+    with open(path, "rb") as stream:
+        if stream.read(len(ARCHIVE)) == ARCHIVE:
+            raise ValueError(
+                f"{title} must not be a saved model, which a table would replace; got "
+                f"{path}. Remove it first, or give another name."
+            )
 
 
 def _files(

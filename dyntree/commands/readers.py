@@ -54,6 +54,9 @@ class Record(NamedTuple):
     finished: bool = True
 
 
+OTHERS = ";\t|"  # separators that are common beside the comma
+
+
 class Csv:
     """Records of CSV with a header.
 
@@ -97,6 +100,9 @@ class Csv:
             reason = (
                 f"it must have {len(names)} cells, as the header has; got {len(cells)}"
             )
+            if other := next((c for c in OTHERS if c in names[0] and c in text), ""):
+                word = "tab" if other == "\t" else f'"{other}"'
+                reason += f". If cells are separated by {other!r}: --separator {word}"
         if reason:
             return Record(line, text, None, reason, finished)
         return Record(line, text, dict(zip(names, cells, strict=True)), "", finished)

@@ -129,3 +129,46 @@ def test_a_stream_goes_to_devices_and_links(rows: Path) -> None:
     assert cli.main([str(one) for one in [*call, link]]) == 0
     assert link.is_symlink()
     assert target.read_text().count("\n") == 41
+
+
+@pytest.mark.parametrize("option", ["--out", "--bad-rows", "--html"])
+def test_a_model_is_not_written_over_by_a_table(
+    option: str, rows: Path, capsys: Any
+) -> None:
+    model = rows.with_name("good.dyn")
+    fit = ["fit", str(rows), "--formula", "y ~ p", "--out", str(model), *SMALL]
+    assert cli.main(fit) == 0
+    before = model.read_bytes()
+    capsys.readouterr()
+    ask = ["evaluate" if option == "--html" else "stream", rows, "--formula", "y ~ p"]
+    told = refused(capsys, *ask, option, model, *SMALL)
+    assert f"{option} must not be a saved model" in told
+    if option == "--out":
+        other = rows.with_name("other.dyn")
+        other.write_bytes(before)
+        told = refused(capsys, "predict", model, rows, option, other)
+        assert "--out must not be a saved model" in told
+    assert model.read_bytes() == before
+    assert cli.main(fit) == 0  # a model may replace a model
+
+
+@pytest.mark.parametrize("separator", [";", "|", "\t"])
+def test_other_separators_are_named(separator: str, rows: Path, capsys: Any) -> None:
+    lines = ["a;b;y", *(f"{k},5;{k};{k % 7}" for k in range(9))]
+    rows.write_text("\n".join(lines).replace(";", separator) + "\n")
+    out = rows.with_name("m.dyn")
+    told = refused(capsys, "fit", rows, "--formula", "y ~ a", "--out", out, *SMALL)
+    assert "--separator tab" in told if separator == "\t" else f'"{separator}"' in told
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("model", ["trees", "sva", "ddp", "canopy", "hdp"])
+def test_a_demo_needs_a_folder(
+    model: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert f"Write dyntree demo {model} OUT" in refused(capsys, "demo", model)
+    assert "--seed must be a whole number >= 0; got -2" in refused(
+        capsys, "demo", model, "out", "--seed", -2
+    )
+    assert [*tmp_path.iterdir()] == []
