@@ -361,6 +361,7 @@ def test_what_is_not_finite_is_null_in_json_alone() -> None:
     assert pd.Timedelta(plain(timedelta(-1, 3))) == timedelta(-1, 3)
 
 
+@pytest.mark.filterwarnings("default::dyntree.errors.ManyLevelsWarning")
 def test_dates_are_said_to_need_their_option(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "days.csv"
     days = [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d},{k}" for k in range(300)]
