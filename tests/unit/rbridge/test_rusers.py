@@ -12,10 +12,9 @@ import pytest
 
 from dyntree.api.rmirror import RStream
 from rbridge import native
-from tests.unit.conftest import ROOT
 from tests.unit.rbridge.engines import need, run
 
-PAGE = ROOT / "vignettes" / "start" / "rusers.md"
+PAGE = Path(__file__).parents[3] / "vignettes" / "start" / "rusers.md"
 MARK = "@@@ block"
 FITS = {  # name in the script: whether set.seed(1) stands before it
     "ozone": True, "kinds": True, "teeth": True, "simpler": False, "cancer": True,
