@@ -83,7 +83,7 @@ def test_a_bad_seed_is_an_error_in_one_line(
     assert cli.main(["demo", str(tmp_path), "--seed", "-1"]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("dyntree: seed must be")
+    assert err.startswith("dyntree: --seed must be")
     assert "-1" in err
 
 
