@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,7 +40,7 @@ def _freeze(*arrays: NDArray[Any]) -> None:
         array.setflags(False)  # type: ignore[call-arg] # twice as fast as by name
 
 
-class RowMixture:
+class RowMixture(ABC):
     """A mixture distribution for each of n_rows rows.
 
     Row j has the components ``start[j] .. start[j + 1] - 1``; every row has one at
@@ -70,9 +71,9 @@ class RowMixture:
         """Probability of at most y, each row at its own y, shape (n_rows,)."""
         return self._cdf(real_response(y, self.n_rows))
 
+    @abstractmethod
     def _cdf(self, y: Vector) -> Vector:
         """Distribution function at points that were checked."""
-        raise NotImplementedError
 
     def quantile(self, q: ArrayLike) -> Vector:
         """Quantiles of each row.
@@ -94,9 +95,9 @@ class RowMixture:
         """Quantiles of each row at several probabilities, shape (n_rows, n_levels)."""
         return self._quantiles(params.probabilities("levels", levels).reshape(-1))
 
+    @abstractmethod
     def _quantiles(self, levels: Vector) -> Matrix:
         """Quantiles at probabilities that were checked, shape (n_rows, n_levels)."""
-        raise NotImplementedError
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Matrix:
         """Independent draws, shape (n, n_rows)."""
@@ -107,9 +108,9 @@ class RowMixture:
         part = np.searchsorted(ends, u, side="right")
         return self._drawn(np.clip(part, self.start[:-1], self.start[1:] - 1), rng)
 
+    @abstractmethod
     def _drawn(self, part: NDArray[np.int64], rng: np.random.Generator) -> Matrix:
         """One draw from each of these components, in an array of the same shape."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -167,8 +167,10 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
 
     def _apart(self, x: Row) -> tuple[Row, float | None]:
         """A row without its exposure, and that; None where the row has none."""
+        if self.exposure is None:
+            return x, None
         check_row(x)
-        if self.exposure is None or self.exposure not in x:
+        if self.exposure not in x:
             return x, None
         given = as_number(x[self.exposure])
         if given is None or not given > 0.0:
