@@ -47,6 +47,10 @@ class UnseenLevelWarning(UserWarning):
     """A level of a column was not seen in time, so it counts as missing."""
 
 
+class MissingInputWarning(UserWarning):
+    """A column with a value in every row learned has none in a row to predict."""
+
+
 class UndefinedTermWarning(UserWarning):
     """A term of a formula has no finite value in some rows and is missing there."""
 

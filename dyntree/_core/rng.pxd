@@ -46,6 +46,7 @@ cdef enum Purpose:          # what a stream is for
     CUTTING = 9
     REGROWING = 10
     DELAYING = 11
+    PARTING = 12
 
 cdef class RSource(RandomSource):
     cdef RState state_

@@ -212,12 +212,10 @@ class GrowingMap:
         place = None if places is None else place_of(value, places)
         if place is None:
             check_level(name, value, argument="x", takes_times=places is None)
-            if places is None or self.is_full(name):
-                return
+            return  # a level that no row had is missing, as everywhere
         for other in (places or {}).values():
             values[other] = 0.0
-        if place is not None:
-            values[place] = 1.0
+        values[place] = 1.0
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""

@@ -107,6 +107,15 @@ class KnownColumns:
             n += len(levels.get(name, ("",)))
         return places
 
+    def column_at(self, place: int) -> str | int:
+        """Name of the column of a feature, or its place where columns have none."""
+        if self.names is None:
+            return place
+        for name, places in self.level_places.items():
+            if place in places:
+                return name
+        return {first: name for name, first in self.places.items()}[place]
+
     def first(self, n: int) -> Self:
         """The first columns, where all are of numbers or times."""
         names = None if self.names is None else self.names[:n]

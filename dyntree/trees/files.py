@@ -79,7 +79,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
-    arrays = _with_gaps(header, arrays)
+    arrays = _with_parts(_with_gaps(header, arrays))
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = read_back(state.options, header["waiting_y"])
@@ -264,6 +264,15 @@ def _with_gaps(header: Header, arrays: Arrays) -> Arrays:
     return dict(arrays, spans=np.column_stack([arrays["spans"], gaps]))
 
 
+def _with_parts(arrays: Arrays) -> Arrays:
+    """Arrays in which splits say whether they part gaps: those of before always do."""
+    links = arrays.get("split_links", np.empty((0, 5)))
+    if links.shape[1:] != (4,):
+        return arrays
+    parts = np.ones((len(links), 1), dtype=links.dtype)
+    return dict(arrays, split_links=np.hstack([links, parts]))
+
+
 def _listed(value: Any) -> Any:
     """A value with its tuples as lists."""
     if isinstance(value, list | tuple):
@@ -443,7 +452,10 @@ class Forest:
         demand(np.all((depth >= 0) & (depth <= MAX_DEPTH)), "a depth is odd")
         demand(np.all(depth[self.below] > depth[:n, None]), "a tree goes in circles")
         side, last = self.arrays["split_links"][:, 3], 0
-        demand(np.all((side == 0) | (side == 1)), "missing values go astray")
+        parts = self.arrays["split_links"][:, 4]
+        for flags in (side, parts):
+            good = np.all((flags == 0) | (flags == 1))
+            demand(good, "missing values go astray")
         variable = self.arrays["split_variable"].astype(np.int64)
         value = self.arrays["split_value"].view(np.int64)
         place = np.full(len(depth), -1)
@@ -504,7 +516,7 @@ class Forest:
     def check_routes(self) -> None:
         """Every row reaches the leaf that holds it."""
         X, variable = self.arrays["X"], self.arrays["split_variable"]
-        missing_left = self.arrays["split_links"][:, 3] == 1
+        missing_left, parts = self.arrays["split_links"][:, 3:].T == 1
         value = self.arrays["split_value"]
         known = (variable >= 0) & (variable < X.shape[1])
         demand(np.all(known), "a split uses no column")
@@ -515,6 +527,8 @@ class Forest:
                 low = up >= 0
                 node, row, up = node[low], row[low], up[low]
                 x = X[row, variable[up]]
+                astray = np.isnan(x) & ~parts[up] & (value[up] < np.inf)
+                demand(not np.any(astray), "a split denies a gap that it has parted")
                 left = (x <= value[up]) | (np.isnan(x) & missing_left[up])
                 demand(np.array_equal(left, self.is_left[node]), "a row is astray")
                 node = up

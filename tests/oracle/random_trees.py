@@ -14,6 +14,7 @@ from tests.oracle.philox import Uniforms
 
 CUTTING, REGROWING = 9, 10
 MEAN_ROWS, SHAPE, LEAF_SHARE = 0.1, 1.5, 0.1
+MOST_OPEN = 6
 
 
 def clipped(odds: float) -> float:
@@ -128,14 +129,25 @@ class Knot:
     rows: list[int] = field(default_factory=list)  # oldest first
     n_held: int = 0
     cut: tuple[int, int, float, float, float, bool] | None = None
+    parts_gaps: bool = False
     children: list[Knot] = field(default_factory=list)
+
+    def value(self, x: Any) -> float:
+        """What the cut compares."""
+        assert self.cut is not None
+        j, other, one, two, *_ = self.cut
+        return float(x[j] if other < 0 else one * x[j] + two * x[other])
 
     def side(self, x: Any) -> int:
         """0: left, 1: right."""
         assert self.cut is not None
-        j, other, one, two, at, missing_left = self.cut
-        value = x[j] if other < 0 else one * x[j] + two * x[other]
+        *_, at, missing_left = self.cut
+        value = self.value(x)
         return int(not missing_left) if isnan(value) else int(value > at)
+
+    def is_open(self, x: Any) -> bool:
+        """Whether a row lacks what the cut compares, and no such row was parted yet."""
+        return bool(self.children) and isnan(self.value(x)) and not self.parts_gaps
 
     def path(self, x: Any) -> list[Knot]:
         """From here to the leaf of x."""
@@ -174,6 +186,42 @@ class RandomTrees:
     def split(self, knot: Knot) -> float:
         """Probability that the tree is not pruned at a node."""
         return 1.0 / (1.0 + exp(-knot.odds - self.prior_odds))
+
+    def left_share(self, knot: Knot, now: int) -> float:
+        """Share of the rows below a cut that lie left."""
+        left, right = (
+            self.options["discount"] ** max(now - child.last, 0) * np.sum(child.leaf.n)
+            for child in knot.children
+        )
+        return float(left / (left + right)) if left + right > 0.0 else 0.5
+
+    def ways(
+        self, path: list[Knot], x: Any, now: int, n_open: int = 0
+    ) -> list[tuple[float, list[Knot]]]:
+        """Paths from these nodes on that end in a leaf for x, and their shares."""
+        knot = path[-1]
+        if not knot.children:
+            return [(1.0, path)]
+        if not knot.is_open(x):
+            return self.ways([*path, knot.children[knot.side(x)]], x, now, n_open)
+        left = self.left_share(knot, now)
+        if n_open == MOST_OPEN or left in (0.0, 1.0):
+            larger = knot.children[0 if left >= 0.5 else 1]
+            return self.ways([*path, larger], x, now, n_open)
+        return [
+            (side * share, whole)
+            for side, child in zip((left, 1.0 - left), knot.children, strict=True)
+            for share, whole in self.ways([*path, child], x, now, n_open + 1)
+        ]
+
+    def part(self, knot: Knot, x: Any, now: int, draw: Any) -> None:
+        """Draw sides at the open cuts on the way of a row, for good."""
+        while knot.children:
+            if knot.is_open(x):
+                assert knot.cut is not None
+                knot.cut = (*knot.cut[:5], draw() < self.left_share(knot, now))
+                knot.parts_gaps = True
+            knot = knot.children[knot.side(x)]
 
     def log_ahead(self, path: list[Knot], y: float) -> list[float]:
         """Log densities P_0 .. P_K of a path."""
@@ -216,12 +264,12 @@ class RandomTrees:
     def learn_in(self, root: Knot, row: int, draw: Any) -> float:
         """Let a tree learn a row that is held."""
         x, y = self.X[row], self.y[row]
+        ways = self.ways([root], x, row)
+        self.fade({id(knot): knot for _, path in ways for knot in path}, row)
+        mixed = [log(share) + self.log_ahead(path, y)[0] for share, path in ways]
+        self.part(root, x, row, draw)
         path = root.path(x)
-        for knot in path:
-            kept = self.options["discount"] ** max(row - knot.last, 0)
-            knot.leaf.fade(kept)
-            knot.odds *= kept
-            knot.last = row
+        self.fade({id(knot): knot for knot in path}, row)
         ahead = self.log_ahead(path, y)
         for h, knot in enumerate(path[:-1]):
             knot.odds = clipped(knot.odds + ahead[h + 1] - knot.leaf.log_density(y))
@@ -238,7 +286,15 @@ class RandomTrees:
         ):
             self.raise_odds(root.path(x), leaf)
             leaf = leaf.children[leaf.side(x)]
-        return ahead[0]
+        return float(np.logaddexp.reduce(mixed)) if len(mixed) > 1 else ahead[0]
+
+    def fade(self, knots: dict[int, Knot], row: int) -> None:
+        """Let nodes fade until a row."""
+        for knot in knots.values():
+            kept = self.options["discount"] ** max(row - knot.last, 0)
+            knot.leaf.fade(kept)
+            knot.odds *= kept
+            knot.last = row
 
     def expand(self, leaf: Knot, row: int, draw: Any) -> bool:
         """Cut a leaf by the rows it holds."""
@@ -248,6 +304,7 @@ class RandomTrees:
         if cut is None:
             return False
         leaf.cut, leaf.rows = cut, []
+        leaf.parts_gaps = any(isnan(leaf.value(self.X[one])) for one in held)
         leaf.children = [Knot(self.leaf(), row, leaf.depth + 1) for _ in range(2)]
         for one in held:
             child = leaf.children[leaf.side(self.X[one])]
@@ -389,14 +446,15 @@ class RandomTrees:
         for x in X:
             total = 0.0
             for root in self.roots:
-                ahead = np.zeros(self.options["n_classes"])
-                for knot in reversed(root.path(x)):
-                    kept = self.options["discount"] ** max(now - knot.last, 0)
-                    own = Counts(knot.leaf.share, kept * knot.leaf.n).proba()
-                    s = 1.0 / (1.0 + exp(-kept * knot.odds - self.prior_odds))
-                    s = s if knot.children else 0.0
-                    ahead = (1.0 - s) * own + s * ahead
-                total = total + ahead
+                for share, path in self.ways([root], x, now):
+                    ahead = np.zeros(self.options["n_classes"])
+                    for knot in reversed(path):
+                        kept = self.options["discount"] ** max(now - knot.last, 0)
+                        own = Counts(knot.leaf.share, kept * knot.leaf.n).proba()
+                        s = 1.0 / (1.0 + exp(-kept * knot.odds - self.prior_odds))
+                        s = s if knot.children else 0.0
+                        ahead = (1.0 - s) * own + s * ahead
+                    total = total + share * ahead
             out.append(total / len(self.roots))
         return np.array(out)
 

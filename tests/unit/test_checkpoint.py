@@ -43,6 +43,9 @@ def rows_for(model: Any, n: int = 40) -> tuple[Any, Any]:
     return X, y
 
 
+pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
+
+
 @pytest.mark.parametrize("kind", SAVED)
 def test_what_comes_back_is_the_same_and_goes_on_alike(
     kind: str, tmp_path: Path

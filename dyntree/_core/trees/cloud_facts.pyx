@@ -23,6 +23,14 @@ cdef class CloudFacts(Particles):
             return self.pool.spans().bounds()
         return self.pool.seen.bounds()
 
+    def binary_columns(self):
+        """Whether each column had the values 0 and 1 in the rows learned, no others."""
+        return self.pool.seen.bounds()[2]
+
+    def gap_counts(self):
+        """Of each column how many of the rows learned had no value, (n_features,)."""
+        return self.pool.seen.table[:, 3].copy()
+
     def weights(self):
         """Weights of the active rows in internal order, ndarray of float64."""
         return self.pool.weights()

@@ -13,6 +13,8 @@ from dyntree._core.trees.distinct_trees cimport DistinctTrees
 from dyntree._core.trees.block_partition cimport (
     BLOCK, WHOLE, BlockPartition, close_block, open_block, parting_by,
 )
+from dyntree._core.trees.gap_answers cimport rows_with_gaps
+from dyntree._core.trees.gap_walk cimport GapWalk
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.trees.query import predictive, split_counts, spread
@@ -49,6 +51,30 @@ cdef double reduction_below(Rectangle r, handle_t h, double *x) noexcept nogil:
     r.enter(node, left, &kept)
     value = reduction_below(r, node.left if left else node.right, x)
     r.leave(node, &kept)
+    return value
+
+
+cdef double reduction_over(
+    Rectangle r, GapWalk walk, handle_t h, const double *weight
+) noexcept nogil:
+    """Reduction below h at a row on both sides of splits that are open for it."""
+    cdef Node *node
+    cdef Kept kept
+    cdef double value = 0.0, left
+    cdef int32_t itself = 0
+    if h < 0:
+        r.reductions(r.c.arena.leaf(h), walk.x, &itself, 1, weight, &value)
+        return value
+    node = r.c.arena.node(h)
+    left = walk.left_share(node) if walk.is_open(node) else goes_left(node, walk.x)
+    if left > 0.0:
+        r.enter(node, True, &kept)
+        value += left * reduction_over(r, walk, node.left, weight)
+        r.leave(node, &kept)
+    if left < 1.0:
+        r.enter(node, False, &kept)
+        value += (1.0 - left) * reduction_over(r, walk, node.right, weight)
+        r.leave(node, &kept)
     return value
 
 
@@ -252,6 +278,7 @@ def alc_rectangle(
     cdef int32_t i
     cdef int status = 0
     cdef _Reductions reductions
+    cdef GapWalk walk
     out = np.zeros(n)
     cdef double[::1] sums = out
     if c.leaf_model.rounds_rows:        # every evaluation leaves its mark
@@ -272,6 +299,17 @@ def alc_rectangle(
                 j += BLOCK
         if status:
             raise MemoryError()
+    gaps = rows_with_gaps(c, rows)
+    if gaps is not None:
+        walk = GapWalk(c.arena)
+        for j in np.flatnonzero(gaps):
+            walk.x = &rows[j, 0]
+            sums[j] = 0.0
+            for i in range(c.n_particles):
+                sums[j] += reduction_over(
+                    rectangle, walk, c.roots[i],
+                    NULL if weights is None else &weights[j],
+                )
     return over(out, c.n_particles * rectangle.whole())
 
 

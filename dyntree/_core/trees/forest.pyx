@@ -17,6 +17,7 @@ from dyntree._core.trees.row_ring cimport AHEAD, RowRing
 CUT = np.dtype([
     ("at", np.float64), ("weight", np.float64), ("weight_2", np.float64),
     ("feature", np.int32), ("feature_2", np.int32), ("missing_left", np.int32),
+    ("parts_gaps", np.int32),
 ], align=True)
 KNOT = np.dtype([
     ("cut", CUT), ("odds", np.float64), ("total", np.float64), ("last", np.int64),
@@ -228,6 +229,19 @@ cdef class Forest(RandomTrees):
         """The rows that are held and their responses, oldest first."""
         return self.ring.held()
 
+    def binary_columns(self):
+        """Whether each column has but 0 and 1 in the rows held, ndarray of bool."""
+        X = self.rows()[0]
+        return ((X == 0.0) | (X == 1.0) | np.isnan(X)).all(axis=0)
+
+    def gap_counts(self):
+        """Of each column how many rows had no value, (n_features,).
+
+        NaN once rows are held no more, as nothing counts their gaps.
+        """
+        counts = np.isnan(self.rows()[0]).sum(axis=0, dtype=np.float64)
+        return counts if self.n_retired == 0 else np.full_like(counts, np.nan)
+
     def predict_proba(self, const double[:, ::1] X, int n_threads=1):
         """Probabilities of the classes, ndarray of shape (n_rows, n_classes)."""
         cdef int64_t j, n_rows = X.shape[0], now = self.ring.n_seen
@@ -252,41 +266,54 @@ cdef class Forest(RandomTrees):
 
     def mixture(self, const double[:, ::1] X):
         """Predictive of real responses: as of `query.mixture`, a Student t a knot."""
-        cdef int64_t j, now = self.ring.n_seen
-        cdef int32_t k, h, n
-        cdef const double *own
-        cdef const Knot *v
-        cdef double w, rest
+        cdef int64_t j, now = self.ring.n_seen, n_found, most
+        cdef int32_t k, n
         cdef Room room
-        most = self.n_trees * (self.most_depth + 1)
+        most = (self.n_trees + 1) * <int64_t> (self.most_depth + 1)
         cdef double[:, ::1] out = np.empty((most, 5))
-        cdef int64_t n_found
         starts, parts = [0], [np.empty((0, 5))]
         try:
             self.open(&room)
             for j in range(X.shape[0]):
                 n_found = 0
+                starts.append(starts[j])
                 for k in range(self.n_trees):
-                    n = self.walk(&self.trees[k], &X[j, 0], now, False, &room)
-                    rest = 1.0 / self.n_trees
-                    for h in range(n):
-                        v = &self.trees[k].knots[room.path[h]]
-                        own = room.own + <int64_t> h * 4
-                        w = 1.0 if h == n - 1 else self.pruned(v, self.kept(v.last, now))
-                        out[n_found, 0], out[n_found, 1] = rest * w, own[1]
-                        out[n_found, 2] = sqrt(
-                            own[3] / own[2] * (self.noise + 1.0 / own[0])
-                        )
-                        out[n_found, 3] = 2.0 * own[2]
-                        out[n_found, 4] = sqrt(own[3] / own[2] / own[0])
-                        n_found += 1
-                        rest *= 1.0 - w
+                    self.first_way(&X[j, 0], &room)
+                    while True:
+                        n = self.walk(&self.trees[k], &X[j, 0], now, False, &room)
+                        self.write_laws(&self.trees[k], n, now, &room, &out[n_found, 0])
+                        n_found += n
+                        if not self.next_way(&room):
+                            break
+                        if n_found + self.most_depth + 1 > most:    # a row of many ways
+                            parts.append(np.array(out[:n_found]))
+                            starts[j + 1] += n_found
+                            n_found = 0
                 parts.append(np.array(out[:n_found]))
-                starts.append(starts[j] + n_found)
+                starts[j + 1] += n_found
         finally:
             self.close(&room)
         columns = np.concatenate(parts)
         return (np.array(starts), *map(np.ascontiguousarray, columns.T))
+
+    cdef void write_laws(
+        self, const RandomTree *t, int32_t n, int64_t now, const Room *room, double *out
+    ) noexcept nogil:
+        """Share, location, scale, df and scale of the mean of the knots on a path."""
+        cdef const double *own
+        cdef const Knot *v
+        cdef double w, rest = room.share / self.n_trees
+        cdef int32_t h
+        for h in range(n):
+            v = &t.knots[room.path[h]]
+            own = room.own + <int64_t> h * 4
+            w = 1.0 if h == n - 1 else self.pruned(v, self.kept(v.last, now))
+            out[0], out[1] = rest * w, own[1]
+            out[2] = sqrt(own[3] / own[2] * (self.noise + 1.0 / own[0]))
+            out[3] = 2.0 * own[2]
+            out[4] = sqrt(own[3] / own[2] / own[0])
+            out += 5
+            rest *= 1.0 - w
 
     # ------------------------------------------------------------ what it is
     @property

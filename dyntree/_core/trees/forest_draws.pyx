@@ -7,7 +7,9 @@ from dyntree._core.trees.random_trees cimport Knot, RandomTree, RandomTrees, Roo
 
 
 def tree_laws(RandomTrees f, int32_t k, const double[:, ::1] X):
-    """Nodes on the paths of rows in one tree, and what each says by itself.
+    """Nodes on the ways of rows down one tree, and what each says by itself.
+
+    A row has one way, or several if cuts that have parted no gap are open for it.
 
     Parameters
     ----------
@@ -18,52 +20,63 @@ def tree_laws(RandomTrees f, int32_t k, const double[:, ::1] X):
 
     Returns
     -------
-    start : ndarray of int64 of shape (n_rows + 1,)
+    start : ndarray of int64 of shape (n_ways + 1,)
     path : ndarray of int32 of shape (n_steps,)
-        Nodes that row j comes by, from the root on: path[start[j]:start[j + 1]].
+        Nodes on way j, from the root on: path[start[j]:start[j + 1]].
     pruned : ndarray of shape (n_nodes,)
         Posterior probability that a pruning that goes as far as a node ends there.
     laws : ndarray of shape (n_nodes, n_classes) or (n_nodes, 4)
         Parameters of the Dirichlet law of the probabilities; or n, m, a and b of real
         responses, whose variance s^2 is inverse gamma (a, b) and whose mean, given it,
         is normal (m, s^2 / n).
+    row : ndarray of int64 of shape (n_ways,)
+        Row of each way, in increasing order.
+    share : ndarray of shape (n_ways,)
+        Shares of the ways of a row, which sum to one.
     """
     cdef RandomTree *t = &f.trees[k]
     cdef Room room
-    cdef int64_t j, n_rows = X.shape[0], now = f.ring.n_seen
-    cdef int32_t n, h, c, n_nodes = 0, n_steps = 0, width = f.n_own
+    cdef int64_t j, now = f.ring.n_seen
+    cdef int32_t n, h, c, n_nodes = 0, width = f.n_own
     cdef const Knot *v
     cdef double kept, total
-    start = np.zeros(n_rows + 1, dtype=np.int64)
-    path = np.empty(n_rows * (f.most_depth + 2), dtype=np.int32)
     places = np.full(t.n_knots, -1, dtype=np.int32)
     pruned, laws = np.empty(t.n_knots), np.empty((t.n_knots, width))
-    cdef int64_t[::1] starts = start
-    cdef int32_t[::1] steps = path, place = places
+    cdef int32_t[::1] place = places
     cdef double[::1] ends = pruned
     cdef double[:, ::1] law = laws
+    start, path, row, share = [0], [], [], []
     try:
         f.open(&room)
-        for j in range(n_rows):
-            n = f.walk(t, &X[j, 0], now, False, &room)
-            for h in range(n):
-                if place[room.path[h]] < 0:
-                    place[room.path[h]] = n_nodes
-                    v = &t.knots[room.path[h]]
-                    kept = f.kept(v.last, now)
-                    ends[n_nodes] = 1.0 if h == n - 1 else f.pruned(v, kept)
-                    total = 1.0
-                    if f.n_classes:
-                        total = kept * v.total + f.n_classes * f.law.share
-                    for c in range(width):
-                        law[n_nodes, c] = total * room.own[<int64_t> h * width + c]
-                    n_nodes += 1
-                steps[n_steps] = place[room.path[h]]
-                n_steps += 1
-            starts[j + 1] = n_steps
+        for j in range(X.shape[0]):
+            f.first_way(&X[j, 0], &room)
+            while True:
+                n = f.walk(t, &X[j, 0], now, False, &room)
+                for h in range(n):
+                    if place[room.path[h]] < 0:
+                        place[room.path[h]] = n_nodes
+                        v = &t.knots[room.path[h]]
+                        kept = f.kept(v.last, now)
+                        ends[n_nodes] = 1.0 if v.left < 0 else f.pruned(v, kept)
+                        total = 1.0
+                        if f.n_classes:
+                            total = kept * v.total + f.n_classes * f.law.share
+                        for c in range(width):
+                            law[n_nodes, c] = total * room.own[<int64_t> h * width + c]
+                        n_nodes += 1
+                    path.append(place[room.path[h]])
+                start.append(start[len(row)] + n)
+                row.append(j)
+                share.append(room.share)
+                if not f.next_way(&room):
+                    break
     finally:
         f.close(&room)
-    return start, path[:n_steps].copy(), pruned[:n_nodes], laws[:n_nodes]
+    return (
+        np.array(start, dtype=np.int64), np.array(path, dtype=np.int32),
+        pruned[:n_nodes], laws[:n_nodes], np.array(row, dtype=np.int64),
+        np.array(share),
+    )
 
 
 def ends_of(

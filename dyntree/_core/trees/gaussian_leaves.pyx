@@ -300,7 +300,7 @@ cdef class GaussianLeaves(InheritingLeaves):
         cdef const double *last = leaf.derived + FACTOR + at(0, self.n_basis + 1)
         cdef double location = 0.0
         cdef int i
-        kappa[0] = self.whiten(leaf, x, v)
+        kappa[0] = self.whiten(leaf, x, v) + self.gap_variance
         for i in range(self.skip, self.n_basis + 1):
             location += v[i] * last[i]
         return location

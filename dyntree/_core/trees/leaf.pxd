@@ -49,6 +49,8 @@ cdef class LeafModel:
     cdef readonly bint is_count         # of events, whose rows have exposures
     # of the density asked for last: twice the log of its mode over it; 0: not told
     cdef double deviance
+    # variance over sigma^2 of the mean at a row whose gaps are filled; 0 without gaps
+    cdef double gap_variance
 
     # room for the rows of the pool; slot s joins sums, or leaves them
     cdef int reserve(self, ActivePool d) except -1

@@ -9,6 +9,9 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.linalg cimport at
+from dyntree._core.trees.gap_answers cimport rows_with_gaps
+from dyntree._core.trees.gap_filler cimport GapFiller
+from dyntree._core.trees.gap_walk cimport MOST_LEAVES, GapWalk
 from dyntree._core.trees.gaussian_leaves cimport FACTOR, GaussianLeaves
 from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.trees.native_rates cimport FIRST, SECOND
@@ -48,9 +51,22 @@ cdef class LeafDraws:
     c : Cloud
         It is read, and must not learn while this is in use.
     X : ndarray of shape (n_rows, n_features)
+
+    Attributes
+    ----------
+    gaps : ndarray of int64 of shape (n_gaps,)
+        Places of the rows that miss values, under native rules.
     """
 
     cdef Particles c
+    cdef readonly object gaps
+    cdef GapWalk walk
+    # leaves that row gaps[k] may lie in, in the tree that was asked about last:
+    # places[i] with shares[i], start[k] <= i < start[k + 1]
+    cdef int64_t[::1] start
+    cdef int32_t[::1] places
+    cdef double[::1] shares
+    cdef const int32_t[::1] leaves_found
     cdef const double[:, ::1] X
     cdef double[:, ::1] terms           # (n_rows, n_terms) 1, columns of regressions
     cdef int32_t[::1] marks             # (leaves,) place of a leaf in a tree, from 1 on
@@ -61,6 +77,11 @@ cdef class LeafDraws:
         cdef int k
         cdef bint native = isinstance(c.leaf_model, GaussianLeaves)
         self.c, self.X = c, X
+        is_gap = rows_with_gaps(c, X)
+        self.gaps = np.flatnonzero([] if is_gap is None else is_gap)
+        if len(self.gaps):
+            self.walk = GapWalk(c.arena)
+            self.start = np.zeros(len(self.gaps) + 1, dtype=np.int64)
         self.n_terms = c.leaf_model.n_basis + 1
         self.marks = np.zeros(c.arena.leaf_capacity(), dtype=np.int32)
         self.terms = np.ones((X.shape[0], self.n_terms))
@@ -94,22 +115,141 @@ cdef class LeafDraws:
             The leaves, as `coefficients` and `counts` know them.
         """
         cdef Py_ssize_t j, n_rows = self.X.shape[0]
-        cdef int32_t n = 0
-        cdef handle_t h
+        cdef int32_t n = 0, n_gaps = len(self.gaps)
         home = np.empty(n_rows, dtype=np.int32)
-        found = np.empty(min(n_rows, self.marks.shape[0]), dtype=np.int32)
+        found = np.empty(
+            min(n_rows + n_gaps * MOST_LEAVES, self.marks.shape[0]), dtype=np.int32
+        )
         cdef int32_t[::1] homes = home, leaves = found
         with nogil:
             for j in range(n_rows):
-                h = find_leaf(self.c.arena, root, &self.X[j, 0])
-                if not self.marks[-h]:
-                    leaves[n] = h
-                    n += 1
-                    self.marks[-h] = n
-                homes[j] = self.marks[-h] - 1
-            for j in range(n):
-                self.marks[-leaves[j]] = 0
+                homes[j] = self.place_of(
+                    find_leaf(self.c.arena, root, &self.X[j, 0]), leaves, &n
+                )
+        if n_gaps:
+            self.find_leaves_of_gaps(root, leaves, &n)
+        for j in range(n):
+            self.marks[-leaves[j]] = 0
+        self.leaves_found = leaves[:n]
         return home, found[:n]
+
+    cdef int32_t place_of(
+        self, handle_t h, int32_t[::1] leaves, int32_t *n
+    ) noexcept nogil:
+        """Place of a leaf among those found, to which it is added if it is new."""
+        if not self.marks[-h]:
+            leaves[n[0]] = h
+            n[0] += 1
+            self.marks[-h] = n[0]
+        return self.marks[-h] - 1
+
+    cdef int find_leaves_of_gaps(
+        self, handle_t root, int32_t[::1] leaves, int32_t *n
+    ) except -1:
+        """Fill `start`, `places` and `shares`."""
+        cdef Py_ssize_t k
+        cdef int32_t i
+        cdef const int64_t[::1] gaps = self.gaps
+        places, shares = [], []
+        for k in range(gaps.shape[0]):
+            self.walk.find(root, &self.X[gaps[k], 0])
+            for i in range(self.walk.n):
+                places.append(self.place_of(self.walk.leaves[i], leaves, n))
+                shares.append(self.walk.shares[i])
+            self.start[k + 1] = self.start[k] + self.walk.n
+        self.places = np.array(places, dtype=np.int32)
+        self.shares = np.array(shares)
+        return 0
+
+    def chosen(self, const double[:, ::1] u):
+        """Leaves of the rows with gaps in some draws, by their shares.
+
+        Parameters
+        ----------
+        u : ndarray of shape (n_draws, n_gaps)
+            Uniform.
+
+        Returns
+        -------
+        ndarray of int32 of shape (n_draws, n_gaps)
+            Places among the leaves of the tree that `leaves` was called with last.
+        """
+        cdef Py_ssize_t d, k
+        cdef int64_t i
+        cdef double rest
+        found = np.empty((u.shape[0], u.shape[1]), dtype=np.int32)
+        cdef int32_t[:, ::1] out = found
+        with nogil:
+            for d in range(u.shape[0]):
+                for k in range(u.shape[1]):
+                    i, rest = self.start[k], u[d, k]
+                    while i + 1 < self.start[k + 1] and rest >= self.shares[i]:
+                        rest -= self.shares[i]
+                        i += 1
+                    out[d, k] = self.places[i]
+        return found
+
+    def values_over(
+        self, const double[:, :, ::1] coefficients, const int32_t[:, ::1] chosen,
+        const double[:, ::1] u, const double[:, :, ::1] eps,
+    ):
+        """Means at the rows with gaps, for one drawn value in the place of each gap.
+
+        Parameters
+        ----------
+        coefficients : ndarray of shape (n_draws, n_leaves, n_terms)
+        chosen : ndarray of int32 of shape (n_draws, n_gaps)
+        u : ndarray of shape (n_draws, n_gaps)
+            Uniform; they choose the ways of indicators, see `gap_filler`.
+        eps : ndarray of shape (n_draws, n_gaps, n_terms - 1)
+            Standard normal, for the other gaps of a row.
+
+        Returns
+        -------
+        ndarray of shape (n_draws, n_gaps)
+        """
+        cdef GapFiller filler = self.c.filler
+        cdef const int64_t[::1] gaps = self.gaps
+        cdef Py_ssize_t d, k
+        cdef int64_t i
+        cdef int32_t way, j, m
+        cdef double below, total
+        cdef const double *x
+        cdef const double *b
+        found = np.empty((chosen.shape[0], chosen.shape[1]))
+        cdef double[:, ::1] out = found
+        cdef double[:, ::1] along = np.empty((self.n_terms, self.n_terms))
+        with nogil:
+            for k in range(chosen.shape[1]):
+                for i in range(self.start[k], self.start[k + 1]):
+                    below = 0.0
+                    for way in range(filler.begin(
+                        self.c.arena.leaf(self.leaves_found[self.places[i]]),
+                        &self.X[gaps[k], 0], self.c.pool.seen,
+                    )):
+                        x = filler.way(way)
+                        for m in range(filler.n_gaps()):
+                            filler.point_along(m)
+                            for j in range(self.n_terms):
+                                along[m, j] = filler.direction[j]
+                        for d in range(chosen.shape[0]):
+                            if chosen[d, k] != self.places[i] or not (
+                                below <= u[d, k]
+                                and (u[d, k] < below + filler.shares[way]
+                                     or way == filler.n_ways - 1)
+                            ):
+                                continue
+                            b = &coefficients[d, chosen[d, k], 0]
+                            total = b[0]
+                            for j in range(1, self.n_terms):
+                                total += b[j] * filler.model.cross.standard(x, j - 1)
+                            for m in range(filler.n_gaps()):
+                                for j in range(1, self.n_terms):
+                                    total += b[j] * along[m, j] * eps[d, k, m]
+                            out[d, k] = total
+                        below += filler.shares[way]
+                    filler.end()
+        return found
 
     def coefficients(self, const int32_t[::1] leaves):
         """Laws of regression leaves.

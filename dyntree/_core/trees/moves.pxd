@@ -70,6 +70,7 @@ cdef class Moves:
     cdef void decide_all(self, Entry *entries, int32_t n_entries, const int32_t *entry_of, int32_t n, RandomSource source, int64_t time, Move *moves) noexcept nogil
     cdef void clear(self) noexcept nogil
     cdef handle_t fresh_leaf(self, const Leaf *source, int32_t depth) noexcept nogil
+    cdef bint parts_gaps(self, const Move *move) noexcept nogil
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil
     cdef handle_t pruned(self, handle_t parent) noexcept nogil
     cdef int32_t pool_below(self, handle_t parent) noexcept nogil

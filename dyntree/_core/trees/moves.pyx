@@ -526,6 +526,17 @@ cdef class Moves:
         memcpy(leaf.active, source.active, self.arena.n_sums() * sizeof(double))
         return h
 
+    cdef bint parts_gaps(self, const Move *move) noexcept nogil:
+        """Whether the split just built in scratch has parted a row without its column."""
+        cdef const Leaf *side = self.left if move.missing_left else self.right
+        cdef int32_t k
+        if self.pool.n_gaps[move.variable] == 0:
+            return False
+        for k in range(side.n_rows):
+            if isnan(self.pool.x(side.rows[k])[move.variable]):
+                return True
+        return False
+
     cdef handle_t grown(self, const Leaf *leaf, const Move *move) noexcept nogil:
         """The split that `move` makes of `leaf`, with its two leaves; NONE: no memory."""
         cdef handle_t left, right, h
@@ -545,6 +556,7 @@ cdef class Moves:
         node.variable = move.variable
         node.value = move.value
         node.missing_left = move.missing_left
+        node.parts_gaps = self.parts_gaps(move)
         node.depth = leaf.depth
         node.left = left
         node.right = right

@@ -1,6 +1,6 @@
 """What trees are made of, and what a step knows of each distinct leaf."""
 from libc.math cimport INFINITY
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int16_t, int32_t, int64_t
 
 from dyntree._core.types cimport handle_t, slot_t
 
@@ -12,7 +12,8 @@ cdef struct Node:           # one split; its region never changes
     handle_t right
     int32_t variable
     int32_t depth           # of this node; a root has depth 0
-    int32_t missing_left    # whether rows that miss the variable go left
+    int16_t missing_left    # whether rows that miss the variable go left
+    int16_t parts_gaps      # whether such a row was parted here, see `gap_walk`
     int32_t refs            # parents and roots that lead here
     int32_t entry           # index of this step's Entry below this node
     int32_t ways            # of `refs`, those that a walk has not come by yet

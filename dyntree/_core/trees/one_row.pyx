@@ -11,6 +11,8 @@ from libc.string cimport memset
 
 from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.forest cimport Forest
+from dyntree._core.trees.gap_answers cimport mixture_over
+from dyntree._core.trees.gap_walk cimport has_gap
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.random_trees cimport Knot, Room
 from dyntree._core.trees.tree cimport find_leaf
@@ -79,6 +81,16 @@ cdef double add_cloud(
     return total
 
 
+cdef double add_cloud_over(
+    Particles c, const double[:, ::1] row, double weight, double total
+) except? -1.0:
+    """`add_cloud` at a row that misses values."""
+    _, shares, locations, *_ = mixture_over(c, row)
+    for share, location in zip(shares, locations):
+        total += weight * share * location
+    return total
+
+
 cdef double add_forest(
     Forest f, const double *x, double weight, Room *room, double total
 ) noexcept nogil:
@@ -88,13 +100,17 @@ cdef double add_forest(
     cdef int32_t k, h, n
     cdef double w, rest
     for k in range(f.n_trees):
-        n = f.walk(&f.trees[k], x, now, False, room)
-        rest = 1.0 / f.n_trees
-        for h in range(n):
-            v = &f.trees[k].knots[room.path[h]]
-            w = 1.0 if h == n - 1 else f.pruned(v, f.kept(v.last, now))
-            total += weight * (rest * w) * room.own[<int64_t> h * 4 + 1]
-            rest *= 1.0 - w
+        f.first_way(x, room)
+        while True:
+            n = f.walk(&f.trees[k], x, now, False, room)
+            rest = room.share / f.n_trees
+            for h in range(n):
+                v = &f.trees[k].knots[room.path[h]]
+                w = 1.0 if h == n - 1 else f.pruned(v, f.kept(v.last, now))
+                total += weight * (rest * w) * room.own[<int64_t> h * 4 + 1]
+                rest *= 1.0 - w
+            if not f.next_way(room):
+                break
     return total
 
 
@@ -156,6 +172,8 @@ def mean(members, const double[::1] weights, const double[:, ::1] row):
                     total = add_forest(member, x, weights[k], &room, total)
                 finally:
                     (<Forest> member).close(&room)
+            elif has_gap(x, <int32_t> row.shape[1]):
+                total = add_cloud_over(member, row, weights[k], total)
             else:
                 total = add_cloud(member, x, weights[k], &found, out, total)
     finally:

@@ -10,10 +10,12 @@ from dyntree._core.trees.leaf cimport LeafModel
 from dyntree._core.trees.moves cimport Moves
 from dyntree._core.trees.filter_rules cimport Numerics
 from dyntree._core.trees.fresh_trees cimport FreshTrees
+from dyntree._core.trees.gap_filler cimport GapFiller
+from dyntree._core.trees.gap_walk cimport GapWalk
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.rng cimport RandomSource, RandomStream
 from dyntree._core.trees.tree cimport Path
-from dyntree._core.trees.nodes cimport Entry, Leaf, Move
+from dyntree._core.trees.nodes cimport Entry, Leaf, Move, Node
 from dyntree._core.types cimport handle_t, slot_t
 
 cdef enum StepStatus:
@@ -29,6 +31,7 @@ cdef class Particles:
     cdef Arena arena
     cdef ActivePool pool
     cdef LeafModel leaf_model
+    cdef GapFiller filler                   # of linear leaves under native rules, or None
     cdef Numerics numerics
     cdef Moves moves
     cdef readonly RandomSource source
@@ -65,6 +68,8 @@ cdef class Particles:
     cdef int32_t *ancestors
     cdef handle_t *next_roots
     cdef double *weights
+    cdef double *mixed                      # log densities of a row over both sides of splits
+    cdef bint has_gap                       # whether the row that is learned has a gap
     cdef double *work
     cdef Move *decisions
     cdef double *row_before                 # (n_features,)
@@ -77,7 +82,14 @@ cdef class Particles:
     # of the particles, then of the fresh trees
     cdef handle_t root(self, int32_t i) noexcept nogil
     cdef int32_t route(self, handle_t root, const double *x) noexcept nogil
+    cdef double row_density(self, Leaf *leaf, slot_t s) noexcept nogil
     cdef int weigh(self, slot_t s) noexcept nogil
+    # a row that misses values
+    cdef list part(self, slot_t s)
+    cdef double mixed_density(self, GapWalk walk, handle_t h, slot_t s) noexcept nogil
+    cdef int part_below(self, GapWalk walk, handle_t h, slot_t s, RandomStream *stream, dict sides, list splits) except -1
+    cdef bint draws_left(self, GapWalk walk, const Node *node, slot_t s, RandomStream *stream) noexcept
+    cdef void reopen(self, list splits) noexcept
     cdef void judge(self, slot_t s) noexcept nogil
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil
     cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil

@@ -1,7 +1,7 @@
 """Particles: roots, the rows they still hold, and one step of particle learning."""
 import numpy as np
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, exp, log
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
@@ -12,10 +12,12 @@ from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.memory cimport resize
 from dyntree._core.trees.filter_rules cimport NativeNumerics
 from dyntree._core.trees.fresh_trees cimport FreshTrees
+from dyntree._core.trees.gap_filler cimport GapFiller
+from dyntree._core.trees.gap_walk cimport GapWalk, has_gap
 from dyntree._core.trees.native_leaves cimport NativeGaussian
 from dyntree._core.trees.native_rates cimport NativeRates
 from dyntree._core.trees.shared_moves cimport SharedMoves
-from dyntree._core.rng cimport RESAMPLING, RandomStream
+from dyntree._core.rng cimport PARTING, RESAMPLING, RandomStream
 from dyntree._core.trees.tree cimport descend, gather, replaced
 from dyntree._core.trees.nodes cimport (
     GROW, LUALL, LUVAR, REJECT, STAY, Node, goes_left, log_evidence, retired_weight,
@@ -140,6 +142,8 @@ cdef class Particles:
                 model, basis, intercept, n_classes, prior, weighting
             )
             self.numerics = NativeNumerics()
+            if self.leaf_model.n_basis:
+                self.filler = GapFiller(self.leaf_model)
             kind = SharedMoves
         else:
             self.leaf_model = _r_leaves(
@@ -172,6 +176,7 @@ cdef class Particles:
         free(self.ancestors)
         free(self.next_roots)
         free(self.weights)
+        free(self.mixed)
         free(self.work)
         free(self.decisions)
         free(self.path.nodes)
@@ -192,6 +197,7 @@ cdef class Particles:
         resize(<void **> &self.entry_before, n, sizeof(int32_t))
         resize(<void **> &self.ancestors, n, sizeof(int32_t))
         resize(<void **> &self.weights, n, sizeof(double))
+        resize(<void **> &self.mixed, n, sizeof(double))
         resize(<void **> &self.work, n, sizeof(double))
         resize(<void **> &self.decisions, n, sizeof(Move))
         self.moves.expect(n_particles)
@@ -218,7 +224,113 @@ cdef class Particles:
             return self.roots[i]
         return self.fresh.roots[i - self.n_particles]
 
+    # ------------------------------------------------------------ gaps
+    cdef list part(self, slot_t s):
+        """Let the splits that were open for row s part it; returns them.
+
+        `mixed` becomes each particle's log density of the row on both sides of them.
+        """
+        cdef GapWalk walk = GapWalk(self.arena)
+        cdef RandomStream stream = self.source.open(self.time, 0, PARTING)
+        cdef dict sides = {}
+        cdef list splits = []
+        cdef int32_t i
+        cdef bint are_open = False
+        walk.x = self.pool.x(s)
+        for i in range(self.n_particles):
+            are_open = are_open or walk.descended(self.roots[i]) > 0
+        if not are_open:
+            return splits
+        for i in range(self.n_particles):
+            self.mixed[i] = self.mixed_density(walk, self.roots[i], s)
+        for i in range(self.n_particles):
+            self.part_below(walk, self.roots[i], s, &stream, sides, splits)
+        return splits
+
+    cdef double mixed_density(self, GapWalk walk, handle_t h, slot_t s) noexcept nogil:
+        """Log density of row s below h, whichever leaf it lies in."""
+        cdef double most = -INFINITY, total = 0.0
+        cdef double *known
+        cdef int32_t k
+        walk.find(h, self.pool.x(s))
+        for k in range(walk.n):
+            known = &walk.densities[-walk.leaves[k]]
+            if known[0] != known[0]:
+                known[0] = self.row_density(self.arena.leaf(walk.leaves[k]), s)
+            most = max(most, known[0])
+        if not most > -INFINITY:
+            return most
+        for k in range(walk.n):
+            total += walk.shares[k] * exp(walk.densities[-walk.leaves[k]] - most)
+        return most + log(total)
+
+    cdef int part_below(
+        self, GapWalk walk, handle_t h, slot_t s, RandomStream *stream, dict sides,
+        list splits,
+    ) except -1:
+        """Let the open splits on the way of row s down from h part it.
+
+        A side is drawn once for all splits at the same cut: those of one place in
+        several trees share what lies below them, so that it must hold the row in all.
+        """
+        cdef Node *node
+        h = walk.descended(h)
+        while h > 0:
+            node = self.arena.node(h)
+            cut = node.variable, node.value
+            if cut not in sides:
+                sides[cut] = self.draws_left(walk, node, s, stream)
+            node.missing_left = sides[cut]
+            node.parts_gaps = 1
+            splits.append(h)
+            h = walk.descended(node.left if node.missing_left else node.right)
+        return 0
+
+    cdef bint draws_left(
+        self, GapWalk walk, const Node *node, slot_t s, RandomStream *stream
+    ) noexcept:
+        """Draw the side of row s at an open split, given its response.
+
+        By the share of the rows there, times the density there (Tanner and Wong 1987).
+        """
+        cdef double left = walk.left_share(node), odds
+        if left == 0.0 or left == 1.0:
+            return left == 1.0
+        odds = (1.0 - left) / left * exp(
+            self.mixed_density(walk, node.right, s)
+            - self.mixed_density(walk, node.left, s)
+        )
+        if odds == odds:
+            left = 1.0 / (1.0 + odds)
+        return stream.uniform(stream) < left
+
+    cdef void reopen(self, list splits) noexcept:
+        """Take back what `part` did."""
+        for h in splits:
+            self.arena.node(h).parts_gaps = 0
+
     # ------------------------------------------------------------ weigh
+    cdef double row_density(self, Leaf *leaf, slot_t s) noexcept nogil:
+        """Density of row s in a leaf, over what it may have in the place of gaps."""
+        cdef double density, most = -INFINITY, total = 0.0
+        cdef int32_t k
+        if not self.has_gap or self.filler is None:
+            return self.leaf_model.row_density(leaf, self.pool, s)
+        self.filler.begin(leaf, self.pool.x(s), self.pool.seen)
+        for k in range(self.filler.n_ways):
+            if not self.filler.shares[k] > 0.0:
+                continue
+            density = log(self.filler.shares[k]) + self.leaf_model.density(
+                leaf, <double *> self.filler.way(k), self.pool.y(s), self.pool.w(s)
+            )
+            if density > most:
+                total = total * exp(most - density) + 1.0
+                most = density
+            else:
+                total += exp(density - most)
+        self.filler.end()
+        return most + log(total)
+
     cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil:
         """A new entry of this step."""
         cdef Leaf *leaf = self.arena.leaf(h)
@@ -288,7 +400,7 @@ cdef class Particles:
                     return -1
                 if self.leaf_model.rounds_rows:
                     memcpy(self.row_before, x, n_bytes)
-                e.density = self.leaf_model.row_density(leaf, self.pool, s)
+                e.density = self.row_density(leaf, s)
                 e.weighed = True
                 least = min(least, self.leaf_model.deviance)
                 if self.leaf_model.rounds_rows and memcmp(self.row_before, x, n_bytes):
@@ -324,9 +436,7 @@ cdef class Particles:
         for i in range(self.n_entries):
             e = &self.entries[i]
             if e.owner == i:
-                e.density = self.leaf_model.row_density(
-                    self.arena.leaf(e.leaf), self.pool, s
-                )
+                e.density = self.row_density(self.arena.leaf(e.leaf), s)
         for i in range(self.n_particles):
             e = &self.entries[self.entry_of[i]]
             self.weights[i] = self.entries[e.owner].density
@@ -472,17 +582,31 @@ cdef class Particles:
         cdef int32_t kept = self.n_particles
         cdef int64_t row = self.pool.n_rows + self.n_retired
         cdef bint weighed = self.n_particles > 1 or self.numerics.weighs_one
-        cdef bint failed = False
+        cdef bint failed = False, mixes = False
+        cdef list parted = None
         self.report_error = None
         log_mean[0] = 0.0
+        self.has_gap = self.numerics.integrates and has_gap(
+            self.pool.x(s), self.pool.n_features
+        )
+        if self.has_gap:
+            try:
+                parted = self.part(s)
+            except MemoryError:
+                return NOT_LEARNED
+            mixes = len(parted) > 0
         with nogil:
             if weighed:
                 failed = self.weigh(s) < 0
+                if mixes:
+                    memcpy(self.weights, self.mixed, self.n_particles * sizeof(double))
                 if self.is_outside and not failed:
                     self.judge(s)
                 if not failed:
                     kept = self.resample(log_mean, &variance)
         if failed:
+            if mixes:
+                self.reopen(parted)
             return NOT_LEARNED
         if not log_mean[0] > -INFINITY:
             self.n_degenerate += 1
@@ -495,6 +619,8 @@ cdef class Particles:
         with nogil:
             failed = self.add_row(s, weighed) < 0
         if failed:
+            if mixes:
+                self.reopen(parted)
             return NOT_LEARNED
         with nogil:
             self.moves.decide_all(

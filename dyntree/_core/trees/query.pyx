@@ -10,6 +10,10 @@ from dyntree._core.rmath cimport t_constant, t_density
 from dyntree._core.trees.block_sums cimport (
     CLASSES, COEFFICIENTS, MOMENT_WIDTH, MOMENTS, distinct_components, sums,
 )
+from dyntree._core.trees.gap_answers cimport (
+    classes_over, coefficients_over, mixture_over, predictive_over, probabilities_over,
+    rows_with_gaps,
+)
 from dyntree._core.trees.leaf cimport LEAST_DF
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node
@@ -61,6 +65,15 @@ def predictive(Particles c, X):
     cdef Py_ssize_t n_rows = rows.shape[0], j
     cdef int32_t i
     cdef Leaf *leaf
+    gaps = rows_with_gaps(c, rows)
+    if gaps is not None:
+        whole = predictive(c, np.asarray(rows)[~gaps])
+        return tuple(
+            joined_rows(gaps, at_whole, at_others, 1)
+            for at_whole, at_others in zip(
+                whole, predictive_over(c, np.asarray(rows)[gaps])
+            )
+        )
     location = np.empty((c.n_particles, n_rows))
     scale = np.empty_like(location)
     df = np.empty_like(location)
@@ -124,7 +137,33 @@ def mixture(Particles c, X, int n_threads=1):
         The last is the scale of the posterior of the leaf's mean there: what is left of
         the predictive one without the noise.
     """
-    return distinct_components(c, rows_for(c, X), n_threads)
+    rows = rows_for(c, X)
+    gaps = rows_with_gaps(c, rows)
+    if gaps is None:
+        return distinct_components(c, rows, n_threads)
+    return joined_mixtures(
+        gaps, distinct_components(c, rows[~gaps], n_threads),
+        mixture_over(c, rows[gaps]),
+    )
+
+
+cdef object joined_rows(gaps, whole, others, int axis=0):
+    """Answers at rows without a gap and at the others, in the order of the rows."""
+    order = np.argsort(np.argsort(gaps, kind="stable"), kind="stable")
+    return np.take(np.concatenate([whole, others], axis=axis), order, axis=axis)
+
+
+cdef object joined_mixtures(gaps, whole, others):
+    """Mixtures at rows without a gap and at the others, in the order of the rows."""
+    n_parts = joined_rows(gaps, np.diff(whole[0]), np.diff(others[0]))
+    start = np.concatenate([[0], np.cumsum(n_parts)])
+    of_gap = np.repeat(gaps, n_parts)
+    parts = []
+    for at_whole, at_others in zip(whole[1:], others[1:]):
+        both = np.empty(len(of_gap))
+        both[~of_gap], both[of_gap] = at_whole, at_others
+        parts.append(both)
+    return start, *parts
 
 
 def t_quantile(double p, df):
@@ -203,7 +242,14 @@ def predict(Particles c, X, y=None, quantiles=False, improvement=False):
             labels = np.asarray(y, dtype=np.int64)
             out["density"] = out["p"][np.arange(len(rows)), labels]
         return out
-    total = sums(c, rows, MOMENTS, MOMENT_WIDTH, 1) / c.n_particles
+    gaps = rows_with_gaps(c, rows)
+    if gaps is None:
+        total = sums(c, rows, MOMENTS, MOMENT_WIDTH, 1) / c.n_particles
+    else:
+        total = joined_rows(
+            gaps, sums(c, rows[~gaps], MOMENTS, MOMENT_WIDTH, 1) / c.n_particles,
+            moments_over(c, rows[gaps]),
+        )
     mean, square, var, df, q1, q2 = total.T.copy()
     with np.errstate(all="ignore"):
         vmean = square - mean * mean
@@ -218,6 +264,18 @@ def predict(Particles c, X, y=None, quantiles=False, improvement=False):
     if y is not None:
         out["density"] = densities(c, rows, y)
     return out
+
+
+cdef object moments_over(Particles c, rows):
+    """Averages over particles of `MOMENTS` at rows with gaps, shape (n_rows, 6)."""
+    location, scale, df = predictive_over(c, rows)
+    own = np.maximum(df, LEAST_DF)
+    half = scale * t_quantile(0.95, df)
+    moments = (
+        location, location**2, own * scale**2 / (own - 2.0), df, location - half,
+        location + half,
+    )
+    return np.stack([part.mean(axis=0) for part in moments], axis=1)
 
 
 def least_location(Particles c, X):
@@ -270,7 +328,15 @@ def predict_class(Particles c, X, int n_threads=1):
         p of shape (n_rows, n_classes) and entropy of shape (n_rows,), in nats.
     """
     cdef int n = c.leaf_model.n_classes
-    total = sums(c, rows_for(c, X), CLASSES, n + 1, n_threads) / c.n_particles
+    rows = rows_for(c, X)
+    gaps = rows_with_gaps(c, rows)
+    if gaps is None:
+        total = sums(c, rows, CLASSES, n + 1, n_threads) / c.n_particles
+    else:
+        total = joined_rows(
+            gaps, sums(c, rows[~gaps], CLASSES, n + 1, n_threads) / c.n_particles,
+            classes_over(c, rows[gaps]),
+        )
     return {"p": total[:, :n].copy(), "entropy": total[:, n].copy()}
 
 
@@ -283,7 +349,14 @@ def coef(Particles c, X):
     intercept first
     """
     cdef int n = c.leaf_model.n_basis + c.leaf_model.has_level
-    return sums(c, rows_for(c, X), COEFFICIENTS, n, 1) / c.n_particles
+    rows = rows_for(c, X)
+    gaps = rows_with_gaps(c, rows)
+    if gaps is None:
+        return sums(c, rows, COEFFICIENTS, n, 1) / c.n_particles
+    return joined_rows(
+        gaps, sums(c, rows[~gaps], COEFFICIENTS, n, 1) / c.n_particles,
+        coefficients_over(c, rows[gaps], n),
+    )
 
 
 def class_probabilities(Particles c, int k, X):
@@ -293,6 +366,12 @@ def class_probabilities(Particles c, int k, X):
     cdef const double[:, ::1] rows = rows_for(c, X)
     cdef Py_ssize_t n_rows = rows.shape[0], j
     cdef int32_t i
+    gaps = rows_with_gaps(c, rows)
+    if gaps is not None:
+        return joined_rows(
+            gaps, class_probabilities(c, k, np.asarray(rows)[~gaps]),
+            probabilities_over(c, k, np.asarray(rows)[gaps]), 1,
+        )
     out = np.empty((c.n_particles, n_rows))
     cdef double[:, ::1] p = out
     with nogil:

@@ -11,6 +11,7 @@ cdef struct Cut:            # left: weight x[feature] + weight_2 x[feature_2] <=
     double weight, weight_2
     int32_t feature, feature_2      # feature_2 = -1: x[feature] <= at
     bint missing_left
+    bint parts_gaps         # whether a row without a value was parted here
 
 cdef struct CutRoom:        # scratch of one thread
     int64_t *ids            # (most_rows,) rows of the leaf, the newest first
@@ -25,6 +26,8 @@ cdef struct CutRoom:        # scratch of one thread
     double *width           # share of the ranks between them; 0: no two values
 
 cdef bint goes_left(const Cut *cut, const double *x) noexcept nogil
+# whether the cut compares a value that row x lacks
+cdef bint misses(const Cut *cut, const double *x) noexcept nogil
 
 cdef class CutLaw:
     cdef:

@@ -28,6 +28,10 @@ cdef bint goes_left(const Cut *cut, const double *x) noexcept nogil:
     return value <= cut.at
 
 
+cdef bint misses(const Cut *cut, const double *x) noexcept nogil:
+    return isnan(x[cut.feature]) or (cut.feature_2 >= 0 and isnan(x[cut.feature_2]))
+
+
 cdef double halfway(double low, double high) noexcept nogil:
     """Between two values, the lower one where nothing is."""
     cdef double found = 0.5 * low + 0.5 * high
@@ -212,6 +216,7 @@ cdef class CutLaw:
             j = cut.feature_2
             cut.weight_2 = sin(angle) / (room.high[j] - room.low[j])
         cut.missing_left = s.uniform(s) < 0.5
+        cut.parts_gaps = False
         for i in range(n):
             value = room.rows[i][cut.feature]
             if cut.feature_2 >= 0:
@@ -225,6 +230,7 @@ cdef class CutLaw:
             return False
         for i in range(n):
             if isnan(room.values[i]):
+                cut.parts_gaps = True
                 room.values[i] = -INFINITY if cut.missing_left else INFINITY
         cut.at = self.place(ring, room, n, cut, low, high, s)
         if self.n_classes:

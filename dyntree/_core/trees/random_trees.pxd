@@ -7,7 +7,7 @@ posterior probability that the tree is pruned there: w_h = 1 / (1 + rho / (1 - r
 with the log odds r_h that the rows gave to a split (context tree weighting: Willems,
 Shtarkov and Tjalkens 1995).
 """
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from dyntree._core.rng cimport CounterSource, RandomStream
 from dyntree._core.trees.random_cuts cimport Cut, CutLaw, CutRoom
@@ -16,6 +16,7 @@ from dyntree._core.trees.row_ring cimport RowRing
 cdef enum:
     ROOT = -1               # parents that are none
     GIVEN_UP = -2
+    MOST_OPEN = 6           # cuts of a way; at further ones a row goes where most rows are
 
 cdef struct Knot:           # a node of a random tree
     Cut cut
@@ -41,6 +42,13 @@ cdef struct Room:           # scratch of one thread
     int32_t *path           # (depth + 2,)
     double *own             # (depth + 2, n_own) predictive of each node on the path
     double *ahead           # (n_classes,) of the tree
+    double *mixed           # (n_classes,) of the tree, over all ways of a row
+    # cuts that have parted no gap are open for a row: it goes down all ways, one by one,
+    # with the shares of the rows on the sides; each walk takes the one of `way`
+    bint takes_ways
+    uint32_t way            # bit i: the row goes right at the i-th open cut
+    int32_t n_open          # open cuts that the last walk met, up to MOST_OPEN
+    double share            # of its way
 
 cdef class RandomTrees:
     cdef:
@@ -67,7 +75,17 @@ cdef class RandomTrees:
     cdef int32_t walk(
         self, RandomTree *t, const double *x, int64_t now, bint fades, Room *room
     ) noexcept nogil
+    # begin with the first way of row x, and go on; False where that was the last
+    cdef void first_way(self, const double *x, Room *room) noexcept nogil
+    cdef bint next_way(self, Room *room) noexcept nogil
+    cdef double left_share(self, RandomTree *t, const Knot *knot, int64_t now) noexcept nogil
+    cdef bint goes_left_on_way(self, RandomTree *t, const Knot *knot, int64_t now, Room *room) noexcept nogil
+    cdef void part(self, RandomTree *t, const double *x, int64_t now, RandomStream *s) noexcept nogil
     cdef double pruned(self, const Knot *v, double kept) noexcept nogil
+    # `ahead` becomes the predictive along a path of n knots
+    cdef void look_ahead(self, RandomTree *t, int32_t n, int64_t now, Room *room) noexcept nogil
+    cdef double density_ahead(self, RandomTree *t, int32_t n, int64_t now, double y, double w, Room *room) noexcept nogil
+    cdef double mix_ways(self, RandomTree *t, int64_t row, Room *room) noexcept nogil
     cdef double learn_row(
         self, RandomTree *t, int64_t row, Room *room, RandomStream *s
     ) noexcept nogil

@@ -1,13 +1,16 @@
 """RandomTrees: how random trees learn a row, and what they say of one."""
-from libc.math cimport M_PI, exp, fmax, fmin, log, log1p
-from libc.stdint cimport INT64_MAX, int32_t, int64_t
+from libc.math cimport INFINITY, M_PI, exp, fmax, fmin, log, log1p
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from dyntree._core.memory cimport resize
 from dyntree._core.rmath cimport log_gamma
 from dyntree._core.rng cimport CUTTING, REGROWING, RandomStream
-from dyntree._core.trees.random_cuts cimport LEAF_SHARE, MEAN_ROWS, SHAPE, goes_left
+from dyntree._core.trees.gap_walk cimport has_gap
+from dyntree._core.trees.random_cuts cimport (
+    LEAF_SHARE, MEAN_ROWS, SHAPE, goes_left, misses,
+)
 from dyntree._core.trees.row_ring cimport AHEAD
 
 cdef double MOST_ODDS = 300.0
@@ -129,7 +132,8 @@ cdef class RandomTrees:
         memset(room, 0, sizeof(Room))
         resize(<void **> &room.path, deep, sizeof(int32_t))
         resize(<void **> &room.own, deep * self.n_own, sizeof(double))
-        resize(<void **> &room.ahead, max(self.n_classes, 1), sizeof(double))
+        resize(<void **> &room.ahead, 2 * max(self.n_classes, 1), sizeof(double))
+        room.mixed = room.ahead + self.n_classes
         return self.law.open(&room.cut)
 
     cdef void close(self, Room *room) noexcept nogil:
@@ -167,6 +171,8 @@ cdef class RandomTrees:
         cdef double *sums
         cdef double *own
         cdef Knot *knot
+        room.n_open = 0
+        room.share = 1.0
         while True:
             knot = &t.knots[v]
             sums = t.sums + <int64_t> v * self.n_sums
@@ -200,8 +206,125 @@ cdef class RandomTrees:
             n += 1
             if knot.left < 0:
                 return n
-            v = knot.left + (0 if goes_left(&knot.cut, x) else 1)
+            if room.takes_ways and not knot.cut.parts_gaps and misses(&knot.cut, x):
+                v = knot.left + (0 if self.goes_left_on_way(t, knot, now, room) else 1)
+            else:
+                v = knot.left + (0 if goes_left(&knot.cut, x) else 1)
 
+    # ------------------------------------------------------------ rows with gaps
+    cdef void first_way(self, const double *x, Room *room) noexcept nogil:
+        room.takes_ways = has_gap(x, self.law.n_features)
+        room.way = 0
+
+    cdef bint next_way(self, Room *room) noexcept nogil:
+        """The next way after that of the last walk: right at its last cut to the left."""
+        cdef int32_t i = room.n_open - 1
+        while i >= 0 and room.way >> i & 1:
+            i -= 1
+        if i < 0:
+            room.takes_ways = False
+            return False
+        room.way = (room.way & ((<uint32_t> 1 << i) - 1)) | (<uint32_t> 1 << i)
+        return True
+
+    cdef double left_share(
+        self, RandomTree *t, const Knot *knot, int64_t now
+    ) noexcept nogil:
+        """Share of the rows below a cut that lie to its left; a half if none does."""
+        cdef const Knot *left = &t.knots[knot.left]
+        cdef const Knot *right = left + 1
+        cdef double n_left = self.kept(left.last, now) * left.total
+        cdef double n_right = self.kept(right.last, now) * right.total
+        return n_left / (n_left + n_right) if n_left + n_right > 0.0 else 0.5
+
+    cdef bint goes_left_on_way(
+        self, RandomTree *t, const Knot *knot, int64_t now, Room *room
+    ) noexcept nogil:
+        """Whether the way goes left at an open cut, whose share it takes."""
+        cdef double left = self.left_share(t, knot, now)
+        cdef bint goes = left >= 0.5
+        if room.n_open < MOST_OPEN and 0.0 < left < 1.0:
+            goes = not (room.way >> room.n_open & 1)
+            room.share *= left if goes else 1.0 - left
+            room.n_open += 1
+        return goes
+
+    cdef void part(
+        self, RandomTree *t, const double *x, int64_t now, RandomStream *s
+    ) noexcept nogil:
+        """Let the open cuts on a row's way part it from now on."""
+        cdef Knot *knot = t.knots
+        while knot.left >= 0:
+            if misses(&knot.cut, x) and not knot.cut.parts_gaps:
+                knot.cut.missing_left = s.uniform(s) < self.left_share(t, knot, now)
+                knot.cut.parts_gaps = True
+            knot = &t.knots[knot.left + (0 if goes_left(&knot.cut, x) else 1)]
+
+    cdef double mix_ways(self, RandomTree *t, int64_t row, Room *room) noexcept nogil:
+        """Log density of a row of the ring over its ways; `mixed` becomes that of labels.
+        """
+        cdef double y = self.ring.response(row), w = self.ring.weight(row), own
+        cdef double found = -INFINITY, most
+        cdef const double *x = self.ring.row(row)
+        cdef int32_t c, n
+        memset(room.mixed, 0, self.n_classes * sizeof(double))
+        self.first_way(x, room)
+        while True:
+            n = self.walk(t, x, row, False, room)
+            own = log(room.share) + self.density_ahead(t, n, row, y, w, room)
+            most = fmax(found, own)
+            found = most + log(exp(found - most) + exp(own - most))
+            if self.n_classes:
+                self.look_ahead(t, n, row, room)
+                for c in range(self.n_classes):
+                    room.mixed[c] += room.share * room.ahead[c]
+            if not self.next_way(room):
+                return found
+
+    cdef double density_ahead(
+        self, RandomTree *t, int32_t n, int64_t now, double y, double w, Room *room
+    ) noexcept nogil:
+        """Log density of a response along a path that was walked."""
+        cdef double here, share, most, found = 0.0
+        cdef const Knot *v
+        cdef int32_t h
+        for h in range(n - 1, -1, -1):
+            v = &t.knots[room.path[h]]
+            if self.n_classes:
+                here = self.log_repeated(
+                    self.kept(v.last, now) * v.total,
+                    self.kept(v.last, now) * t.sums[
+                        <int64_t> room.path[h] * self.n_classes + <int32_t> y
+                    ], w,
+                )
+            else:
+                here = self.log_density(room.own + <int64_t> h * 4, y, w)
+            if h == n - 1:
+                found = here
+                continue
+            share = self.pruned(v, self.kept(v.last, now))
+            most = fmax(found, here)
+            found = most + log(
+                share * exp(here - most) + (1.0 - share) * exp(found - most)
+            )
+        return found
+
+    cdef void look_ahead(
+        self, RandomTree *t, int32_t n, int64_t now, Room *room
+    ) noexcept nogil:
+        cdef int32_t h, c, C = self.n_classes
+        cdef const double *own
+        cdef const Knot *v
+        cdef double w
+        memcpy(room.ahead, room.own + <int64_t> (n - 1) * C, C * sizeof(double))
+        for h in range(n - 2, -1, -1):
+            v = &t.knots[room.path[h]]
+            own = room.own + <int64_t> h * C
+            w = self.pruned(v, self.kept(v.last, now))
+            for c in range(C):
+                room.ahead[c] = w * own[c] + (1.0 - w) * room.ahead[c]
+
+    # ------------------------------------------------------------ learning
     cdef double pruned(self, const Knot *v, double kept) noexcept nogil:
         """Probability that the tree is pruned at a knot."""
         return 1.0 / (1.0 + exp(kept * v.odds + self.prior_odds))
@@ -211,7 +334,18 @@ cdef class RandomTrees:
     ) noexcept nogil:
         """Learn a row of the ring; returns its log density given those before."""
         cdef double y = self.ring.response(row), w = self.ring.weight(row), found
-        cdef int32_t h, v, n = self.walk(t, self.ring.row(row), row, True, room)
+        cdef double over_ways = 0.0
+        cdef int32_t h, v, n
+        cdef bint were_open = False
+        self.first_way(self.ring.row(row), room)
+        if room.takes_ways:
+            self.walk(t, self.ring.row(row), row, False, room)
+            were_open = room.n_open > 0
+            if were_open:
+                over_ways = self.mix_ways(t, row, room)
+            self.part(t, self.ring.row(row), row, s)
+            room.takes_ways = False
+        n = self.walk(t, self.ring.row(row), row, True, room)
         if self.n_classes:
             found = self.ahead_of_label(t, n, <int32_t> y, w, room)
         else:
@@ -223,6 +357,9 @@ cdef class RandomTrees:
         t.knots[v].head = row
         t.knots[v].held += 1
         self.grow_leaf(t, v, row, room, s)
+        if were_open:
+            memcpy(room.ahead, room.mixed, self.n_classes * sizeof(double))
+            return over_ways
         return found
 
     cdef double ahead_of_label(
@@ -518,20 +655,13 @@ cdef class RandomTrees:
         self, const double *x, int64_t now, Room *room, double *out
     ) noexcept nogil:
         """Add what each tree says of a row."""
-        cdef int32_t k, h, c, n, C = self.n_classes
-        cdef const double *own
-        cdef const Knot *v
-        cdef double w
+        cdef int32_t k, c, n
         for k in range(self.n_trees):
-            n = self.walk(&self.trees[k], x, now, False, room)
-            memcpy(
-                room.ahead, room.own + <int64_t> (n - 1) * C, C * sizeof(double)
-            )
-            for h in range(n - 2, -1, -1):
-                v = &self.trees[k].knots[room.path[h]]
-                own = room.own + <int64_t> h * C
-                w = self.pruned(v, self.kept(v.last, now))
-                for c in range(C):
-                    room.ahead[c] = w * own[c] + (1.0 - w) * room.ahead[c]
-            for c in range(C):
-                out[c] += room.ahead[c]
+            self.first_way(x, room)
+            while True:
+                n = self.walk(&self.trees[k], x, now, False, room)
+                self.look_ahead(&self.trees[k], n, now, room)
+                for c in range(self.n_classes):
+                    out[c] += room.share * room.ahead[c]
+                if not self.next_way(room):
+                    break

@@ -18,6 +18,7 @@ from libc.string cimport memset
 from dyntree._core.lanes cimport LANES, Lanes, alike, lane, of_four, plus
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.rng cimport ASKING, RandomStream, student_t
+from dyntree._core.trees.gap_walk cimport has_gap
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node, goes_left, is_gap_cut
 from dyntree._core.types cimport handle_t
@@ -313,6 +314,8 @@ cdef double ask(
         p = c.leaf_model.probability(leaf, label)
         variance[0] = p * (1.0 - p)
         return p
+    if c.filler is not None and has_gap(x, c.pool.n_features):
+        return ask_over(c, leaf, x, out, variance)
     c.leaf_model.predict(leaf, x, out)
     df = out[2]
     if c.numerics.integrates:
@@ -320,6 +323,23 @@ cdef double ask(
         return out[0]
     variance[0] = df * (out[1] * out[1]) / (df - 2.0) if df > 2.0 else INFINITY
     return out[0]
+
+
+cdef double ask_over(
+    Particles c, const Leaf *leaf, const double *x, double *out, double *variance
+) noexcept nogil:
+    """`ask` in a linear leaf, over what the row may have in the place of gaps."""
+    cdef double mean = 0.0, square = 0.0
+    cdef int32_t k
+    for k in range(c.filler.begin(leaf, x, c.pool.seen)):
+        c.leaf_model.predict(leaf, c.filler.way(k), out)
+        mean += c.filler.shares[k] * out[0]
+        square += c.filler.shares[k] * (
+            c.leaf_model.response_variance(leaf, out) + out[0] * out[0]
+        )
+    c.filler.end()
+    variance[0] = square - mean * mean
+    return mean
 
 
 def _sorted(x, rising, exact):

@@ -70,13 +70,14 @@ def to_arrays(Particles cloud, bint growing):
 
     variable = np.empty(len(nodes), dtype=np.int32)
     value = np.empty(len(nodes))
-    links = np.empty((len(nodes), 4), dtype=np.int32)
+    links = np.empty((len(nodes), 5), dtype=np.int32)
     for k, h in enumerate(nodes):
         node = a.node(h)
         variable[k] = node.variable
         value[k] = node.value
         links[k] = (
-            number[node.left], number[node.right], node.depth, node.missing_left
+            number[node.left], number[node.right], node.depth, node.missing_left,
+            node.parts_gaps,
         )
 
     depths = np.empty((len(leaves), 3), dtype=np.int32)
@@ -199,6 +200,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
         node.value = value[k]
         node.depth = links[k, 2]
         node.missing_left = links[k, 3]
+        node.parts_gaps = links[k, 4]
         node.left = node_at[links[k, 0]] if links[k, 0] > 0 else leaf_at[-links[k, 0]]
         node.right = node_at[links[k, 1]] if links[k, 1] > 0 else leaf_at[-links[k, 1]]
         a.share(node.left)

@@ -49,6 +49,7 @@ cdef handle_t replaced(
         copied.value = node.value
         copied.variable = node.variable
         copied.missing_left = node.missing_left
+        copied.parts_gaps = node.parts_gaps
         copied.depth = node.depth
         if node.left == below:
             copied.left = fresh
@@ -132,6 +133,7 @@ cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil:
     node.value = source.value
     node.variable = source.variable
     node.missing_left = source.missing_left
+    node.parts_gaps = source.parts_gaps
     node.depth = source.depth
     node.left = left
     node.right = right

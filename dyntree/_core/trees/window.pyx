@@ -7,6 +7,8 @@ from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.rng cimport RandomSource
 from dyntree._core.trees.cloud cimport Cloud
+from dyntree._core.trees.gap_answers cimport classes_over
+from dyntree._core.trees.gap_walk cimport has_gap
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.rejuvenation cimport regrow
 from dyntree._core.trees.tree cimport find_leaf
@@ -72,8 +74,23 @@ def next_to_go(Cloud c, rule):
     return oldest(c, &values[0])
 
 
-cdef void foresee(Cloud c, const double *x, double *proba) noexcept nogil:
+cdef int foresee(Cloud c, const double *x, double *proba) except -1:
     """Probabilities of the classes at x, averaged over particles."""
+    cdef const double[:, ::1] row
+    cdef int32_t k
+    if not has_gap(x, c.pool.n_features):
+        with nogil:
+            add_proba(c, x, proba)
+        return 0
+    row = <double[:1, :c.pool.n_features]> <double *> x
+    averages = classes_over(c, row)
+    for k in range(c.leaf_model.n_classes):
+        proba[k] = averages[0, k]
+    return 0
+
+
+cdef void add_proba(Cloud c, const double *x, double *proba) noexcept nogil:
+    """`foresee` at a row without a gap."""
     cdef int32_t i, k, n = c.leaf_model.n_classes
     cdef Leaf *leaf
     for k in range(n):
@@ -94,8 +111,7 @@ cdef int take(
     cdef int64_t seen = c.pool.n_seen
     interrupt = drawn = None
     if proba != NULL:
-        with nogil:
-            foresee(c, x, proba)
+        foresee(c, x, proba)
     try:
         c.learn(x, y, w, e, log_density, 0, None)
     except KeyboardInterrupt as error:

@@ -19,6 +19,7 @@ from dyntree.api.adapters.base import (
     responses_of,
     series_of,
 )
+from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.series import objects_of
@@ -300,7 +301,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
 
     def _predict(self, rows: Matrix, exposure: Any = None) -> Prediction:
         more = {} if self.exposure is None else {"exposure": exposure}
-        prediction = self.stream.predict(rows, **more)
+        prediction = self.stream.predict(Encoded(rows), **more)
         assert isinstance(prediction, Prediction)
         return prediction
 
@@ -375,7 +376,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             first label has come.
         """
         with self.stream.exclusive():
-            prediction = self.stream.predict(self._columns.encode(x))
+            prediction = self.stream.predict(Encoded(self._columns.encode(x)))
         assert isinstance(prediction, ClassPrediction)
         tail = prediction.tail_probability([y])
         return float(tail[0]) if prediction.classes else 1.0
@@ -424,6 +425,6 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
     def _predict(self, X: Any) -> ClassPrediction:
         """Probabilities at the rows of a frame."""
         with self.stream.exclusive():
-            prediction = self.stream.predict(self._rows(records_of(X)))
+            prediction = self.stream.predict(Encoded(self._rows(records_of(X))))
         assert isinstance(prediction, ClassPrediction)
         return prediction

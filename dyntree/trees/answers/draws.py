@@ -116,6 +116,7 @@ def particle_draws(
         Of counts, as users give them; 1 by default.
     """
     drawn = LeafDraws(cloud, rows)
+    same = equal_rows(rows[drawn.gaps])
     if cloud.is_count:
         own = np.ones(len(rows)) if exposure is None else exposure
         own = own / cloud.prior_point["exposure_unit"]
@@ -134,7 +135,8 @@ def particle_draws(
             for some in _parts(group, len(rows) * cloud.n_classes):
                 shape = (len(some), *counts.shape)
                 proba = dirichlet(np.broadcast_to(counts, shape), rng)
-                yield DrawBlock(some, proba[:, home], None)
+                places = _homes(drawn, same, home, len(some), rng)
+                yield DrawBlock(some, _in_leaves(proba, places), None)
             continue
         if cloud.is_count:
             parameters = (*drawn.rates(leaves), size, 1.0)
@@ -144,16 +146,80 @@ def particle_draws(
                     for part in parameters
                 )
                 rates = drawn_means(first, second, theta, one, rng)
-                yield DrawBlock(some, own * rates[:, home], None, size * own)
+                places = _homes(drawn, same, home, len(some), rng)
+                yield DrawBlock(some, own * _in_leaves(rates, places), None, size * own)
             continue
         mean, factor, sum_squares, df = drawn.coefficients(leaves)
-        for some in _parts(group, len(rows)):
+        width = len(rows) + len(drawn.gaps) * mean.shape[1]
+        for some in _parts(group, width):
             sigma = _deviations(sum_squares, df, len(some), rng)
             eps = rng.standard_normal((len(some), *mean.shape))
             with np.errstate(invalid="ignore"):  # where a leaf has no distribution
                 off = np.matmul(factor, eps[..., None])[..., 0] * sigma[..., None]
-            surface = drawn.values(mean + off, home)
-            yield DrawBlock(some, surface, unit * sigma[:, home])
+            coefficients = mean + off
+            surface = drawn.values(coefficients, home)
+            places = _homes(drawn, same, home, len(some), rng)
+            if len(drawn.gaps):
+                surface[:, drawn.gaps] = _over_gaps(
+                    drawn, same, coefficients, places, rng
+                )
+            yield DrawBlock(some, surface, unit * _in_leaves(sigma, places))
+
+
+def equal_rows(rows: Matrix) -> Places:
+    """Number of each row among the distinct ones; gaps are equal, too: (n_rows,)."""
+    rows = np.where(np.isnan(rows), np.nan, rows) + 0.0  # one form of NaN, and of zero
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))
+    return np.unique(whole, return_inverse=True)[1].reshape(-1)
+
+
+def _homes(
+    drawn: LeafDraws,
+    same: Places,
+    home: NDArray[np.int32],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> NDArray[np.int32]:
+    """Leaf of each row, (n_rows,); of each draw and row where rows have gaps.
+
+    A row that may lie in several leaves is in one of them in each draw, and so are all
+    rows that equal it.
+    """
+    if not len(same):
+        return home
+    homes = np.tile(home, (n_draws, 1))
+    u = rng.random((n_draws, same.max() + 1))
+    homes[:, drawn.gaps] = drawn.chosen(u.take(same, axis=1))
+    return homes
+
+
+def _in_leaves(values: Any, homes: NDArray[np.int32]) -> Any:
+    """Values of the leaves at the rows, from those of each draw and leaf."""
+    if homes.ndim == 1:
+        return values[:, homes]
+    return values[np.arange(len(values))[:, None], homes]
+
+
+def _over_gaps(
+    drawn: LeafDraws,
+    same: Places,
+    coefficients: NDArray[np.float64],
+    homes: NDArray[np.int32],
+    rng: np.random.Generator,
+) -> Matrix:
+    """Means at the rows with gaps, (n_draws, n_gaps), by a value drawn for each gap.
+
+    Equal rows have equal values.
+    """
+    chosen = np.ascontiguousarray(homes[:, drawn.gaps])
+    n_draws, n_rows = len(coefficients), same.max() + 1
+    n_columns = coefficients.shape[2] - 1
+    if not n_columns:
+        return np.asarray(_in_leaves(coefficients[:, :, 0], chosen))
+    u = rng.random((n_draws, n_rows)).take(same, axis=1)
+    eps = rng.standard_normal((n_draws, n_rows, n_columns)).take(same, axis=1)
+    values: Matrix = drawn.values_over(coefficients, chosen, u, eps)
+    return values
 
 
 def _parts(group: Places, n_values: int) -> Iterator[Places]:
@@ -190,13 +256,16 @@ def _forest_draws(
     """Each draw is of one tree and one of its prunings, and of the leaves of that."""
     n_trees, n_classes = (forest.options[name] for name in ("n_trees", "n_classes"))
     which = systematic(np.full(n_trees, 1.0 / n_trees), n_draws, rng)
+    same = equal_rows(rows)
     for k in np.unique(which).tolist():
-        start, path, pruned, laws = tree_laws(forest, k, rows)
+        start, path, pruned, laws, row, share = tree_laws(forest, k, rows)
         width = len(rows) * max(1, n_classes) + len(pruned)
         for some in _parts(np.flatnonzero(which == k), width):
             stops = (rng.random((len(some), len(pruned))) < pruned).view(np.uint8)
             home = ends_of(start, path, stops)
             draw = np.arange(len(some))[:, None]
+            if len(row) > len(rows):
+                home = home[draw, _drawn_ways(row, share, same, len(some), rng)]
             reached = np.zeros(stops.shape, dtype=bool)
             reached[draw, home] = True
             own = laws[np.nonzero(reached)[1]]
@@ -209,6 +278,20 @@ def _forest_draws(
             mean = mean + sigma / np.sqrt(n) * rng.standard_normal(len(own))
             unit = np.sqrt(forest.weight_unit)
             yield DrawBlock(some, mean[place], unit * sigma[place])
+
+
+def _drawn_ways(
+    row: Places, share: Vector, same: Places, n_draws: int, rng: np.random.Generator
+) -> Places:
+    """Ways of rows down a tree, drawn by their shares: shape (n_draws, n_rows).
+
+    Equal rows take equal ways. `row` and `share` are those of `tree_laws`.
+    """
+    first = np.searchsorted(row, np.arange(len(same)))
+    before = np.cumsum(share) - share  # of all ways; a row begins at its number
+    u = rng.random((n_draws, same.max() + 1)).take(same, axis=1)
+    ways = np.searchsorted(before, np.arange(len(same)) + u, side="right") - 1
+    return np.clip(ways, first, np.append(first[1:], len(row)) - 1)
 
 
 def moved(proba: Any, kept: Matrix, rest: Matrix) -> Any:

@@ -14,6 +14,7 @@ from dyntree._core.trees import query
 from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.count_summaries import CountPrediction
+from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
@@ -170,7 +171,8 @@ class TreePredictions(JointDraws):
         self, X: Any, exposure: Any = None
     ) -> Prediction | ClassPrediction:
         """Before there are trees: what the rows kept back say without them."""
-        n_rows = len(extended(self.state, X)[1])
+        is_encoded = isinstance(X, Encoded)
+        n_rows = len(X.rows if is_encoded else extended(self.state, X)[1])
         at = asked_exposure(self.state, n_rows, exposure)
         if self.options.is_count:
             return CountPrediction.of_sample(*apart(self.state.waiting_y), at)

@@ -23,6 +23,7 @@ from dyntree.trees.learning.levels import (
     full_columns,
     refuse_unseen,
     warn_full,
+    warn_missing,
     warn_unseen,
 )
 from dyntree.trees.learning.scaling import check_scale, on_scale
@@ -182,8 +183,32 @@ def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
     """Rows -> rows as the cloud of a tree stores them, checked."""
     assert state.features is not None
     rows = encoded(state, state.features, X, argument)
+    if state.options.rules == "native" and not isinstance(X, Encoded):
+        warn_once_of_gaps(state, X, rows, argument)
     rows = on_scale(state.cloud, state.features, rows, argument=argument)
     return with_ones(rows, state.ones)
+
+
+def warn_once_of_gaps(state: TreeState, X: Any, rows: Matrix, argument: str) -> None:
+    """Warn the first time that a column has gaps and had none in the rows learned.
+
+    Who gives an array for named columns has encoded levels, and warns of them.
+    """
+    if not rows.size or not np.isnan(rows.min()) or "gaps" in state.warned:
+        return
+    features = state.features
+    assert features is not None
+    gaps = np.isnan(rows)
+    if "unseen" in state.warned:
+        of_levels = features.level_places.values()
+        gaps[:, [place for places in of_levels for place in places]] = False
+    if isinstance(X, np.ndarray) and features.names is not None:
+        gaps[:, state.cloud.binary_columns()[state.ones :]] = False
+    new = gaps.any(axis=0) & (state.cloud.gap_counts()[state.ones :] == 0)
+    if new.any():
+        state.warned.add("gaps")
+        place = int(new.argmax())
+        warn_missing(features.column_at(place), int(gaps[:, place].sum()), argument)
 
 
 def previewed(

@@ -10,7 +10,12 @@ import numpy as np
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import MOST_COLUMNS, MOST_LEVELS, Matrix, declared
-from dyntree.errors import ManyLevelsWarning, UnseenLevelWarning, warn
+from dyntree.errors import (
+    ManyLevelsWarning,
+    MissingInputWarning,
+    UnseenLevelWarning,
+    warn,
+)
 
 
 def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) -> None:
@@ -39,8 +44,21 @@ def warn_unseen(name: str, grows: bool) -> None:
         came, remedy = "no row learned has had", "learn such rows first"
     warn(
         UnseenLevelWarning,
-        f"X has levels in column {name!r} that {came}; they count as missing. Name all "
-        f"levels at the start: {declared(name)}, or {remedy}.",
+        f"X has levels in column {name!r} that {came}; they count as missing, and "
+        "such rows are predicted over all levels, by how often each of them came. Name "
+        f"all levels at the start: {declared(name)}, or {remedy}.",
+    )
+
+
+def warn_missing(name: Hashable, n_rows: int, argument: str) -> None:
+    """Warn of a column without a value in rows, which all rows learned had one of."""
+    rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
+    warn(
+        MissingInputWarning,
+        f"{argument} has no value in column {name!r} in {rows}, and all rows learned "
+        "had one. Such rows are predicted over all values that the column may have "
+        "had: their distributions are wide, and say nothing of why a value is missing. "
+        "Give the values, or learn such rows.",
     )
 
 

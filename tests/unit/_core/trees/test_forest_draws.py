@@ -25,12 +25,13 @@ def test_prunings_and_laws_make_up_the_probabilities(
     asked = np.ascontiguousarray(X[:30])
     total = np.zeros((30, 3))
     for k in range(OPTIONS["n_trees"]):
-        start, path, pruned, laws = tree_laws(made, k, asked)
-        assert pruned[path[start[1:] - 1]].tolist() == [1.0] * 30
+        start, path, pruned, laws, row, share = tree_laws(made, k, asked)
+        assert set(pruned[path[start[1:] - 1]].tolist()) == {1.0}
+        assert np.bincount(row, share) == pytest.approx(np.ones(30), abs=1e-12)
         proba = laws / laws.sum(axis=1, keepdims=True)
-        for j in range(30):
-            rest = 1.0
-            for node in path[start[j] : start[j + 1]]:
+        for way, j in enumerate(row):
+            rest = share[way]
+            for node in path[start[way] : start[way + 1]]:
                 total[j] += rest * pruned[node] * proba[node]
                 rest *= 1.0 - pruned[node]
     np.testing.assert_allclose(
@@ -47,7 +48,7 @@ def test_prunings_and_laws_make_up_the_mixture(discount: float) -> None:
     assert begin.tolist() == [0, len(weight)]
     found = []
     for k in range(OPTIONS["n_trees"]):
-        _, path, pruned, laws = tree_laws(made, k, np.ascontiguousarray(X[:1]))
+        _, path, pruned, laws, *_ = tree_laws(made, k, np.ascontiguousarray(X[:1]))
         rest = 1.0 / OPTIONS["n_trees"]
         for node in path:
             n, mean, shape, rate = laws[node]

@@ -254,12 +254,11 @@ def test_missing_references_stand_at_the_frozen_centre(model: str) -> None:
     ).update(gaps, y)
     centred = gaps.copy()
     centred[::3, 0] = one_leaf.state.cloud.prior_point["centre"][0]
-    for rule in ("ieci", "alc"):
-        np.testing.assert_allclose(
-            one_leaf.score(gaps, rule, Xref=gaps),
-            one_leaf.score(centred, rule, Xref=centred),
-            rtol=1e-10,
-        )
+    np.testing.assert_allclose(
+        one_leaf.score(gaps, "alc", Xref=gaps),
+        one_leaf.score(centred, "alc", Xref=centred),
+        rtol=1e-10,
+    )
 
 
 def test_main_effects_and_indices_find_the_column_that_matters() -> None:
