@@ -353,7 +353,8 @@ class Chain:
         stay = go = 0.0
         known = [s for _, s in self.durations.get(i, [])]
         if self.lambda_4 > 0.0 and i == self.state and len(known) >= 5:
-            h = hazard(np.array(known, float), self.dwell)
+            means = [np.mean([s for _, s in own]) for own in self.durations.values()]
+            h = hazard(np.array(known, float), self.dwell, max(*means, self.dwell))
             stay, go = -self.lambda_4 * np.log1p(-h), -self.lambda_4 * np.log(h)
         n = self.left(i)
         for k, c in enumerate(clusters):
@@ -414,15 +415,19 @@ class Chain:
                 setattr(self, name, into.id)
 
 
-def hazard(durations: Vector, s: int) -> float:
-    """P(duration = s | >= s) of a Gaussian, by the intervals about whole numbers."""
-    from scipy.stats import norm
+def hazard(durations: Vector, s: int, longest: float) -> float:
+    """P(duration = s | >= s) of a Gaussian, by the intervals about whole numbers.
+
+    Of all segments 1 % are geometric, with a mean of ten times the longest of a state.
+    """
+    from scipy.stats import geom, norm
 
     law = norm(durations.mean(), max(durations.std(ddof=1), 0.5))
-    lasts = law.sf(s - 0.5)
-    if not lasts > 0.0:
-        return 1.0 - 1e-12
-    return float(np.clip((lasts - law.sf(s + 0.5)) / lasts, 1e-12, 1.0 - 1e-12))
+    longer = geom(1.0 / (10.0 * longest))
+    ends = (law.sf(s - 0.5) - law.sf(s + 0.5)) / law.sf(0.5)
+    ends, lasts = 0.99 * ends, 0.99 * law.sf(s - 0.5) / law.sf(0.5)
+    ends, lasts = ends + 0.01 * longer.pmf(s), lasts + 0.01 * longer.sf(s - 1)
+    return float(np.clip(ends / lasts, 1e-12, 1.0 - 1e-12)) if lasts > 0.0 else 1.0
 
 
 # -------------------------------------------------------------------- decoding

@@ -33,9 +33,9 @@ CORE_ORDER = [
 ]  # fmt: skip
 TREES_ORDER = [
     {"nodes"}, {"filter_rules", "arena", "pool", "fresh_trees"}, {"addends"}, {"leaf"},
-    {"tree"}, {"moves", "split_search"}, {"shared_moves"},
+    {"tree", "gap_walk"}, {"moves", "split_search"}, {"shared_moves"},
     {"r_rules", "native_counts", "inheriting"}, {"gaussian_leaves", "native_rates"},
-    {"native_leaves"}, {"particles"},
+    {"native_leaves", "gap_filler"}, {"particles"}, {"gap_answers"},
     {"snapshot", "rejuvenation", "prior_look"}, {"distinct_trees", "block_partition"},
     {"cloud_facts"}, {"cloud"},
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},

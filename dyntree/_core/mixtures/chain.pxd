@@ -44,3 +44,4 @@ cdef class Chain:
     ) noexcept nogil
     cdef void point(self)
     cdef double hazard(self, int32_t k, int64_t s) noexcept nogil
+    cdef double longest(self) noexcept nogil

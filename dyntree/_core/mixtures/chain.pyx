@@ -1,7 +1,7 @@
 """Chain: transition counts and durations of the states of a sequence."""
 import numpy as np
 
-from libc.math cimport erfc, exp, lgamma, log, sqrt
+from libc.math cimport erfc, exp, lgamma, log, log1p, sqrt
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
 from libc.string cimport memmove, memset
 
@@ -9,6 +9,8 @@ from scipy.special.cython_special cimport betainc
 
 cdef double SURE = 1e-12            # hazards keep away from 0 and 1 by it
 cdef double LEAST_SD = 0.5          # of a duration law
+cdef double LONG_SHARE = 0.01       # of segments, whose durations are geometric, and
+cdef double LONG_FACTOR = 10.0      # their mean, in the longest mean of a state
 cdef enum:
     N_KNOWN = 5                     # durations from which their law counts
     MOST_SHAPE = 1000000            # of a negative binomial: beyond, it is Poisson
@@ -110,9 +112,12 @@ cdef class Chain:
     cdef double hazard(self, int32_t k, int64_t s) noexcept nogil:
         """Probability that a segment of state k ends with row s, given that it has it.
 
-        A Gaussian gives a whole number the probability of the interval about it.
+        A Gaussian gives a whole number the probability of the interval about it. Some
+        segments are long, whatever the state; see `semi_markov.duration_laws`.
         """
         cdef double n = self.tally[3 * k], mean = self.tally[3 * k + 1]
+        cdef double stop = 1.0 / (LONG_FACTOR * self.longest())
+        cdef double goes_on = LONG_SHARE * exp((s - 1) * log1p(-stop)), all_rows = 1.0
         cdef double var = self.tally[3 * k + 2] / (n - 1.0)
         cdef double sd, ends, lasts, shape, p
         if self.is_binomial:
@@ -126,11 +131,23 @@ cdef class Chain:
             lasts = 1.0 if s == 1 else betainc(<double> (s - 1), shape, 1.0 - p)
         else:
             sd = max(sqrt(var), LEAST_SD) * sqrt(2.0)
+            all_rows = 0.5 * erfc((0.5 - mean) / sd)
             lasts = 0.5 * erfc((s - 0.5 - mean) / sd)
             ends = lasts - 0.5 * erfc((s + 0.5 - mean) / sd)
+        ends = (1.0 - LONG_SHARE) * ends / all_rows + stop * goes_on
+        lasts = (1.0 - LONG_SHARE) * lasts / all_rows + goes_on
         if not lasts > 0.0:
             return 1.0 - SURE
         return min(max(ends / lasts, SURE), 1.0 - SURE)
+
+    cdef double longest(self) noexcept nogil:
+        """The longest mean duration of a state, or rows of the segment that goes on."""
+        cdef double longest = max(<double> self.dwell, 1.0)
+        cdef int64_t k
+        for k in range(self.capacity):
+            if self.tally[3 * k] > 0.0:
+                longest = max(longest, self.tally[3 * k + 1])
+        return longest
 
     cdef void note(self, int32_t k, bint confirmed, int64_t row) noexcept nogil:
         """Take notice of the cluster of a row."""

@@ -8,6 +8,13 @@ begun(t, j) the value of all that ended at row t and goes on in j,
 
 where "over" is the maximum (Viterbi) or the log of the sum of exponentials (forward).
 The last segment may go on after the last row: it has the probability of lasting so long.
+
+Durations have a table; from its last entry M on they may go on, each row with the same
+probability g, so that longer segments need no table: with
+long(t, j) = begun(t - M, j) + log P(duration M) + e(t, M, j), or
+long(t - 1, j) + log g + e(t, 1, j),
+ended(t, j) is over the shorter ones and long(t, j).
+
 Each row's best log density is taken off first and added at the end, and sums run within a
 segment, so that a row that is far from all states costs a constant and no other's digits.
 
@@ -117,9 +124,13 @@ cdef class Law:
         -inf on the diagonal.
     log_duration, log_survival : ndarray of shape (n_states, n_durations)
         Log probability of 1, 2, ... rows; of so many or more.
+    log_stay : float, default -inf
+        Log probability of one more row, for segments that have at least as many as the
+        table; -inf if none has more.
     """
 
     cdef:
+        double log_stay
         const double[::1] start
         const double[:, ::1] move
         const double[:, ::1] duration
@@ -128,7 +139,9 @@ cdef class Law:
     def __init__(
         self, const double[::1] log_start, const double[:, ::1] log_move,
         const double[:, ::1] log_duration, const double[:, ::1] log_survival,
+        double log_stay=-INFINITY,
     ):
+        self.log_stay = log_stay
         self.start = log_start
         self.move = log_move
         self.duration = log_duration
@@ -158,6 +171,7 @@ cdef class Law:
         cdef Durations last = Durations(self.survival, w)
         cdef double[:, ::1] begun = np.full((n + 1, w), -np.inf)
         cdef Window window = Window(begun, law.n)
+        cdef Longer longer = Longer(self, k)
         cdef double[::1] ended = np.empty(w)
         cdef int32_t[:, ::1] lasted = np.zeros((n + 1, w), np.int32)
         cdef int32_t[:, ::1] came_from = np.zeros((n + 1, w), np.int32)
@@ -168,10 +182,12 @@ cdef class Law:
             for t in range(1, n + 1 if k > 1 else 1):   # one alone is never left
                 window.take(t - 1)
                 law.best(begun, e, window.most, t, ended, lasted)
+                longer.best(begun, e, t, ended, lasted)
                 best_moves(
                     &ended[0], &move[0, 0], k, w, &begun[t, 0], &came_from[t, 0]
                 )
             last.best(begun, e, window.most, n, ended, lasted)  # which may go on
+            longer.best_last(n, ended, lasted)
             for j in range(k):
                 if ended[j] > value:
                     value, state = ended[j], j
@@ -192,6 +208,7 @@ cdef class Law:
         cdef const double[:, ::1] e = relative
         cdef double[:, ::1] begun = np.full((n + 1, k), -np.inf)
         cdef double[::1] ended = np.empty(k)
+        cdef Longer longer = Longer(self, k)
         cdef double total = -INFINITY
         begun[0, :] = self.start
         with nogil:
@@ -201,6 +218,7 @@ cdef class Law:
                         &begun[0, 0], &e[0, 0], k, t, j, &self.duration[j, 0],
                         self.duration.shape[1],
                     )
+                longer.add(begun, e, t, ended)
                 for j in range(k):
                     for i in range(k):
                         begun[t, j] = log_sum(begun[t, j], ended[i] + self.move[i, j])
@@ -209,6 +227,7 @@ cdef class Law:
                     &begun[0, 0], &e[0, 0], k, n, j, &self.survival[j, 0],
                     self.survival.shape[1],
                 ))
+                total = log_sum(total, longer.before[j] + longer.lasts[j])
         return total + shift
 
 
@@ -272,6 +291,92 @@ cdef class Durations:
             &begun[t - 1, 0], &e[t - 1, 0], &self.log_p[0, 0], &self.ahead[0, 0],
             &most[0], self.w, min(self.n, t), &ended[0], &lasted[t, 0],
         )
+
+
+cdef class Longer:
+    """Segments with more rows than the table of durations has, for one row after another.
+
+    Parameters
+    ----------
+    law : Law
+    n_states : int
+    """
+
+    cdef:
+        Law law
+        int32_t k
+        int64_t most                # durations of the table
+        double[::1] now             # long(t, j)
+        double[::1] before          # that of segments of more than `most` rows
+        int32_t[::1] rows           # of the best of `now`, and
+        int32_t[::1] rows_before    # of the best of `before`
+        double[::1] lasts           # log P(so many or more) - log P(so many), any of them
+
+    def __init__(self, Law law, int32_t n_states):
+        self.law, self.k, self.most = law, n_states, law.duration.shape[1]
+        self.now, self.before = np.full((2, n_states), -np.inf)
+        self.rows, self.rows_before = np.zeros((2, n_states), np.int32)
+        self.lasts = np.full(n_states, -np.inf)
+        if law.log_stay > -INFINITY:
+            self.lasts = (
+                np.asarray(law.survival)[:, -1] - np.asarray(law.duration)[:, -1]
+            )
+
+    cdef double whole(
+        self, const double[:, ::1] begun, const double[:, ::1] e, int64_t t, int32_t j
+    ) noexcept nogil:
+        """Value of the segment of exactly `most` rows of state j that ends at row t."""
+        cdef double rows = 0.0
+        cdef int64_t m
+        if t < self.most or begun[t - self.most, j] == -INFINITY:
+            return -INFINITY
+        for m in range(t - 1, t - 1 - self.most, -1):
+            rows += e[m, j]
+        return begun[t - self.most, j] + rows + self.law.duration[j, self.most - 1]
+
+    cdef void best(
+        self, const double[:, ::1] begun, const double[:, ::1] e, int64_t t,
+        double[::1] ended, int32_t[:, ::1] lasted,
+    ) noexcept nogil:
+        """Let longer segments that end at row t win over those of the table."""
+        cdef double whole
+        cdef int32_t j
+        if self.law.log_stay == -INFINITY:
+            return
+        for j in range(self.k):
+            self.before[j] = self.now[j] + self.law.log_stay + e[t - 1, j]
+            self.rows_before[j] = self.rows[j] = self.rows[j] + 1
+            if self.before[j] > ended[j]:
+                ended[j] = self.before[j]
+                lasted[t, j] = self.rows[j]
+            self.now[j] = self.before[j]
+            whole = self.whole(begun, e, t, j)
+            if whole >= self.now[j]:
+                self.now[j] = whole
+                self.rows[j] = <int32_t> self.most
+
+    cdef void best_last(
+        self, int64_t n, double[::1] ended, int32_t[:, ::1] lasted
+    ) noexcept nogil:
+        """The same of segments that end with the last row, or later."""
+        cdef int32_t j
+        for j in range(self.k):
+            if self.before[j] + self.lasts[j] > ended[j]:
+                ended[j] = self.before[j] + self.lasts[j]
+                lasted[n, j] = self.rows_before[j]
+
+    cdef void add(
+        self, const double[:, ::1] begun, const double[:, ::1] e, int64_t t,
+        double[::1] ended,
+    ) noexcept nogil:
+        """Add the longer segments that end at row t to those of the table."""
+        cdef int32_t j
+        if self.law.log_stay == -INFINITY:
+            return
+        for j in range(self.k):
+            self.before[j] = self.now[j] + self.law.log_stay + e[t - 1, j]
+            ended[j] = log_sum(ended[j], self.before[j])
+            self.now[j] = log_sum(self.before[j], self.whole(begun, e, t, j))
 
 
 cdef class Window:

@@ -53,8 +53,7 @@ class OnlineHDPHSMM(SequenceMixture):
     duration : {"gaussian", "negative-binomial"}, default "gaussian"
         Distribution of durations.
     max_duration : int, optional
-        Longest segment in decoding; by default 4 standard deviations beyond the largest
-        mean duration.
+        Longest segment in decoding. By default there is no limit: see `decode`.
     emission : {"mppca", "gmm"}, default "mppca"
         "mppca" for states with subspaces, "gmm" for round states with the width of the
         noise.

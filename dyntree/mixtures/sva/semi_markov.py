@@ -18,16 +18,22 @@ LEAST_SD = 0.5  # of a duration
 ONE_SD = 0.2  # of a duration that was seen once, relative to it
 MOST_SD = 4.0  # beyond the largest mean, where durations are cut off
 MOST_DURATION = 100_000
+LONG_SHARE = 0.01  # of segments, whose durations are geometric, and
+LONG_FACTOR = 10.0  # their mean, in the longest mean of a state
 
 
 @dataclass(frozen=True, eq=False)
 class SemiMarkov:
-    """States, how long each lasts, and which follow."""
+    """States, how long each lasts, and which follow.
+
+    From the last duration of the table on, each further row has the same probability.
+    """
 
     id: Ids
     move: Matrix  # probability of j after i
     log_duration: Matrix  # (n_states, n_durations), of 1, 2, ... rows
     log_survival: Matrix  # of so many or more
+    log_stay: float = -np.inf  # of one row more than the table has, or yet more
 
     @property
     def most(self) -> int:
@@ -55,7 +61,18 @@ class SemiMarkov:
             np.full(n, -np.log(n)), np.ascontiguousarray(move),
             np.ascontiguousarray(self.log_duration),
             np.ascontiguousarray(self.log_survival),
+            self.log_stay if n > 1 else -np.inf,
         )  # fmt: skip
+
+    def drawn_duration(self, state: int, rng: np.random.Generator) -> int:
+        """Rows of a segment of the state at this place, drawn."""
+        p = np.exp(self.log_duration[state])
+        if self.log_stay > -np.inf:  # the last of the table stands for all longer ones
+            p[-1] = np.exp(self.log_survival[state, -1])
+        rows = int(rng.choice(self.most, p=p / p.sum())) + 1
+        if rows == self.most and self.log_stay > -np.inf:
+            rows += int(rng.geometric(-np.expm1(self.log_stay))) - 1
+        return rows
 
     def hazard(self) -> Matrix:
         """Probability that a segment of 1, 2, ... rows ends with the last of them."""
@@ -89,31 +106,72 @@ def move_probabilities(counts: Matrix, smoothing: float) -> Matrix:
 
 def duration_laws(
     tally: Matrix, dwell: int, kind: str, most: int | None
-) -> tuple[Matrix, Matrix]:
-    """Log probabilities of durations up to `most`, and of lasting so long.
+) -> tuple[Matrix, Matrix, float]:
+    """Log probabilities of durations, of lasting so long, and of one row more.
 
-    The tally has count, mean and sum of squared deviations of each state, shape
-    (n_states, 3); `dwell` are rows of the segment that goes on, where none has ended.
+    Most segments have the durations of their state, up to some deviations beyond the
+    largest mean. Any may be longer than those that were learned: a share of LONG_SHARE
+    is geometric, with LONG_FACTOR times the longest mean, so that the table ends where
+    nothing else is left. With a limit `most` there are no longer segments.
+
+    Parameters
+    ----------
+    tally : ndarray of shape (n_states, 3)
+        Count, mean and sum of squared deviations of the segments of each state.
+    dwell : int
+        Rows of the segment that goes on. As it will have at least as many, the longest
+        mean is not less; it also stands for the mean where no segment has ended.
+    kind : {"gaussian", "negative-binomial"}
+    most : int or None
+
+    Returns
+    -------
+    log_p, log_survival : ndarray of shape (n_states, n_durations)
+        Of 1, 2, ... rows; of so many or more.
+    log_stay : float
+        Of one row more for segments with at least n_durations rows.
     """
     count, mean, m2 = tally.T
     pooled = float((count * mean).sum() / count.sum()) if count.sum() else max(dwell, 1)
     mean = np.where(count > 0, mean, pooled)
     sd = np.where(count > 1, np.sqrt(m2 / np.maximum(count - 1.0, 1.0)), ONE_SD * mean)
     sd = np.maximum(sd, LEAST_SD)
-    if most is None:
-        most = min(int(np.ceil((mean + MOST_SD * sd).max())), MOST_DURATION)
-    rows = np.arange(1.0, most + 1.0)
-    if kind == "gaussian":
-        log_p = log_interval(rows, mean[:, None], sd[:, None])
-    else:
-        beyond = np.maximum(mean - 1.0, 1e-12)
-        shape = np.minimum(beyond**2 / np.maximum(sd**2 - beyond, 1e-12 * beyond), 1e6)
-        r, p = shape[:, None], (shape / (shape + beyond))[:, None]
-        log_p = gammaln(rows - 1.0 + r) - gammaln(rows) - gammaln(r)
-        log_p = log_p + r * np.log(p) + (rows - 1.0) * np.log1p(-p)
+    stop = 1.0 / (LONG_FACTOR * max(mean.max(), dwell, 1.0))
+    log_stay = float(np.log1p(-stop))
+    n_own = most
+    if n_own is None:
+        n_own = min(int(np.ceil((mean + MOST_SD * sd).max())), MOST_DURATION)
+    rows = np.arange(1.0, n_own + 1.0)
+    log_p = _log_own(rows, mean[:, None], sd[:, None], kind)
     log_p = log_p - logsumexp(log_p, axis=1, keepdims=True)
+    if most is None:  # one row more, which only long segments have
+        log_p = np.hstack([log_p, np.full((len(tally), 1), -np.inf)])
+    own, going = np.log1p(-LONG_SHARE), np.log(LONG_SHARE)
+    going = going + np.arange(log_p.shape[1]) * log_stay
+    survival = np.logaddexp(own + _log_survival(log_p), going)
+    log_p = np.logaddexp(own + log_p, going + np.log(stop))
+    if most is None:
+        return log_p, survival, log_stay
+    log_p = log_p - logsumexp(log_p, axis=1, keepdims=True)
+    return log_p, _log_survival(log_p), -np.inf
+
+
+def _log_survival(log_p: Matrix) -> Matrix:
+    """Log probabilities of so many rows or more, up to the last of a table."""
     survival = np.logaddexp.accumulate(log_p[:, ::-1], axis=1)[:, ::-1]
-    return log_p, np.minimum(survival, 0.0)
+    return np.minimum(survival, 0.0)
+
+
+def _log_own(rows: Vector, mean: Matrix, sd: Matrix, kind: str) -> Matrix:
+    """Log probabilities of durations of each state, but for a factor."""
+    if kind == "gaussian":
+        return log_interval(rows, mean, sd)
+    beyond = np.maximum(mean - 1.0, 1e-12)
+    r = np.minimum(beyond**2 / np.maximum(sd**2 - beyond, 1e-12 * beyond), 1e6)
+    p = r / (r + beyond)
+    log_p = gammaln(rows - 1.0 + r) - gammaln(rows) - gammaln(r)
+    log_mass: Matrix = log_p + r * np.log(p) + (rows - 1.0) * np.log1p(-p)
+    return log_mass
 
 
 def log_interval(rows: Vector, mean: Matrix, sd: Matrix) -> Matrix:

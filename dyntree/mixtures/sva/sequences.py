@@ -133,8 +133,10 @@ class SequenceMixture(SubspaceMixture):
         learning with ``lambda_4 > 0``. The normal distribution has the mean and the
         standard deviation (at least 0.5) of the segments of the state. For a single
         segment the standard deviation is 20 % of its length, and a state without
-        segments has the mean over all states. The last segment may continue beyond the
-        rows.
+        segments has the mean over all states. Without `max_duration`, any segment may
+        be longer than all that were learned: 1 % of them have a geometric distribution
+        with ten times the longest mean duration, that of the segment under way
+        included. The last segment may continue beyond the rows.
         """
         chain, density, ends = self._sequences(X, lengths, "decode")
         if not len(density):
@@ -352,8 +354,7 @@ class SequenceMixture(SubspaceMixture):
         states: list[int] = []
         state = int(rng.integers(len(chain.id)))
         while len(states) < count:
-            p = np.exp(chain.log_duration[state])
-            rows = int(rng.choice(chain.most, p=p / p.sum())) + 1
+            rows = chain.drawn_duration(state, rng)
             states += [state] * (count if len(chain.id) == 1 else rows)
             if len(chain.id) > 1:
                 state = int(rng.choice(len(chain.id), p=chain.move[state]))

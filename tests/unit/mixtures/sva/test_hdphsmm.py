@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import chi2, nbinom, norm
+from scipy.stats import chi2, geom, nbinom, norm
 
 from dyntree._core.mixtures.chain import Chain
 from dyntree._core.mixtures.decoder import Law
@@ -144,10 +144,14 @@ def test_hazards_are_those_of_the_law(binomial: bool) -> None:
         if binomial:
             r = (mean - 1.0) ** 2 / (sd**2 - mean + 1.0)
             law = nbinom(r, r / (r + mean - 1.0))
-            expected = law.pmf(s - 1) / law.sf(s - 2)
+            ends, lasts = law.pmf(s - 1), law.sf(s - 2)
         else:
-            lasts = norm.sf(s - 0.5, mean, sd)
-            expected = (lasts - norm.sf(s + 0.5, mean, sd)) / lasts
+            whole = norm.sf(0.5, mean, sd)
+            lasts = norm.sf(s - 0.5, mean, sd) / whole
+            ends = lasts - norm.sf(s + 0.5, mean, sd) / whole
+        longer = geom(0.1 / max(*chain.durations(2)[:, 1], chain.dwell))
+        expected = 0.99 * ends + 0.01 * longer.pmf(s)
+        expected /= 0.99 * lasts + 0.01 * longer.sf(s - 1)
         assert chain.hazard_at(0, s) == pytest.approx(expected, rel=1e-6)
 
 
@@ -159,7 +163,7 @@ def test_learning_and_decoding_have_one_law_of_durations(
     """Up to where durations are cut off, which is far out here."""
     rows = np.random.default_rng(0).integers(10 - spread, 11 + spread, size=60)
     model = OnlineHDPHSMM(
-        5.0, noise=0.5, min_weight=1, lambda_4=1e-9, duration=kind, max_duration=200
+        5.0, noise=0.5, min_weight=1, lambda_4=1e-9, duration=kind, max_duration=5000
     )
     model.update(np.repeat(np.tile([0.0, 10.0], 30), rows)[:, None])
     chain, decoded = model._state.clusters.chain, model._semi_markov("hazard").hazard()
@@ -199,6 +203,95 @@ def test_decoding_is_the_best_and_the_sum_of_all_paths(
     best = paths[int(values.argmax())]
     assert states.tolist() == [k for k, rows in best for _ in range(rows)]
     assert law.log_likelihood(density) == pytest.approx(logsumexp(values), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("k", "most"), [(3, 1), (3, 2), (2, 3), (2, 7), (2, 9)])
+def test_segments_longer_than_the_table_are_among_all_paths(
+    seed: int, k: int, most: int
+) -> None:
+    """Each row more has the same probability; seven rows, with tables for all."""
+    rng = np.random.default_rng(seed)
+    start, move, duration, survival = toy(rng, k, most)
+    stay = 0.7
+    survival[:, -1] = duration[:, -1] - np.log(
+        1.0 - stay
+    )  # of the last, and longer ones
+    for m in range(most - 1, 0, -1):
+        survival[:, m - 1] = np.logaddexp(duration[:, m - 1], survival[:, m])
+    duration, survival = (part - survival[:, :1] for part in (duration, survival))
+    more = np.log(stay) * np.arange(1, 8)
+    whole = [
+        np.hstack([part, part[:, -1:] + more])[:, :7] for part in (duration, survival)
+    ]
+    density = rng.normal(size=(7, k))
+    if seed % 2:  # long stays win
+        density[:, 0] += 3.0
+    paths = list(oracle.all_paths(7, k, 7))
+    values = np.array(
+        [oracle.path_value(path, density, start, move, *whole) for path in paths]
+    )
+    law = Law(start, move, duration, survival, np.log(stay))
+    states, value = law.viterbi(density)
+    assert value == pytest.approx(values.max(), rel=1e-12)
+    best = paths[int(values.argmax())]
+    assert states.tolist() == [k for k, rows in best for _ in range(rows)]
+    assert law.log_likelihood(density) == pytest.approx(logsumexp(values), rel=1e-12)
+    chain = SemiMarkov(np.arange(k), np.exp(move), duration, survival, np.log(stay))
+    belief = np.zeros(duration.shape)
+    belief[:, 0] = np.exp(start)
+    for n in range(1, 8):  # the filter: states of the last row, over all paths
+        belief = belief * np.exp(density[n - 1])[:, None]
+        total = np.full(k, -np.inf)
+        for path in oracle.all_paths(n, k, 7):
+            own = oracle.path_value(path, density[:n], start, move, *whole)
+            total[path[-1][0]] = np.logaddexp(total[path[-1][0]], own)
+        expected = np.exp(total - logsumexp(total))
+        found = belief.sum(axis=1) / belief.sum()
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+        belief = chain.advanced(belief)
+
+
+def long_stay(n_rows: int) -> tuple[OnlineHDPHSMM, np.ndarray]:
+    """Two states 10,000 deviations apart, in stays of 3 to 6 rows; then one of many."""
+    rng = np.random.default_rng(0)
+    at = np.repeat(np.tile([0.0, 10_000.0], 30), rng.integers(3, 7, 60))
+    model = OnlineHDPHSMM(30.0, noise=1.0, emission="gmm")
+    model.update(at[:, None] + rng.normal(size=(len(at), 1)))
+    return model, rng.normal(size=(n_rows, 1))
+
+
+@pytest.mark.parametrize("n_rows", [40, 500, 5000])
+def test_a_stay_longer_than_all_learned_is_one_segment(n_rows: int) -> None:
+    """It was cut in pieces, each of which ended in a state far away."""
+    model, rows = long_stay(n_rows)
+    path = model.decode(rows)
+    assert (path.start.tolist(), path.stop.tolist()) == ([0], [n_rows])
+    assert np.isfinite(model.score_total(rows))
+    both = model.decode(np.concatenate([rows, rows[:4] + 10_000.0, rows[:5]]))
+    assert (both.stop - both.start).tolist() == [n_rows, 4, 5]
+
+
+@pytest.mark.parametrize("duration_weight", [0.0, 2.0])
+def test_a_stay_under_way_may_go_on(duration_weight: float) -> None:
+    """The probability of one more row in the state was 0 for a stay of thirty rows."""
+    model, rows = long_stay(500)
+    model = OnlineHDPHSMM(
+        30.0, noise=1.0, emission="gmm", lambda_4=duration_weight
+    ).update(long_stay(1)[0].sample(300, seed=1)[0])
+    model.end_sequence()
+    for k in range(30):
+        model.update(rows[k : k + 1])
+        if k > 10:
+            ahead = model.predict_next(1)[0]
+            own = model.clusters().id == model.last_label_
+            assert ahead[own][0] > 0.95
+    model.update(rows[30:])
+    assert model.n_clusters == 2
+    assert len(np.unique(model.labels_)) == 1
+    assert model.predict_next(1).max() > 0.99
+    for row in rows[:100]:
+        assert model.filter_one(row).max() > 0.99
 
 
 # data and seeds are fixed, so that nothing here fails by chance
@@ -260,25 +353,37 @@ def test_probabilities_of_moves_are_never_nan() -> None:
 def test_duration_laws_are_normalised_and_fall_back() -> None:
     tally = np.array([[10.0, 20.0, 90.0], [1.0, 10.0, 0.0], [0.0, 0.0, 0.0]])
     for kind in ("gaussian", "negative-binomial"):
-        log_p, log_s = duration_laws(tally, 1, kind, None)
+        log_p, log_s, stays = duration_laws(tally, 1, kind, None)
+        last = np.exp(log_p[:, -1:]) * np.exp(stays * np.arange(1, 40_000))
+        p = np.hstack([np.exp(log_p), last])
+        np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
+        expected = np.cumsum(p[:, ::-1], axis=1)[:, ::-1]
+        np.testing.assert_allclose(
+            np.exp(log_s), expected[:, : log_s.shape[1]], rtol=1e-9
+        )
+        log_p, log_s, stays = duration_laws(tally, 1, kind, 30)
+        assert (log_p.shape, stays) == ((3, 30), -np.inf)
         np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1.0, rtol=1e-12)
-        expected = np.cumsum(np.exp(log_p)[:, ::-1], axis=1)[:, ::-1]
-        np.testing.assert_allclose(np.exp(log_s), expected, rtol=1e-9)
-    log_p, _ = duration_laws(tally, 1, "gaussian", None)
-    rows = np.arange(1, log_p.shape[1] + 1)
+        assert log_s[:, -1].tolist() == log_p[:, -1].tolist()
+    log_p, _, stays = duration_laws(tally, 1, "gaussian", None)
+    rows = np.arange(1, log_p.shape[1])
+    longer = 0.01 * geom.pmf(np.append(rows, len(rows) + 1), 1.0 / 200.0)
+    assert stays == pytest.approx(np.log(1.0 - 1.0 / 200.0), rel=1e-12)
     sds = [np.sqrt(10.0), 2.0, 0.2 * 210.0 / 11.0]
     for own, mean, sd in zip(log_p, (20.0, 10.0, 210.0 / 11.0), sds, strict=True):
         mass = norm.cdf(rows + 0.5, mean, sd) - norm.cdf(rows - 0.5, mean, sd)
-        mass /= mass.sum()  # whose differences are rounded far above the mean
+        mass = np.append(0.99 * mass / mass.sum(), 0.0) + longer
         np.testing.assert_allclose(np.exp(own), mass, rtol=1e-9, atol=1e-15)
-    assert log_p.shape[1] == int(np.ceil(210.0 / 11.0 * 1.8))
-    log_p, _ = duration_laws(tally, 1, "negative-binomial", None)
+    assert log_p.shape[1] == int(np.ceil(210.0 / 11.0 * 1.8)) + 1
+    log_p, *_ = duration_laws(tally, 1, "negative-binomial", None)
+    rows = np.append(rows, len(rows) + 1)
     r = 19.0**2 / (
         1e-12 * 19.0
     )  # its variance is less than its mean: as good as Poisson
-    density = nbinom.pmf(rows - 1, min(r, 1e6), 1e6 / (1e6 + 19.0))
-    np.testing.assert_allclose(np.exp(log_p[0]), density / density.sum(), rtol=1e-6)
-    one, _ = duration_laws(np.zeros((2, 3)), 7, "gaussian", None)
+    density = nbinom.pmf(rows[:-1] - 1, min(r, 1e6), 1e6 / (1e6 + 19.0))
+    mass = np.append(0.99 * density / density.sum(), 0.0) + longer
+    np.testing.assert_allclose(np.exp(log_p[0]), mass, rtol=1e-6)
+    one, *_ = duration_laws(np.zeros((2, 3)), 7, "gaussian", None)
     assert one.argmax(axis=1).tolist() == [6, 6]
 
 
