@@ -79,7 +79,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
-    arrays = _with_parts(_with_gaps(header, arrays))
+    arrays = _with_gaps(header, arrays)
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = read_back(state.options, header["waiting_y"])
@@ -262,15 +262,6 @@ def _with_gaps(header: Header, arrays: Arrays) -> Arrays:
     X, n_seen = arrays["X"], header["cloud"]["n_seen"]
     gaps = np.isnan(X).sum(axis=0) * (n_seen / max(len(X), 1))
     return dict(arrays, spans=np.column_stack([arrays["spans"], gaps]))
-
-
-def _with_parts(arrays: Arrays) -> Arrays:
-    """Arrays in which splits say whether they part gaps: those of before always do."""
-    links = arrays.get("split_links", np.empty((0, 5)))
-    if links.shape[1:] != (4,):
-        return arrays
-    parts = np.ones((len(links), 1), dtype=links.dtype)
-    return dict(arrays, split_links=np.hstack([links, parts]))
 
 
 def _listed(value: Any) -> Any:

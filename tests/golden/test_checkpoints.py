@@ -1,4 +1,4 @@
-"""Files of every released version of the format load, and answer as they did.
+"""Files of the present version of the format load, and answer as they did.
 
 Rule: labels and counts exactly, numbers to 1e-12 of max(1, |value|), which leaves room
 for other libraries of mathematics.
@@ -23,6 +23,8 @@ from tests.unit.models import data
 
 from .checkpoints.answers import answer
 
+# days without a date are asked about
+pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
 FOLDER = Path(__file__).parent / "checkpoints"
 FILES = sorted(FOLDER.glob("v*/*.dyn"))
 
@@ -40,9 +42,9 @@ def loaded(path: Path) -> Any:
     return dyntree.load(path)
 
 
-def test_there_are_files_of_every_version() -> None:
+def test_there_are_files_of_the_present_version() -> None:
     versions = {path.parent.name for path in FILES}
-    assert versions == {f"v{k + 1}" for k in range(checkpoint.VERSION)}
+    assert versions == {f"v{checkpoint.VERSION}"}
     for version in versions:
         told = json.loads((FOLDER / version / "answers.json").read_text())["answers"]
         assert {p.stem for p in FILES if p.parent.name == version} == set(told)
@@ -99,8 +101,14 @@ def test_another_version_is_refused_by_its_name(version: Any) -> None:
 def test_the_version_changes_with_the_layout(path: Path) -> None:
     """What is written is what was kept; if not, the format needs a new version."""
     if path.stem != "columns-and-terms":  # which has notes of its own
-        header, arrays = archive.read(io.BytesIO(checkpoint.dumps(loaded(path))))
-        del header["release"]  # it changes with every release, and means nothing
-        again = io.BytesIO()
-        archive.write(again, header, arrays)
-        assert again.getvalue() == path.read_bytes()
+        written = checkpoint.dumps(loaded(path))
+        assert without_release(written) == without_release(path.read_bytes())
+
+
+def without_release(content: bytes) -> bytes:
+    """A file without the release that wrote it, which means nothing."""
+    header, arrays = archive.read(io.BytesIO(content))
+    del header["release"]
+    again = io.BytesIO()
+    archive.write(again, header, arrays)
+    return again.getvalue()

@@ -147,7 +147,9 @@ def test_native_credits_are_those_of_a_full_sum(
             if model == "class"
             else criteria.alc_active(twin, *box)
         )
-        np.testing.assert_array_equal(again, got)
+        # the cloud remembers what a leaf was worth before rows retired within it; the
+        # copy adds up active and retired sums anew, which rounds faded ones otherwise
+        np.testing.assert_allclose(again, got, rtol=1e-13)
         helpers.audit(cloud)
 
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from dyntree import ChangeAlarm, DynamicTree, StreamingTree
 from dyntree.checkpoint import dumps
-from dyntree.errors import UnseenLevelWarning
+from dyntree.errors import MissingInputWarning, UnseenLevelWarning
 from dyntree.evaluate import (
     ClassScores,
     Prequential,
@@ -232,6 +232,7 @@ def test_gaps_strings_and_new_labels_are_foreseen_as_by_hand(
     model_ = by_hand.copy()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        warnings.simplefilter("ignore", MissingInputWarning)
         seen = prequential(model_, form(rows), y, start=start)
     told = [str(warning.message) for warning in caught]
     assert ["'site'" in text for text in told] == [True] * (new_levels == "missing")
@@ -239,6 +240,7 @@ def test_gaps_strings_and_new_labels_are_foreseen_as_by_hand(
     scored, means, densities, known = [], [], [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLevelWarning)
+        warnings.simplefilter("ignore", MissingInputWarning)
         if start:
             by_hand.update(rows[:start], y[:start])
         for t in range(start, len(rows)):

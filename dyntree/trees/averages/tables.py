@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import take
+from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
@@ -24,7 +24,7 @@ from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import averaged_options, forests_beside
 from dyntree.trees.files import check_members, demand
-from dyntree.trees.learning.check import extended, is_idle
+from dyntree.trees.learning.check import encoded, extended, is_idle
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
@@ -118,7 +118,9 @@ def learned_and_tested(
             continue
         part = table.at(block)
         if member.is_ready:
-            proba[block] = member.predict(part.X).proba
+            state = member.state  # gaps of rows to be learned need no warning
+            rows = Encoded(encoded(state, state.features, part.X))
+            proba[block] = member.predict(rows).proba
         part.teach(member, brake)
     return member, proba
 

@@ -112,6 +112,7 @@ def test_groups_may_be_of_several_columns(fit: Any) -> None:
     assert alone["estimate"][0] == pytest.approx(table().y.mean(), abs=0.1)
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
 def test_rows_asked_are_those_averaged(fit: Any) -> None:
     data = table()
     some = data[data.g == "c"]

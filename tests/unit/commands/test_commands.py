@@ -335,6 +335,7 @@ def test_csv_and_ndjson_say_the_same(tmp_path: Path) -> None:
     assert rows[-1]["proba"][rows[-1]["label"]] == float(table_["p_label"].iloc[-1])
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
 def test_rows_without_a_response_are_predicted_only(tmp_path: Path) -> None:
     path, _ = table(tmp_path, n=30)
     with path.open("a") as file:

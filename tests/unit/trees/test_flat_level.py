@@ -3,15 +3,12 @@ evidence may relax, columns that stand still, and models of earlier versions."""
 
 from __future__ import annotations
 
-import json
-import pickle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import dyntree
 from dyntree import DynamicTree, StreamingTree
 from dyntree._core.trees import query
 from dyntree._core.trees.cloud import Cloud
@@ -179,23 +176,3 @@ def test_variances_are_finite(model: str, forget: float) -> None:
     rows = stream.tree.score(X, "alc")
     assert np.all(np.isfinite(rows))
 
-
-def old_models() -> list[Any]:
-    files = sorted((GOLDEN / "pickles").glob("*/tree.pickle"))
-    files += sorted((GOLDEN / "checkpoints" / "v2").glob("*linear*.dyn"))
-    files += sorted((GOLDEN / "checkpoints" / "v2").glob("*constant*.dyn"))
-    return [file for file in files if "R-" not in file.name]
-
-
-@pytest.mark.parametrize("file", old_models(), ids=lambda file: file.stem)
-def test_a_model_of_an_earlier_version_says_so_and_goes_on(file: Path) -> None:
-    """Through copies, pickles and files; another of its options has the new prior."""
-    read = file.read_bytes()
-    model = pickle.loads(read) if file.suffix == ".pickle" else dyntree.load(file)
-    for one in (model, model.copy(), pickle.loads(pickle.dumps(model))):
-        assert one.facts()["leaf prior"] == "anchored level, of an earlier version"
-        for state in one.states:
-            assert state.cloud.prior_point["kappa0"] > 0.0
-    json.dumps(model.facts())
-    fresh = DynamicTree(model.states[0].options.model, seed=1).update(*plane(20, 2))
-    assert fresh.facts()["leaf prior"] is None
