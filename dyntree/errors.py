@@ -51,6 +51,10 @@ class MissingInputWarning(UserWarning):
     """A column with a value in every row learned has none in a row to predict."""
 
 
+class ContrastWarning(UserWarning):
+    """A default contrast would leave the data, and another one takes its place."""
+
+
 class UndefinedTermWarning(UserWarning):
     """A term of a formula has no finite value in some rows and is missing there."""
 

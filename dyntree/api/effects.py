@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
 from dyntree.api.offsets import RowOffsets, check_shift, shift_of
 from dyntree.encoding.design import Design
-from dyntree.encoding.moves import Variable, moved_offsets, moved_rows
+from dyntree.encoding.moves import Moves, Variable, moved_offsets, moved_rows
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.errors import ContrastWarning, warn
 from dyntree.posterior import (
     PosteriorDraws,
     grouped,
@@ -30,8 +32,9 @@ if TYPE_CHECKING:
 
 ANSWERS = {
     "term", "contrast", "class", "estimate", "std_error", "conf_low", "conf_high",
-    "p_positive",
+    "p_positive", "p_zero",
 }  # fmt: skip
+TIE = 1e-12  # of the larger average: a difference that is only rounding
 COMPARISONS = {"difference": " - ", "ratio": " / "}  # and what stands between names
 
 
@@ -177,8 +180,10 @@ class VariableEffects:
         contrast : number, (low, high), "sd", "iqr" or "pairwise", optional
             The values to compare. By default they are 0 and 1 for variables with only
             these values, an increase by 1 for other numbers (by a day for times), and
-            each level of a factor and its first level. A number is the size of an
-            increase. "sd" is an increase by a standard deviation, centred at the mean.
+            each level of a factor and its first level. An increase that takes most rows
+            beyond the data, or to where a term has no value, is replaced by one of a
+            standard deviation about the mean, within the data. A number is the size of
+            an increase. "sd" is one of a standard deviation, centred at the mean, and
             "iqr" goes from the first to the third quartile. Both are computed from the
             data of the model if it has any. "pairwise" compares each level with each
             level before it.
@@ -200,9 +205,12 @@ class VariableEffects:
         DataFrame
             A row for each variable, comparison, label (`class`, for labels) and group:
             `term`, `contrast`, the columns of `by`, `estimate` (the posterior mean),
-            `std_error` (the posterior standard deviation), `conf_low` and `conf_high`
-            (the central interval of probability 1 - alpha) and `p_positive` (the
-            posterior probability that the high value has the higher average).
+            `std_error` (the standard deviation of the normal distribution whose central
+            interval of probability 1 - alpha is as wide as that of the posterior),
+            `conf_low` and `conf_high` (that interval), `p_positive` (the posterior
+            probability that the high value has the higher average, half of that of no
+            effect included) and `p_zero` (that of no effect: no tree that was drawn
+            has a split or a slope that makes the averages differ).
 
         Raises
         ------
@@ -212,6 +220,8 @@ class VariableEffects:
 
         Warns
         -----
+        ContrastWarning
+            If a default increase is replaced.
         DegenerateTreesWarning
             As in `posterior_draws`. Average several clouds, with ``n_clouds=10``.
 
@@ -247,7 +257,7 @@ class VariableEffects:
             Variable.of(self.design, name, table, typical)
             for name in self._names(variables)
         ]
-        moves = [variable.moves(contrast) for variable in found]
+        moves = [self._move(table, variable, contrast) for variable in found]
         groups, names = _groups(table, by)
         counts = self.row_counts if exog is None else None
         beside = self.shifts(exog, table)
@@ -260,13 +270,13 @@ class VariableEffects:
             for pair in move.pairs:
                 before, after = averages[:, pair.low], averages[:, pair.high]
                 drawn = after - before
+                sign = _signs(before, after)
                 if comparison == "ratio":
                     with np.errstate(all="ignore"):
                         drawn = after / before
                 label = COMPARISONS[comparison].join(pair.names)
                 start = {"term": variable.name, "contrast": label}
-                higher = after > before
-                records += self._records(start, names, masks, drawn, ends, higher)
+                records += self._records(start, names, masks, drawn, ends, sign)
         import pandas as pd
 
         return pd.DataFrame(records)
@@ -303,6 +313,27 @@ class VariableEffects:
         import pandas as pd
 
         return pd.DataFrame(self._records({}, names, groups, averages, ends))
+
+    def _move(self, table: Table, variable: Variable, contrast: Any) -> Moves:
+        """What is compared; a default step that leaves the data is replaced."""
+        move = variable.moves(contrast)
+        if not variable.can_stay_within(contrast):
+            return move
+        reason = "takes most rows beyond the data"
+        if not variable.leaves_data(move):
+            try:
+                moved_rows(self.design, table, variable.name, move.settings)
+            except ValueError:
+                reason = "leads where a term has no value"
+            else:
+                return move
+        warn(
+            ContrastWarning,
+            f"an increase of {variable.name!r} by 1 {reason}; it is compared between "
+            "half a standard deviation below and above its mean. Choose other values "
+            "with contrast=(low, high), or a smaller step.",
+        )
+        return variable.moves_within()
 
     def _names(self, variables: str | Sequence[str] | None) -> list[Any]:
         """Names of the variables asked for, each once."""
@@ -361,9 +392,13 @@ class VariableEffects:
         groups: dict[Any, Any],
         drawn: NDArray[np.float64],
         ends: tuple[float, float],
-        higher: NDArray[np.bool_] | None = None,
+        sign: NDArray[np.float64] | None = None,
     ) -> list[dict[str, Any]]:
-        """One record a label and group of draws of shape (n_draws, n_groups, ...)."""
+        """One record a label and group of draws of shape (n_draws, n_groups, ...).
+
+        `sign`, of the same shape, is that of the difference between two averages.
+        """
+        width = 2.0 * float(ndtri(ends[1]))  # of the interval of a standard normal
         classes, records = self.tree.classes, []
         for k in range(1 if classes is None else len(classes)):
             for place, group in enumerate(groups):
@@ -376,12 +411,23 @@ class VariableEffects:
                 if classes is not None:
                     record["class"] = classes[k]
                 record |= zip(names, group if names else (), strict=True)
-                record |= {"estimate": float(one.mean()), "std_error": float(one.std())}
+                record["estimate"] = float(one.mean())
+                record["std_error"] = float((high - low) / width)
                 record |= {"conf_low": float(low), "conf_high": float(high)}
-                if higher is not None:
-                    record["p_positive"] = float(higher[at].mean())
+                if sign is not None:  # of a tie each side has half
+                    record["p_positive"] = float(0.5 + 0.5 * sign[at].mean())
+                    record["p_zero"] = float((sign[at] == 0.0).mean())
                 records.append(record)
         return records
+
+
+def _signs(
+    before: NDArray[np.float64], after: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Signs of the differences between draws; 0 where rounding alone makes one."""
+    largest = np.maximum(np.abs(before), np.abs(after))
+    signs: NDArray[np.float64] = np.sign(after - before)
+    return np.where(np.abs(after - before) <= TIE * largest, 0.0, signs)
 
 
 def _groups(

@@ -413,8 +413,11 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             table, kind = self._importance()
             summary.tables.append(
                 SimpleTable(
-                    [[f"{value:.4f}" for value in row] for row in table.to_numpy()],
-                    headers=["importance", "std err", "use"],
+                    [
+                        [f"{value:.4f}" for value in row]
+                        for row in table[["share", "use"]].to_numpy()
+                    ],
+                    headers=["importance", "use"],
                     stubs=list(table.index),
                     txt_fmt=fmt_params,
                 )

@@ -130,6 +130,30 @@ class Variable:
             return self._moves_of_levels(contrast)
         return self._moves_of_numbers(contrast)
 
+    def leaves_data(self, move: Moves) -> bool:
+        """Whether a step takes most rows beyond the values that were learned from."""
+        if self.levels is not None or len(move.pairs[0].names) > 1:
+            return False
+        known, own = self._typical(), numbers_of(self.name, move.settings[1], self.kind)
+        own = own[~np.isnan(own)]
+        if not len(known) or not len(own):
+            return False
+        return bool(np.mean(own > known.max()) > 0.5)
+
+    def can_stay_within(self, contrast: Any) -> bool:
+        """Whether a default step can be replaced by one between values in the data."""
+        known = np.empty(0) if self.levels is not None else self._typical()
+        return contrast is None and len(known) > 0 and bool(np.ptp(known) > 0.0)
+
+    def moves_within(self) -> Moves:
+        """By a standard deviation about the mean, within the values of the data."""
+        known = self._typical()
+        ends = np.clip(self._spread("sd"), known.min(), known.max())
+        settings = tuple(self._column(np.full(len(self.column), end)) for end in ends)
+        names = ("(mean + sd/2)", "(mean - sd/2)")
+        rows = np.ones(len(self.column), dtype=bool)
+        return Moves(settings, (Pair(0, 1, names),), rows)
+
     def _wrong(self, contrast: Any, why: str = "") -> ValueError:
         """Error for a contrast that this variable does not have."""
         ways = "None, (low, high) or 'pairwise'"

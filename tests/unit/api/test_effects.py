@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
 import dyntree.formula.api as dtf
-from dyntree.errors import DegenerateTreesWarning, NotReadyError
+from dyntree.errors import ContrastWarning, DegenerateTreesWarning, NotReadyError
 from tests.helpers import same_bytes
 from tests.unit.models import refused
 
@@ -61,7 +62,8 @@ def test_a_comparison_is_that_of_moved_frames(fit: Any) -> None:
         for k, group in enumerate(groups):
             one = effect[:, group].mean(axis=1)
             ends = np.quantile(one, [0.05, 0.95])
-            expected = [one.mean(), one.std(), *ends, (one > 0).mean()]
+            sd = (ends[1] - ends[0]) / (2.0 * norm.ppf(0.95))
+            expected = [one.mean(), sd, *ends, (one > 0).mean()]
             np.testing.assert_allclose(
                 told.loc[k, [*RECORD, "p_positive"]].tolist(), expected, rtol=1e-10
             )
@@ -84,7 +86,7 @@ def test_terms_of_a_variable_move_as_one(fit: Any) -> None:
 def test_all_variables_are_the_default(fit: Any) -> None:
     told = fit.avg_comparisons(n_draws=50, seed=1)
     assert told["term"].tolist() == ["x", "g", "g", "t"]
-    assert [*told] == ["term", "contrast", *RECORD, "p_positive"]
+    assert [*told] == ["term", "contrast", *RECORD, "p_positive", "p_zero"]
     assert fit.avg_comparisons(["t", "t"], n_draws=50)["term"].tolist() == ["t"]
 
 
@@ -228,7 +230,7 @@ def test_bad_questions_are_refused(fit: Any) -> None:
     assert len(gone.avg_comparisons("x", table(), contrast="sd", n_draws=20)) == 1
     few = dtf.dynamic_tree("y ~ x", table(3), **SMALL).fit()
     with pytest.raises(NotReadyError):
-        few.avg_comparisons("x")
+        few.avg_comparisons("x", contrast=1)
 
 
 def test_groups_of_categories_stand_in_their_order(fit: Any) -> None:
@@ -252,3 +254,65 @@ def test_names_that_are_no_names(fit: Any) -> None:
             fit.avg_comparisons(bad)
         with pytest.raises(ValueError, match="by must be a name of a column"):
             fit.avg_predictions(by=bad)
+
+
+# ---------------------------------------------------------------- signs, scales, steps
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
+def test_ties_have_a_half_on_each_side() -> None:
+    """Constant trees that never split on z say so, and are sure of no sign."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.random(80), "z": rng.normal(size=80)})
+    data["y"] = np.where(data.x > 0.5, 5.0, 0.0) + 0.1 * rng.normal(size=80)
+    fit = dtf.dynamic_tree("y ~ x + z", data, n_particles=50, seed=1).fit()
+    told = fit.avg_comparisons("z", seed=1).loc[0]
+    assert told.p_zero > 0.5
+    assert told.p_positive == pytest.approx(0.5, abs=0.5 * (1.0 - told.p_zero) + 1e-12)
+    strong = fit.avg_comparisons("x", contrast=(0.2, 0.8), seed=1).loc[0]
+    assert (strong.p_zero, strong.p_positive) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.1])
+def test_a_standard_error_agrees_with_its_interval(fit: Any, alpha: float) -> None:
+    told = fit.avg_comparisons(alpha=alpha, n_draws=200, seed=1)
+    width = told.conf_high - told.conf_low
+    expected = width / (2.0 * norm.ppf(1.0 - alpha / 2.0))
+    np.testing.assert_allclose(told.std_error, expected, rtol=1e-12)
+    some = fit.avg_predictions(alpha=alpha, n_draws=200, seed=1)
+    width = some.conf_high - some.conf_low
+    expected = width / (2.0 * norm.ppf(1.0 - alpha / 2.0))
+    np.testing.assert_allclose(some.std_error, expected, rtol=1e-12)
+
+
+def within(formula: str, x: np.ndarray) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": x, "z": rng.normal(size=len(x))})
+    data["y"] = 2.0 * (data.x - data.x.min()) / np.ptp(data.x) + data.z
+    fit = dtf.dynamic_tree(formula, data, model="linear", n_particles=50, seed=1).fit()
+    with pytest.warns(ContrastWarning, match="'x'"):
+        return fit.avg_comparisons(n_draws=100, seed=1).set_index("term")
+
+
+def test_a_default_step_stays_within_the_data() -> None:
+    """An increase by 1 in [0, 1] asked what no row was near to."""
+    x = np.random.default_rng(0).random(120)
+    told = within("y ~ x + z", x)
+    assert told.contrast["x"] == "(mean + sd/2) - (mean - sd/2)"
+    assert told.estimate["x"] == pytest.approx(2.0 * x.std(ddof=1), abs=0.2)
+    assert told.contrast["z"] == "+1"
+
+
+def test_a_spline_does_not_take_other_variables_with_it() -> None:
+    """A step beyond its knots is an error of the spline; all comparisons failed."""
+    told = within("y ~ bs(x, df=4) + z", 10.0 * np.random.default_rng(0).random(120))
+    assert told.estimate["x"] > 0.0
+    assert told.estimate["z"] == pytest.approx(1.0, abs=0.2)
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
+def test_steps_that_were_asked_for_are_taken() -> None:
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.random(60), "y": rng.random(60)})
+    fit = dtf.dynamic_tree("y ~ x", data, n_particles=20, seed=1).fit()
+    assert fit.avg_comparisons("x", contrast=1, n_draws=20).contrast[0] == "+1"
+    constant = dtf.dynamic_tree("y ~ x", data.assign(x=3.0), n_particles=20, seed=1)
+    assert constant.fit().avg_comparisons("x", n_draws=20).estimate[0] == 0.0

@@ -175,4 +175,3 @@ def test_variances_are_finite(model: str, forget: float) -> None:
             assert np.all(np.isfinite(told.mean_se))
     rows = stream.tree.score(X, "alc")
     assert np.all(np.isfinite(rows))
-
