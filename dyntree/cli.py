@@ -16,7 +16,8 @@ from typing import Any, TextIO
 from dyntree import __version__, params
 from dyntree.commands import batch, options
 from dyntree.commands.paths import check_paths
-from dyntree.commands.readers import PACKED, TABULAR
+from dyntree.commands.readers import PACKED, TABULAR, words_of
+from dyntree.commands.rows import MISSING
 from dyntree.commands.stream import stream
 from dyntree.params import TreeOptions
 
@@ -260,6 +261,11 @@ def _add_separator(made: Any) -> None:
     made.add_argument(
         "--decimal", choices=(".", ","), default=".",
         help="decimal mark of numbers (default %(default)s)",
+    )  # fmt: skip
+    made.add_argument(
+        "--missing", type=words_of, metavar="A,B,...",
+        help="cells of CSV that are missing values, beside empty ones (default "
+        f"{','.join(MISSING[1:])})",
     )  # fmt: skip
     made.add_argument(
         "--times", action="append", default=[], metavar="COLUMN",

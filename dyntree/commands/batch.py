@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
@@ -12,6 +13,7 @@ from dyntree.api.formula_files import file_notes, read_design
 from dyntree.api.offsets import check_shift, foreseen, taught
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import (
+    cells_of,
     columns_beside,
     kinds_of,
     leaf_model_of,
@@ -19,6 +21,7 @@ from dyntree.commands.options import (
     new_model,
     times_of,
 )
+from dyntree.commands.rows import Cells, named_class
 from dyntree.commands.tables import (
     TableFile,
     answer_columns,
@@ -31,6 +34,7 @@ from dyntree.commands.tables import (
 from dyntree.delayed import DelayedLabels
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import columns_of, response_name
+from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import Vector
 from dyntree.evaluate import Prequential, compare, prequential
@@ -81,18 +85,20 @@ def predict(arguments: argparse.Namespace) -> None:
     model, notes, _ = saved_model(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
     if not hasattr(model, "tree"):  # a mixture, which foresees no response
-        read = _read(arguments, known)
+        read = _read(arguments, known, _cells(arguments, {}))
         frame = read.columns(model.columns or list(read.frame.columns))
         write_table(pd.DataFrame({"cluster": model.predict(frame)}), arguments.out)
         return
-    known |= dict.fromkeys(model.tree.columns_with_levels, "level")
+    levels = model.tree.levels
+    known |= dict.fromkeys(levels, "level")
     known |= dict.fromkeys(model.tree.columns_without_values, "any")
     if "design" in notes:
         design = read_design(arguments.saved, model.tree, notes)
         known = dict.fromkeys(design.needed, "any")
+        levels = design.level_texts
     over = notes.get("exposure")
     known |= {} if over is None else {over: "number"}
-    read = _read(arguments, known)
+    read = _read(arguments, known, _cells(arguments, levels))
     exposure = None if over is None else _exposure(read, over)
     if "design" in notes:
         table = table_of(read.frame)
@@ -189,18 +195,18 @@ def _model_and_rows(
     new_model(options)  # wrong ones are told before a long table is read
     left = response_name(formula)
     known = kinds_of(options, left) | dict.fromkeys(beside.values(), "number")
-    read = _read(arguments, known, left)
+    named, classes = options.get("categories", {}), options.get("classes")
+    read = _read(arguments, known, _cells(arguments, named, left, classes), left)
     table = table_of(read.frame)
     by, over = beside.get("weights"), beside.get("exposure")
     weights = None if by is None else read.columns([by])[by].to_numpy()
     exposure = None if over is None else _exposure(read, over)
     design = designed(formula, table, options, beside)
-    warn_of_levels(read.frame, options.get("categories", {}))
+    warn_of_levels(read.frame, named)
     if design is not None:
         read.check([*design.needed, *design.response.columns])
         factors = [factor for term in design.terms for factor in term]
         levels = columns_of([f.expression for f in factors if not f.reads_numbers])
-        named = options.get("categories", {})
         warn_of_text(read.frame, [name for name in levels if name not in named])
         kind = "class" if design.is_class else options.get("model", TreeOptions.model)
         # the design has the levels
@@ -208,12 +214,15 @@ def _model_and_rows(
         notes = file_notes(design, formula, "none")
         notes |= {} if over is None else {"exposure": over}
         shift = _shift(design, table)
-        learned = taught(model.tree.options, design.responses(table), shift)
+        labels = [named_class(label, classes) for label in design.responses(table)]
+        learned = taught(model.tree.options, labels, shift)
         return model, _features(design, table), learned, weights, notes
     response, inputs = split_formula(formula, table.names, beside.values())
-    y, X = read.columns([response])[response].to_numpy(), read.columns(inputs)
+    y: Any = read.columns([response])[response].to_numpy()
+    if classes is not None:
+        y = objects_of([named_class(label, classes) for label in y.tolist()])
+    X = read.columns(inputs)
     options = {"model": leaf_model_of(y.tolist())} | options
-    named = options.get("categories", {})
     warn_of_text(X, [name for name in inputs if name not in named])
     notes = {"formula": formula, "response": response}
     notes |= {} if over is None else {"exposure": over}
@@ -222,12 +231,26 @@ def _model_and_rows(
     return model, X, learned, weights, notes
 
 
+def _cells(
+    arguments: argparse.Namespace,
+    levels: Mapping[str, Sequence[str]],
+    response: str = "",
+    classes: Sequence[str] | None = None,
+) -> Cells:
+    """How the cells of CSV are read by these arguments, levels and classes."""
+    given = arguments.decimal, arguments.missing
+    return cells_of(*given, levels, response, classes)
+
+
 def _read(
-    arguments: argparse.Namespace, kinds: dict[str, str], response: str = ""
+    arguments: argparse.Namespace,
+    kinds: dict[str, str],
+    cells: Cells,
+    response: str = "",
 ) -> TableFile:
     """The table that the arguments name."""
     known = kinds | times_of(arguments)
-    given = arguments.table, arguments.separator, known, response, arguments.decimal
+    given = arguments.table, arguments.separator, known, response, cells
     read = read_table(*given)
     names = [*map(str, read.frame.columns)]
     if stray := [name for name in times_of(arguments) if name not in names]:

@@ -15,7 +15,7 @@ import numpy as np
 from dyntree.api.offsets import RowOffsets, row_shift
 from dyntree.api.terms import parse
 from dyntree.commands.readers import Row
-from dyntree.commands.rows import Kinds, level_cell
+from dyntree.commands.rows import Kinds, named_level
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.tables import Table
@@ -75,7 +75,7 @@ def designed(
         terms,
         [*offsets, *RowOffsets(exposure=named.get("exposure")).named],
         is_class=options["model"] == "class" if "model" in options else None,
-        categories={name: [*map(level_cell, levels[name])] for name in levels},
+        categories={name: [*map(named_level, levels[name])] for name in levels},
         new_levels=options.get("new_levels", TreeOptions.new_levels),
     )
 

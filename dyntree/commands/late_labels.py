@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from dyntree.commands.feed import Feed
 from dyntree.commands.readers import Record, Row
-from dyntree.commands.rows import MISSING, cell
+from dyntree.commands.rows import Cells, Kinds
 from dyntree.delayed import DelayedLabels
 from dyntree.online import OnlineModel
 
@@ -40,12 +40,18 @@ class LateLabels:
         Rows that wait at most, and labels that are read before their rows come.
     store : DelayedLabels or None
         That of the checkpoint, if there is one.
+    cells : Cells or None
+        How those of labels in CSV are read; None where labels have types.
     """
 
     def __init__(
-        self, column: str, max_pending: int, store: DelayedLabels | None
+        self,
+        column: str,
+        max_pending: int,
+        store: DelayedLabels | None,
+        cells: Cells | None,
     ) -> None:
-        self.store = store
+        self.store, self.cells = store, cells
         self.feed: Feed | None = None
         self._column, self._most = column, max_pending
         self._queue: deque[Waiting] = deque()
@@ -61,8 +67,14 @@ class LateLabels:
     def first_label(self, response: str) -> Any:
         """The first response among the labels at hand, None where there is none."""
         self._fill(1)
-        values = (cell((one.record.row or {}).get(response)) for one in self._queue)
-        return next((value for value in values if value is not None), None)
+        for one in self._queue:
+            row = one.record.row or {}
+            value = Kinds({response: "any"}, response, self.cells).values(
+                row, [response]
+            )[response]
+            if value is not None:
+                return value
+        return None
 
     def wait(self, key: str, row: Row, exposure: float | None) -> Any:
         """Foresee a row, and keep it until its label comes."""
@@ -135,7 +147,11 @@ class LateLabels:
             record = self.feed.poll()
             if record is None:
                 return
-            key = None if record.row is None else key_of(record.row, self._column)
+            key = (
+                None
+                if record.row is None
+                else key_of(record.row, self._column, self.cells)
+            )
             self._queue.append(Waiting(record, key))
             self._queued[key] += 1
             if key is not None and self.waits(key):
@@ -160,10 +176,12 @@ class LateLabels:
         return False
 
 
-def key_of(row: Row, column: str) -> str | None:
-    """The key of a row as text, None where it has none."""
+def key_of(row: Row, column: str, cells: Cells | None) -> str | None:
+    """The key of a row as text, None where it has none; `cells` as in `Kinds`."""
     value = row.get(column)
-    if value is None or value != value or value in MISSING:
+    if value is None or value != value:
+        return None
+    if cells is not None and cells.is_missing(value):
         return None
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # whole numbers become floats where some are missing

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dyntree import params
-from dyntree.commands.rows import TIME, level_cell
+from dyntree.commands.readers import words_of
+from dyntree.commands.rows import MISSING, TIME, Cells
 from dyntree.encoding.expressions import response_name
 from dyntree.encoding.values import declared
-from dyntree.labels import level_text
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
 
@@ -20,6 +20,7 @@ SHELL_ADVICE = {
     " Give them, with None or NaN for what is missing.": " A cell may be empty.",
     " Drop or impute such rows first.": " Mend such rows, or leave them out.",
     ", or call learn or drop with this one first.": ".",
+    "classes=(...)": "--classes A,B,...",
     " Leave the column out, convert it to numbers,": " If it holds dates or times, "
     "name it by --times. Otherwise leave it out, convert it to numbers,",
 }  # of the classes, and what it is in a shell
@@ -29,7 +30,7 @@ SHELL_NAMES = {
     for name in (
         "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
         "intercept", "min_leaf", "new_levels", "weighting", "dispersion",
-        "robust",
+        "robust", "classes",
     )
 }  # fmt: skip
 
@@ -85,7 +86,13 @@ def add_model(
     )  # fmt: skip
     group.add_argument(
         "--levels", action="append", default=[], metavar="COLUMN=A,B,...",
-        dest="categories", help="levels of a column of strings; may be repeated",
+        dest="categories", help="levels of a column of strings; in CSV such a cell is "
+        "this level, even if it is a word for what is missing; may be repeated",
+    )  # fmt: skip
+    group.add_argument(
+        "--classes", type=words_of, metavar="A,B,...",
+        help="labels of a classifier; they are text, and in CSV such a cell is this "
+        "label, even if it is a word for what is missing",
     )  # fmt: skip
     group.add_argument(
         "--new-levels", choices=params.NEW_LEVELS,
@@ -126,6 +133,8 @@ def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
         one = values["window"] != params.AUTO
         values["n_particles"] = TreeOptions.n_particles if one else params.N_AVERAGED
     values["categories"] = dict(_levels(text) for text in arguments.categories) or None
+    if values["classes"] is not None and values["model"] is None:
+        values["model"] = "class"
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -137,6 +146,8 @@ def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
     if times := times_of(arguments):
         found["times"] = times
+    if arguments.missing is not None:
+        found["missing_words"] = arguments.missing
     if arguments.surprise:
         found["surprise"] = True
     if arguments.alarm is not None:
@@ -156,8 +167,11 @@ def told_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     'formula: y~a+b then, y ~ a now'
     """
     optional = dict.fromkeys(
-        ("weights", "exposure", "key", "pending", "times", "surprise", "alarm")
-    )
+        (
+            "weights", "exposure", "key", "pending", "times", "surprise", "alarm",
+            "missing_words",
+        )
+    )  # fmt: skip
     pairs = [(name, then.get(name), now.get(name)) for name in {**now, **optional}]
     first, second = then["options"], now["options"]
     pairs += [(name, first.get(name), second.get(name)) for name in first | second]
@@ -177,7 +191,9 @@ def _compared(name: str, value: Any) -> Any:
 
 def _shell_name(name: str) -> str:
     """The name of an option in the shell, without its dashes."""
-    own = {"n_particles": "particles", "categories": "levels"}
+    own = {
+        "n_particles": "particles", "categories": "levels", "missing_words": "missing",
+    }  # fmt: skip
     return own.get(name, name.replace("_", "-"))
 
 
@@ -234,6 +250,21 @@ def columns_beside(arguments: argparse.Namespace) -> dict[str, str]:
     return found
 
 
+def cells_of(
+    decimal: str,
+    missing: Sequence[str] | None,
+    levels: Mapping[str, Sequence[str]],
+    response: str = "",
+    classes: Sequence[str] | None = None,
+) -> Cells:
+    """How the cells of CSV are read, by levels and classes that are known."""
+    named = {name: frozenset(texts) for name, texts in levels.items()}
+    if classes is not None:
+        is_category = re.fullmatch(r"C\((.+)\)", response)
+        named[is_category[1] if is_category else response] = frozenset(classes)
+    return Cells(decimal, MISSING if missing is None else missing, named)
+
+
 def leaf_model_of(y: Sequence[Any]) -> str:
     """Responses -> what leaves hold where no option says: "class" for labels."""
     first = next((value for value in y if isinstance(value, str) or value == value), 0)
@@ -285,7 +316,7 @@ def _levels(text: str) -> tuple[str, list[str]]:
     column, equals, levels = text.partition("=")
     if not equals:
         raise ValueError(f"--levels must be COLUMN=A,B,...; got {text!r}.")
-    return column, [level_text(level_cell(level)) for level in levels.split(",")]
+    return column, words_of(levels)
 
 
 def new_model(options: dict[str, Any]) -> Trees:

@@ -235,6 +235,25 @@ def _arrow(file: BinaryIO, ipc: Any) -> tuple[list[str], Iterator[Any]]:
     return stream.schema.names, iter(stream)
 
 
+def words_of(text: str) -> list[str]:
+    r"""Words that are written as the cells of one row of CSV.
+
+    Raises
+    ------
+    ValueError
+        For more than one row.
+
+    Examples
+    --------
+    >>> words_of('NA,"a,b",'), words_of("")
+    (['NA', 'a,b', ''], [''])
+    """
+    first, *others = [*csv.reader(io.StringIO(text, newline=""))] or [[""]]
+    if others:
+        raise ValueError(f"words with a line break must be in quotes; got {text!r}.")
+    return first
+
+
 TEXTS: dict[str, Callable[[Lines, str], Any]] = {"csv": Csv, "ndjson": Ndjson}
 
 

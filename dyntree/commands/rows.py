@@ -2,18 +2,26 @@
 
 All commands read tables by the same rules, row by row or as a whole (`Kinds`):
 
-- What is empty or one of `MISSING` is missing.
+- NDJSON, Parquet and Arrow say themselves what is a number, a truth value or text, and
+  what is missing (null). Their text is never parsed: "007", "NA" and "" are text.
+- The cells of CSV are parsed (`Cells`). A cell that is empty or one of `MISSING`, or of
+  the words of ``--missing A,B``, is missing. A cell that a user named as a level or as
+  a class, or that is a level of a saved model, is that level, whatever else it could
+  mean.
 - The first value of a column that is not missing makes it one of numbers or one of
   levels. Among numbers whatever is none is an error, which names row and column; among
   levels numbers are levels, too.
-- ``--levels COLUMN=A,B`` makes a column one of levels, whatever comes first. A level
-  that is written as a number is that number, so that 1 and 1.0 are one level.
-- Numbers have a decimal point, or with ``--decimal ,`` a comma, and nothing between
-  thousands; a column that begins with commas where points are meant, or between
+- ``--levels COLUMN=A,B`` makes a column one of levels, whatever comes first. In CSV a
+  cell that is none of them and is written as a number is that number, so that 1 and 1.0
+  are one level.
+- ``--classes A,B`` names the labels, which are text. A number or truth value is the
+  class of the same text.
+- Numbers in CSV have a decimal point, or with ``--decimal ,`` a comma, and nothing
+  between thousands; a column that begins with commas where points are meant, or between
   thousands, is an error that says so.
 - A response that begins with text is of labels, and the model classifies, unless
   ``--model`` says otherwise; labels may be text and numbers.
-- Whole numbers are kept as such up to 2^63, then as floats.
+- Whole numbers of CSV are ints up to 2^63, then floats.
 - ``--times COLUMN`` makes a column one of times, in ISO 8601 or by a form that follows,
   as in ``--times day=%d.%m.%Y``. Tables that have times of their own keep them.
 """
@@ -25,11 +33,14 @@ import io
 import json
 import re
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
 
 from dyntree.commands.readers import Row
+from dyntree.encoding.levels import place_of
+from dyntree.labels import Level, is_missing, level_text
 from dyntree.storage.plain import in_cell, strict
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")
@@ -42,44 +53,99 @@ GROUPED = {
 MARKS = {".": "commas", ",": "dots"}  # between thousands, by the decimal mark
 
 
-def cell(text: Any, decimal: str = ".") -> Any:
-    """What a cell of a CSV file means: a number, text, or None where missing.
+@dataclass(frozen=True)
+class Cells:
+    """How the cells of CSV are read.
+
+    Parameters
+    ----------
+    decimal : str, default "."
+        What stands before the decimals of a number.
+    missing : collection of str, default `MISSING`
+        Words that mean a missing value. An empty cell is missing, too.
+    named : dict, optional
+        Levels or classes by column; a cell that is one of them is text, not missing.
 
     Examples
     --------
-    >>> [cell(text) for text in ("1", "1.5", "1,5", "u", "NA")]
-    [1, 1.5, '1,5', 'u', None]
-    >>> [cell(text, decimal=",") for text in ("1", "1.5", "1,5")]
-    [1, '1.5', 1.5]
+    >>> cells = Cells(named={"country": {"NA"}})
+    >>> cells.is_named("country", "NA"), cells.value("NA")
+    (True, None)
     """
-    if not isinstance(text, str):
-        return None if text != text else text
-    if text in MISSING:
-        return None
-    if "_" in text or (decimal != "." and "." in text):
+
+    decimal: str = "."
+    missing: Collection[str] = MISSING
+    named: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    def is_named(self, name: str, text: Any) -> bool:
+        """Whether a cell of a column is one of the levels that are named for it."""
+        return text in self.named.get(name, ())
+
+    def is_missing(self, text: Any) -> bool:
+        """Whether a cell means a missing value, unless it is named."""
+        return text is None or text == "" or text in self.missing
+
+    def value(self, text: str | None) -> Any:
+        """What a cell means: a number, text, or None where missing.
+
+        Examples
+        --------
+        >>> [Cells().value(text) for text in ("1", "1.5", "1,5", "u", "NA")]
+        [1, 1.5, '1,5', 'u', None]
+        >>> [Cells(decimal=",").value(text) for text in ("1", "1.5", "1,5")]
+        [1, '1.5', 1.5]
+        """
+        if text is None or self.is_missing(text):
+            return None
+        if "_" in text or (self.decimal != "." and "." in text):
+            return text
+        plain = text.replace(self.decimal, ".", 1)
+        for kind in (int, float):
+            try:
+                number = kind(plain)
+            except ValueError:  # also ints of more digits than Python reads
+                continue
+            return number if abs(number) < 2**63 else float(plain)
         return text
-    for kind in (int, float):
-        try:
-            number = kind(text if decimal == "." else text.replace(decimal, ".", 1))
-        except ValueError:  # also ints of more digits than Python reads
-            continue
-        return number if abs(number) < 2**63 else float(text)
-    return text
+
+    def level(self, text: str | None) -> Any:
+        """What a cell means among levels: a number where it is written as one is.
+
+        Examples
+        --------
+        >>> [Cells().level(text) for text in ("1", "1.0", "007", "1e3", "u", "NA")]
+        [1, 1.0, '007', '1e3', 'u', None]
+        """
+        value = self.value(text)
+        if value is None or text is None or value != value:
+            return None if value is None else text
+        return value if str(value) == text.replace(self.decimal, ".") else text
 
 
-def level_cell(text: Any, decimal: str = ".") -> Any:
-    """What a cell means in a column of levels: a number where it is written as one is.
+def named_level(text: str) -> Level:
+    """A level that a user named: a number where it is written as Python writes it.
 
     Examples
     --------
-    >>> [level_cell(text) for text in ("1", "1.0", "007", "1e3", "u", "NA")]
-    [1, 1.0, '007', '1e3', 'u', None]
+    >>> [named_level(text) for text in ("1", "0.5", "1.0", "007", "NA")]
+    [1, 0.5, '1.0', '007', 'NA']
     """
-    value = cell(text, decimal)
-    plain = isinstance(value, str) or value is None
-    if plain or not isinstance(text, str):
+    level: Level | None = Cells().level(text)
+    return text if level is None or level_text(level) != text else level
+
+
+def named_class(value: Any, classes: Sequence[str] | None) -> Any:
+    """The class that a label is, if classes are named; else the label as it is.
+
+    Examples
+    --------
+    >>> [named_class(value, ["1", "NA"]) for value in (1, 1.0, "NA", "1.0", None)]
+    ['1', '1', 'NA', '1.0', None]
+    """
+    if classes is None or isinstance(value, str) or is_missing(value):
         return value
-    return value if str(value) == text.replace(decimal, ".") else text
+    place = place_of(value, {name: k for k, name in enumerate(classes)})
+    return value if place is None else classes[place]
 
 
 class Kinds:
@@ -91,14 +157,14 @@ class Kinds:
         Of columns that are known; those found are added to it.
     response : str, optional
         The column that errors call the response.
-    decimal : str, default "."
-        What stands before the decimals of a number.
+    cells : Cells, optional
+        How cells of CSV are read; None where the table has types of its own.
     """
 
     def __init__(
-        self, known: dict[str, str], response: str = "", decimal: str = "."
+        self, known: dict[str, str], response: str = "", cells: Cells | None = None
     ) -> None:
-        self.known, self.response, self.decimal = known, response, decimal
+        self.known, self.response, self.cells = known, response, cells
 
     def values(self, row: Row, names: Sequence[str]) -> Row:
         """The values of a row of cells, None where missing.
@@ -111,55 +177,58 @@ class Kinds:
         return {name: self._value(name, row.get(name)) for name in names}
 
     def _value(self, name: str, given: Any) -> Any:
-        value = cell(given, self.decimal)
-        if value is None:
+        cells = self.cells
+        if cells is not None and cells.is_named(name, given):
+            return given
+        value = given if cells is None else cells.value(given)
+        if cells is not None and self.known.get(name) == "level":
+            return cells.level(given)
+        if value is None or value != value:
             return None
         if self.known.get(name, "").startswith(TIME):
             return self._time(name, given)
         text = isinstance(value, str)
-        if text and name not in self.known and is_odd_number(value, self.decimal):
-            is_text = f"name the column's levels: --levels {name}=A,B,..."
-            if name == self.response:
-                is_text = "say --model class if the response is of labels."
-            told, remedy = self._odd_number(value)
-            raise ValueError(
-                f"column {name!r} holds {reprlib.repr(value)}, {told}. {remedy}, or "
-                f"{is_text}"
-            )
+        if text and name not in self.known:
+            self._check_first(name, value)
         if isinstance(value, date) and name not in self.known:
             self.known[name] = TIME
             return value
         kind = self.known.setdefault(name, "level" if text else "number")
         if kind == "number" and text:
-            remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
-            if name == self.response:
-                remedy = "or say --model class if the response is of labels."
-            advice, told = "Mend it", ""
-            if is_grouped(value, self.decimal):
-                told, advice = self._odd_number(value)
-                told = f", {told}"
-            elif self.decimal == "." and has_decimal_comma(value):
-                remedy = "or say --decimal , if it has decimal commas."
-            elif time_of(value) is not None:
-                remedy = f"or say --times {name} if it holds times."
-            raise ValueError(
-                f"column {name!r} must hold numbers; got {reprlib.repr(value)}{told}. "
-                f"{advice}, {remedy}"
-            )
-        return level_cell(given, self.decimal) if kind == "level" else value
+            raise self._text_among_numbers(name, value)
+        return cells.level(given) if kind == "level" and cells is not None else value
 
-    def _odd_number(self, text: str) -> tuple[str, str]:
-        """What a number with a comma, or with thousands apart, is; and the remedy."""
-        if not is_grouped(text, self.decimal):
-            remedy = "Say --decimal , (no dots between thousands)"
-            return "a number with a decimal comma", remedy
-        marks = MARKS[self.decimal]
-        told = f"which looks like a number with {marks} between thousands"
-        remedy = f"Remove these {marks} from the column"
-        if self.decimal == "." and has_decimal_comma(text):
-            meant = text.replace(",", ".")
-            remedy += f" (only if {text} means {meant}, say --decimal , instead)"
-        return told, remedy
+    def _check_first(self, name: str, text: str) -> None:
+        """Refuse a cell that is a number to the eye, as the first of its column."""
+        if self.cells is None or not is_odd_number(text, self.cells.decimal):
+            return
+        is_text = f"name the column's levels: --levels {name}=A,B,..."
+        if name == self.response:
+            is_text = "say --model class if the response is of labels."
+        told, remedy = odd_number(text, self.cells.decimal)
+        raise ValueError(
+            f"column {name!r} holds {reprlib.repr(text)}, {told}. {remedy}, or "
+            f"{is_text}"
+        )
+
+    def _text_among_numbers(self, name: str, text: str) -> ValueError:
+        """Error for text in a column of numbers."""
+        remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
+        if name == self.response:
+            remedy = "or say --model class if the response is of labels."
+        advice, told = "Mend it", ""
+        decimal = "" if self.cells is None else self.cells.decimal
+        if decimal and is_grouped(text, decimal):
+            told, advice = odd_number(text, decimal)
+            told = f", {told}"
+        elif decimal == "." and has_decimal_comma(text):
+            remedy = "or say --decimal , if it has decimal commas."
+        elif time_of(text) is not None:
+            remedy = f"or say --times {name} if it holds times."
+        return ValueError(
+            f"column {name!r} must hold numbers; got {reprlib.repr(text)}{told}. "
+            f"{advice}, {remedy}"
+        )
 
     def _time(self, name: str, given: Any) -> date:
         """The value of a column of times."""
@@ -175,6 +244,20 @@ class Kinds:
                 "%d.%m.%Y."
             )
         return value
+
+
+def odd_number(text: str, decimal: str) -> tuple[str, str]:
+    """What a number with a comma, or with thousands apart, is; and the remedy."""
+    if not is_grouped(text, decimal):
+        remedy = "Say --decimal , (no dots between thousands)"
+        return "a number with a decimal comma", remedy
+    marks = MARKS[decimal]
+    told = f"which looks like a number with {marks} between thousands"
+    remedy = f"Remove these {marks} from the column"
+    if decimal == "." and has_decimal_comma(text):
+        meant = text.replace(",", ".")
+        remedy += f" (only if {text} means {meant}, say --decimal , instead)"
+    return told, remedy
 
 
 def time_of(text: str, form: str = "") -> datetime | None:
@@ -234,7 +317,7 @@ def is_odd_number(text: str, decimal: str = ".") -> bool:
     return has_decimal_comma(text) or is_grouped(text)
 
 
-def told_by_all(cells: Sequence[Any], decimal: str = ".") -> str | None:
+def told_by_all(texts: Sequence[str | None], cells: Cells) -> str | None:
     """What all cells tell of a column that begins with text like a number.
 
     A column of levels if it has other text, too; one of numbers if all its text has
@@ -242,18 +325,19 @@ def told_by_all(cells: Sequence[Any], decimal: str = ".") -> str | None:
 
     Examples
     --------
-    >>> [told_by_all(["1,5", text]) for text in ("u", "2,5")]
+    >>> [told_by_all(["1,5", text], Cells()) for text in ("u", "2,5")]
     ['level', None]
-    >>> [told_by_all(["1.000", text], decimal=",") for text in ("2,5", "2.500")]
+    >>> [told_by_all(["1.000", text], Cells(",")) for text in ("2,5", "2.500")]
     ['number', 'level']
     """
-    values = [value for text in cells if (value := cell(text, decimal)) is not None]
-    texts = [value for value in values if isinstance(value, str)]
+    decimal = cells.decimal
+    values = [value for text in texts if (value := cells.value(text)) is not None]
+    words = [value for value in values if isinstance(value, str)]
     if not isinstance(next(iter(values), None), str):
         return None
-    if len(texts) < len(values) and all(is_grouped(text, decimal) for text in texts):
+    if len(words) < len(values) and all(is_grouped(word, decimal) for word in words):
         return "number"
-    odd = all(is_odd_number(text, decimal) for text in texts)
+    odd = all(is_odd_number(word, decimal) for word in words)
     return None if odd else "level"
 
 

@@ -20,6 +20,7 @@ from dyntree.commands.feed import NEW, Feed
 from dyntree.commands.formulas import designed, encoded_row
 from dyntree.commands.late_labels import LateLabels, Waiting, key_of
 from dyntree.commands.options import (
+    cells_of,
     columns_beside,
     in_shell_words,
     kinds_of,
@@ -31,7 +32,7 @@ from dyntree.commands.options import (
 )
 from dyntree.commands.outputs import settled_length, written
 from dyntree.commands.readers import Record, Row, format_of
-from dyntree.commands.rows import WRITERS, Kinds
+from dyntree.commands.rows import WRITERS, Cells, Kinds, named_class
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
 from dyntree.commands.watch import Reports, Watch, process_bytes
 from dyntree.delayed import DelayedLabels
@@ -42,6 +43,7 @@ from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.errors import NotReadyError
 from dyntree.storage.atomic_files import sweep
+from dyntree.storage.plain import distinct_names, name_of
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.learning.exposures import check_exposure, with_exposure
 from dyntree.trees.learning.weights import check_weights
@@ -98,9 +100,13 @@ class Session:
             kinds = kinds_of(self.notes["options"], response)
             self.notes["kinds"] = kinds | dict(self.notes.get("times", {}))
             self.notes |= {"input": dict(NEW), "bad": dict(NONE)}
+        self.cells = self._cells(self.notes["format"])
         self.late: LateLabels | None = None
         if "key" in wanted:
-            self.late = LateLabels(wanted["key"], wanted["pending"], self._store)
+            self.label_format = format_of_labels(arguments.labels, wanted["format"])
+            cells = self._cells(self.label_format)
+            given = wanted["key"], wanted["pending"], self._store
+            self.late = LateLabels(*given, cells)
         self.bad = BadRows(
             arguments.bad_rows, arguments.most_bad, self.notes["bad"], self.resumed
         )
@@ -124,6 +130,19 @@ class Session:
         if self.reports or notes.get("surprise") or "alarm" in notes:
             seed, held = notes["options"].get("seed"), notes.get("alarm_held")
             self.watch = Watch(arguments.over, notes.get("alarm"), seed, held)
+
+    def _cells(self, kind: str) -> Cells | None:
+        """How the cells of an input of this format are read; None if it has types."""
+        if kind != "csv":
+            return None
+        notes, options = self.notes, self.notes["options"]
+        return cells_of(
+            notes["decimal"],
+            notes.get("missing_words"),
+            options.get("categories", {}),
+            response_name(notes["formula"]),
+            options.get("classes"),
+        )
 
     def _resume(self, arguments: argparse.Namespace, wanted: Row) -> None:
         """Take over what the checkpoint holds, if it is of the same command."""
@@ -170,7 +189,8 @@ class Session:
         is_first, response = notes["inputs"] is None, response_name(notes["formula"])
         if is_first and "model" not in notes["options"]:
             try:
-                value = self._kinds(response).values(row, [response])[response]
+                kinds = self._kinds(response, self.cells)
+                value = kinds.values(row, [response])[response]
             except ValueError as error:
                 raise ValueError(f"row {notes['rows']}: {error}") from error
             if value is None and self.late is not None:
@@ -311,8 +331,9 @@ class Session:
         """The line of a row, which is learned, or kept until its label comes."""
         notes = self.notes
         late = self.late is not None
-        weight = None if late else self._amount(row, "weights", check_weights)
-        exposure = self._amount(row, "exposure", check_exposure)
+        cells = self.cells
+        weight = None if late else self._amount(row, "weights", check_weights, cells)
+        exposure = self._amount(row, "exposure", check_exposure, cells)
         x, y, shift = self._read(row)
         number: Row = {"row": notes["rows"]}
         if self.late is not None and y is None:
@@ -389,7 +410,8 @@ class Session:
             )
         try:
             y = self._response_of(row)
-            weight = None if y is None else self._amount(row, "weights", check_weights)
+            given = row, "weights", check_weights, self.late.cells
+            weight = None if y is None else self._amount(*given)
             one = None if weight is None else float(weight[0])
             if one == 0.0 and self.late.store.drop(key):
                 return b"+"  # as rows of no weight: foreseen only
@@ -407,16 +429,17 @@ class Session:
     def _key(self, row: Row) -> str:
         """The key of a row, which it must have."""
         column = self.notes["key"]
-        key = key_of(row, column)
+        key = key_of(row, column, self.cells)
         if key is None:
             raise ValueError(f"a row must have a key in column {column!r}; got none.")
         return key
 
     def _read(self, row: Row) -> tuple[Row, Any, Vector | None]:
         """Inputs, response (None: missing), and offset by the terms (None: none)."""
-        kinds = self._kinds(self.notes["response"])
+        kinds = self._kinds(self.notes["response"], self.cells)
         if self.design is not None:
-            return encoded_row(self.design, row, kinds)
+            x, y, shift = encoded_row(self.design, row, kinds)
+            return x, self._class_of(y), shift
         notes = self.notes
         if not any(name in row for name in notes["inputs"]):
             raise ValueError(
@@ -428,21 +451,28 @@ class Session:
         for name in notes["options"].get("categories", {}):
             if values.get(name) is not None:
                 self.named.look(name, [values[name]])
-        return values, y, None
+        return values, self._class_of(y), None
+
+    def _class_of(self, y: Any) -> Any:
+        """A response, which is one of the named classes where these are named."""
+        return named_class(y, self.notes["options"].get("classes"))
 
     def _response_of(self, row: Row) -> Any:
         """The response in a row of labels; None where it is missing."""
+        assert self.late is not None
         response = self.notes["response"]
-        kinds = self._kinds(response)
+        kinds = self._kinds(response, self.late.cells)
         if self.design is None:
             check_label(row, [response])
-            return kinds.values(row, [response])[response]
+            return self._class_of(kinds.values(row, [response])[response])
         check_label(row, self.design.response.columns)
         y = self.design.response_of(kinds.values(row, self.design.response.columns))
-        return None if not self.design.is_class and y is not None and y != y else y
+        if not self.design.is_class and y is not None and y != y:
+            return None
+        return self._class_of(y)
 
     def _amount(
-        self, row: Row, what: str, check: Callable[..., Vector]
+        self, row: Row, what: str, check: Callable[..., Vector], cells: Cells | None
     ) -> Vector | None:
         """Weight or exposure of a row, shape (1,), where a column has them."""
         name = self.notes.get(what)
@@ -452,13 +482,12 @@ class Session:
             raise ValueError(
                 f"--{what} must name a column, one of {[*row]}; got {name!r}."
             )
-        decimal = self.notes["decimal"]
-        value = Kinds({name: "number"}, "", decimal).values(row, [name])[name]
+        value = Kinds({name: "number"}, "", cells).values(row, [name])[name]
         return check([value], 1, f"--{what}")
 
-    def _kinds(self, response: str) -> Kinds:
+    def _kinds(self, response: str, cells: Cells | None) -> Kinds:
         """What columns hold, as far as it is known; what is found is added to it."""
-        return Kinds(self.notes["kinds"], response, self.notes["decimal"])
+        return Kinds(self.notes["kinds"], response, cells)
 
     def _foreseen(self, x: Row, exposure: Vector | None, shift: Vector | None) -> Any:
         """A prediction of one row; None before there can be one."""
@@ -485,7 +514,9 @@ class Session:
             label, p = answer.label[0], answer.proba[0]
             known = dict(zip(answer.classes, p.tolist(), strict=True))
             if ndjson:
-                line |= {"label": label, "proba": known}
+                names = distinct_names(answer.classes, [*map(name_of, answer.classes)])
+                proba = dict(zip(names, p.tolist(), strict=True))
+                line |= {"label": label, "proba": proba}
             else:
                 p_y = None if y is None else known.get(y, 0.0)
                 line |= {"label": label, "p_label": known[label], "p_y": p_y}
@@ -571,6 +602,13 @@ class Session:
         found["process_bytes"] = process_bytes()
         found["members"] = told.get("members")
         return found
+
+
+def format_of_labels(path: str, rows: str) -> str:
+    """Format of late labels: of a pipe that of the rows, if a pipe can have it."""
+    if path != "-":
+        return format_of(path)
+    return "csv" if rows == "parquet" else rows
 
 
 def has_answer(answer: Any) -> bool:

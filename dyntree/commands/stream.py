@@ -19,7 +19,7 @@ from typing import BinaryIO
 from dyntree.commands.bad_rows import BadRow
 from dyntree.commands.feed import LOOK, Feed
 from dyntree.commands.outputs import output
-from dyntree.commands.readers import Record, format_of
+from dyntree.commands.readers import Record
 from dyntree.commands.session import Session
 from dyntree.commands.stops import Stopped, Stops
 from dyntree.storage.one_writer import sole_writer
@@ -100,11 +100,10 @@ def _rows(arguments: argparse.Namespace, session: Session, stops: Stops) -> Feed
 
 def _labels(arguments: argparse.Namespace, session: Session, stops: Stops) -> Feed:
     """The labels, those taken left out."""
-    path, same = arguments.labels, session.notes["format"]
     before = session.notes.pop("unfinished_label", "")
     return Feed(
-        path,
-        _format_of_pipe(same) if path == "-" else format_of(path),
+        arguments.labels,
+        session.label_format,
         session.notes["separator"],
         stops,
         session.notes.get("labels"),
@@ -113,11 +112,6 @@ def _labels(arguments: argparse.Namespace, session: Session, stops: Stops) -> Fe
         before=before if arguments.input_continues else "",
         may_be_old=True,
     )
-
-
-def _format_of_pipe(same: str) -> str:
-    """Format of labels by a pipe: that of the rows, if a pipe can have it."""
-    return "csv" if same == "parquet" else same
 
 
 def _take(session: Session, record: Record, rows: Feed, out: BinaryIO) -> None:

@@ -18,13 +18,13 @@ from dyntree.commands.readers import (
     opened_text,
     text_rows,
 )
-from dyntree.commands.rows import TIME, Kinds, told_by_all
+from dyntree.commands.rows import TIME, Cells, Kinds, told_by_all
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
 from dyntree.encoding.series import column_of
 from dyntree.storage.atomic_files import replacing
-from dyntree.storage.plain import in_cell
+from dyntree.storage.plain import distinct_names, in_cell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,7 +109,7 @@ def read_table(
     separator: str = ",",
     kinds: Mapping[str, str] | None = None,
     response: str = "",
-    decimal: str = ".",
+    cells: Cells | None = None,
 ) -> TableFile:
     """A CSV or, by its suffix, NDJSON, Parquet or Arrow file; "-" is CSV on stdin.
 
@@ -122,8 +122,8 @@ def read_table(
         What is known of columns; see `commands.rows`.
     response : str, optional
         The column that errors call the response.
-    decimal : str, default "."
-        What stands before the decimals of a number.
+    cells : Cells, optional
+        How those of a CSV file are read.
 
     Raises
     ------
@@ -154,12 +154,14 @@ def read_table(
     if not rows:
         raise ValueError(f"{path} cannot be read: it has no row.")
     names = list(dict.fromkeys(name for row in rows for name in row))
+    parsed = (cells or Cells()) if kind == "csv" else None
     columns, failures = {}, {}
     for name in names:
         known = {name: kinds[name]} if kinds and name in kinds else {}
-        if told := told_by_all([row.get(name) for row in rows], decimal):
+        told = parsed and told_by_all([row.get(name) for row in rows], parsed)
+        if told:
             known.setdefault(name, told)
-        reader, number = Kinds(known, response, decimal), 0
+        reader, number = Kinds(known, response, parsed), 0
         try:
             for number, row in enumerate(rows):  # noqa: B007 # which one is told below
                 row[name] = reader.values(row, [name])[name]
@@ -178,7 +180,8 @@ def read_table(
 def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
     """Warn of columns that look like text by accident: each value makes a level.
 
-    They hold some number for every other value, or hardly any value twice.
+    They hold some number for every other value, unless a source with types says that
+    all are text, or hardly any value twice.
     """
     import pandas as pd
 
@@ -187,10 +190,11 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
         if kind_of(name, column_of(column)) != LEVELS or column.dtype == "category":
             continue
         odd = column[pd.to_numeric(column.astype(str), errors="coerce").isna()]
+        is_mixed = 2 * len(odd) <= len(column) and not column.map(type).eq(str).all()
         n_levels = column.nunique()
         many = n_levels > max(20, len(column) / 2)
         told = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
-        if 2 * len(odd) <= len(column) or (many and not told):
+        if is_mixed or (many and not told):
             warnings.warn(
                 f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, so "
                 f"each of its {n_levels} values is a level. Correct it, or leave it "
@@ -276,8 +280,9 @@ def answer_columns(answer: Any, levels: Sequence[float]) -> dict[str, Any]:
     """Mean, sd and quantiles of a prediction, or label and probabilities, by name."""
     if hasattr(answer, "proba"):
         columns = {"label": answer.label}
-        for k, label in enumerate(answer.classes):
-            columns[f"p_{in_cell(label)}"] = answer.proba[:, k]
+        names = [f"{in_cell(label)}" for label in answer.classes]
+        for k, name in enumerate(distinct_names(answer.classes, names)):
+            columns[f"p_{name}"] = answer.proba[:, k]
         return columns
     quantiles = answer.quantile(list(levels))
     columns = {"mean": answer.mean, "sd": answer.var**0.5}

@@ -262,6 +262,15 @@ class Design(KnownOffsets):
                 return factor.levels
         return None
 
+    @property
+    def level_texts(self) -> dict[str, tuple[str, ...]]:
+        """Levels, as text, of each column that has some."""
+        return {
+            factor.source: tuple(factor.places)
+            for factor in self._coded.values()
+            if factor.expression.is_of_column
+        }
+
     def _column(self, factor: Factor, table: Table) -> Column:
         """What a factor has the levels of: a column, or the value of an expression."""
         expression = factor.expression

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -84,6 +84,19 @@ def text_of(value: Any) -> str:
     """
     found = plain(value)
     return found if isinstance(found, str) else json.dumps(found)
+
+
+def distinct_names(labels: Sequence[Any], names: Sequence[str]) -> Sequence[str]:
+    """Names of labels, or the labels as JSON where two of them have one name.
+
+    Examples
+    --------
+    >>> distinct_names([1, "u"], ["1", "u"]), distinct_names([1, "1"], ["1", "1"])
+    (['1', 'u'], ['1', '"1"'])
+    """
+    if len({*names}) == len(names):
+        return names
+    return [json.dumps(plain(label)) for label in labels]
 
 
 def _duration(gap: timedelta) -> str:

@@ -83,11 +83,11 @@ class TreeModel:
         return None if features is None else features.names
 
     @property
-    def columns_with_levels(self) -> tuple[str, ...]:
-        """Columns of strings or categories that are known or were named."""
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Levels, as text, of each column whose levels are known or were named."""
         state = self.state
-        found = () if state.features is None else state.features.levels
-        return tuple(dict([*(state.options.categories or ()), *found]))
+        found = {} if state.features is None else state.features.known
+        return dict(state.options.categories or ()) | found
 
     @property
     def columns_without_values(self) -> tuple[str, ...]:

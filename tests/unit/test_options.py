@@ -34,7 +34,7 @@ WINDOW = set(STREAM_OPTIONS)
 COMMAND = {
     "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
     "rules", "intercept", "min_leaf", "categories", "new_levels", "weighting", "seed",
-    "dispersion", "robust",
+    "dispersion", "robust", "classes",
 }  # fmt: skip
 
 # What a face has of its own, and the defaults it changes: whole tables are held by

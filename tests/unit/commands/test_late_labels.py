@@ -319,6 +319,38 @@ def test_keys_are_alike_in_all_formats(runs: Runs) -> None:
     assert "5 rows taken, 3 learned, 2 pending, 1 labels of no row" in told
 
 
+def test_keys_that_are_text_are_taken_as_they_are(runs: Runs) -> None:
+    keys = ["NA", "null", "", "1", "01", "1.0", "None", " a"]
+    runs.rows, runs.labels = runs.folder / "rows.ndjson", runs.folder / "l.ndjson"
+    rows = [{"id": key, "x": k} for k, key in enumerate(keys)]
+    runs.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    labels = [{"id": key, "y": k} for k, key in enumerate(keys[::-1])]
+    runs.labels.write_text("".join(json.dumps(row) + "\n" for row in labels))
+    assert runs() == 0
+    assert f"{len(keys)} rows taken, {len(keys)} learned" in runs.told()
+
+
+def test_rows_and_labels_are_read_each_by_its_own_format(runs: Runs) -> None:
+    """A missing word of CSV is text in NDJSON, beside rows of either."""
+    rows = [("a", 1.0), ("b", 2.0), ("NA", 3.0)]
+    runs.rows.write_text("id,x\n" + "".join(f"{key},{x}\n" for key, x in rows[:2]))
+    runs.labels = runs.folder / "labels.ndjson"
+    labels = [{"id": "a", "y": "NA"}, {"id": "b", "y": "1"}]
+    runs.labels.write_text("".join(json.dumps(row) + "\n" for row in labels))
+    assert runs() == 0
+    assert "2 rows taken, 2 learned" in runs.told()
+    assert {*dyntree.load(runs.saved).model.classes} == {"NA", "1"}
+    runs.saved.unlink()
+    runs.rows = runs.folder / "rows.ndjson"
+    runs.rows.write_text(
+        "".join(json.dumps({"id": key, "x": x}) + "\n" for key, x in rows)
+    )
+    runs.labels = runs.folder / "labels.csv"
+    runs.labels.write_text("id,y\na,1\nb,NA\nNA,3\n")
+    assert runs() == 1  # a key that is missing
+    assert "a label must have a key" in runs.told()
+
+
 def test_labels_alone_may_be_rotated(runs: Runs) -> None:
     rows = pairs()
     labels = [(key, 2 * x) for key, x in rows]

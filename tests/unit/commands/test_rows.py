@@ -177,13 +177,116 @@ def test_predict_reads_as_fit_did(tmp_path: Path, capsys: Any) -> None:
     assert "row 1: column 'q' must hold numbers" in capsys.readouterr().err
 
 
-def test_text_that_looks_like_numbers_in_ndjson(tmp_path: Path) -> None:
-    path = tmp_path / "a.ndjson"
-    lines = [{"p": f"{k / 40}", "y": k % 5} for k in range(40)]
-    path.write_text("\n".join(json.dumps(line) for line in lines))
-    for command in COMMANDS:
-        assert run(*call(command, path)) == 0
-    assert dyntree.load(tmp_path / "out.dyn").columns == ("p",)
+def lines(path: Path, table: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in table))
+    return path
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_text_of_ndjson_is_text_whatever_it_looks_like(
+    command: str, tmp_path: Path, capsys: Any
+) -> None:
+    kinds = ("007", "NA", "1.5", "")
+    table = [{"p": kinds[k % 4], "q": k % 7, "y": k % 4 + 0.5} for k in range(40)]
+    path = lines(tmp_path / "a.ndjson", table)
+    more = ["--checkpoint", tmp_path / "c.dyn"] if command == "stream" else []
+    assert run(*call(command, path, *more)) == 0
+    if command != "evaluate":
+        model = dyntree.load(tmp_path / ("c.dyn" if more else "out.dyn"))
+        assert sorted(model.levels["p"]) == sorted(kinds)
+    for column in ("q", "y"):  # of numbers: a string is none of them
+        bad = lines(path, [*table[:5], table[5] | {column: "3"}, *table[6:]])
+        more = ["--model", "constant", "--window", "50"]
+        assert run(*call(command, bad, *more)) == 1
+        told = f"row 5: column {column!r} must hold numbers; got '3'"
+        assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_labels_of_ndjson_that_look_alike_are_distinct(
+    command: str, tmp_path: Path
+) -> None:
+    kinds = ["None", "1", "01", "1.0", "true" if command == "fit" else 1]
+    table = [{"q": k % 5 + k / 100, "y": kinds[k % 5]} for k in range(50)]
+    path = lines(tmp_path / "a.ndjson", table)
+    more = ["--checkpoint", tmp_path / "c.dyn"] if command == "stream" else []
+    assert run(*call(command, path, "--window", "60", *more)) == 0
+    if command == "evaluate":
+        return
+    saved = tmp_path / ("c.dyn" if more else "out.dyn")
+    model = dyntree.load(saved)
+    assert model.n_seen == 50
+    assert {*map(repr, model.classes)} == {*map(repr, kinds)}
+    assert run("predict", saved, path, "--out", tmp_path / "p.csv") == 0
+    with (tmp_path / "p.csv").open() as file:
+        (titles, *_) = csv.reader(file)
+    assert len({*titles}) == 6
+    assert {*titles} >= ({"p_1", 'p_"1"'} if command == "stream" else {"p_1", "p_01"})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_levels_and_classes_that_are_named_are_not_missing(
+    command: str, tmp_path: Path, capsys: Any
+) -> None:
+    table = rows()
+    for k, row in enumerate(table[1:]):
+        row[0], row[2] = ("NA", "007", "", "null")[k % 4], ("NA", "yes", "")[k % 3]
+    path = written(tmp_path / "a.csv", table)
+    named = ["--levels", 'p=NA,"007",', "--classes", "yes,NA,"]
+    more = ["--checkpoint", tmp_path / "c.dyn"] if command == "stream" else []
+    assert run(*call(command, path, *named, *more)) == 0
+    if command != "evaluate":
+        model = dyntree.load(tmp_path / ("c.dyn" if more else "out.dyn"))
+        assert model.classes == ("yes", "NA", "")
+        assert model.levels["p"] == ("NA", "007", "")
+        assert model.n_seen == 40
+    capsys.readouterr()
+    assert run(*call(command, path, "--model", "linear", "--classes", "yes,NA")) == 1
+    told = "--classes is an option of --model class only"
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_missing_names_the_words_that_are_missing(
+    command: str, tmp_path: Path, capsys: Any
+) -> None:
+    table = rows()
+    for k, row in enumerate(table[1:]):
+        row[0] = ("NA", "?", "", "nan", "u")[k % 5]
+    table[7][1] = "?"
+    path = written(tmp_path / "a.csv", table)
+    more = ["--checkpoint", tmp_path / "c.dyn"] if command == "stream" else []
+    assert run(*call(command, path, "--missing", "?,-", *more)) == 0
+    saved = tmp_path / ("c.dyn" if more else "out.dyn")
+    if command != "evaluate":
+        assert sorted(dyntree.load(saved).levels["p"]) == ["NA", "nan", "u"]
+    if command == "stream":
+        assert run(*call(command, path, *more, "--resume")) == 1
+        assert "missing: ?,- then, none now" in capsys.readouterr().err
+    if command == "fit":
+        out = ["--out", tmp_path / "p.csv"]
+        assert run("predict", saved, path, "--missing", "?", *out) == 0
+        assert run("predict", saved, path, *out) == 1
+    assert run(*call(command, path)) == 1
+    assert "row 6: column 'q' must hold numbers; got '?'" in capsys.readouterr().err
+
+
+def test_predict_reads_csv_by_the_levels_of_the_model(tmp_path: Path) -> None:
+    kinds = ["NA", "null", "007", "7", ""]
+    truth = {kind: 10.0 * k for k, kind in enumerate(kinds)}
+    table = [{"p": kinds[k % 5], "y": truth[kinds[k % 5]] + k % 3} for k in range(60)]
+    saved = tmp_path / "out.dyn"
+    assert run(*call("fit", lines(tmp_path / "a.ndjson", table))) == 0
+    asked = written(
+        tmp_path / "q.csv", [["p", "z"], *([kind, 1] for kind in [*kinds, "N/A"])]
+    )
+    assert run("predict", saved, asked, "--out", tmp_path / "p.csv") == 0
+    model = dyntree.load(saved)
+    expected = model.predict([{"p": kind} for kind in [*kinds, None]]).mean
+    with (tmp_path / "p.csv").open() as file:
+        told = [float(line["mean"]) for line in csv.DictReader(file)]
+    assert told == expected.tolist()
+    assert np.all(np.abs(expected[:5] - 1.0 - [*truth.values()]) < 3.0)
 
 
 @pytest.mark.filterwarnings("always")
