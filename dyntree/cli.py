@@ -78,7 +78,11 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("saved", metavar="MODEL", help="a saved model")
     made.add_argument("table", metavar="TABLE", help=TABLE)
     _add_separator(made)
-    made.add_argument("--out", metavar="FILE", help="CSV file; default standard output")
+    made.add_argument(
+        "--out",
+        metavar="FILE",
+        help="CSV or .ndjson file; default CSV to standard output",
+    )
     _add_quantiles(made)
 
     made = command("stream", stream, "predict and learn rows as they come", STREAM_HELP)
@@ -89,7 +93,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--start", type=int, default=0, help="first row scored (default 0)"
     )
-    made.add_argument("--out", metavar="FILE", help="CSV file of losses, row by row")
+    made.add_argument(
+        "--out", metavar="FILE", help="CSV or .ndjson file of losses, row by row"
+    )
     made.add_argument("--html", metavar="FILE", help="web page with scores and plots")
     made.add_argument("--json", action="store_true", help="print JSON")
     _add_quiet(made)
@@ -132,7 +138,11 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
         help="format of the rows; by default from the file name",
     )  # fmt: skip
     _add_separator(group)
-    group.add_argument("--out", metavar="FILE", help="file; default standard output")
+    group.add_argument(
+        "--out", metavar="FILE",
+        help="CSV or .ndjson file, or one of another name in the format of the rows, "
+        "NDJSON or else CSV; default standard output",
+    )  # fmt: skip
     _add_quantiles(group)
     _add_quiet(group)
     group = made.add_argument_group("checkpoints")

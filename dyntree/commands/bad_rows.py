@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from dyntree.commands.lines import ENDS
 from dyntree.commands.outputs import output, settled_length, written
-from dyntree.commands.readers import Record, format_of
+from dyntree.commands.readers import Record, format_to_write
 from dyntree.commands.rows import WRITERS
 
 STOP, SKIP = "stop", "skip"
@@ -47,6 +47,9 @@ class BadRows:
         self._how, self._most, self._facts = how, most, facts
         self._is_late, self.has_moved = is_late, False
         self._file: BinaryIO | None = None
+        self._write = WRITERS["csv"]
+        if how not in (STOP, SKIP):
+            self._write = WRITERS[format_to_write(how, "--bad-rows")]
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -67,7 +70,6 @@ class BadRows:
         with output(self._how, resumed, n_bytes) as (self._file, place):
             place()
             self._facts["file"] = self._how
-            self._write = WRITERS[format_of(self._how)]
             if not resumed and self._write is WRITERS["csv"]:
                 self._file.write(self._write(dict(zip(TITLES, TITLES, strict=True))))
             yield

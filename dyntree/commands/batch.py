@@ -21,6 +21,7 @@ from dyntree.commands.options import (
     new_model,
     times_of,
 )
+from dyntree.commands.readers import format_to_write
 from dyntree.commands.rows import Cells, named_class
 from dyntree.commands.tables import (
     TableFile,
@@ -81,6 +82,7 @@ def predict(arguments: argparse.Namespace) -> None:
     """Predict the rows of a table with a saved model."""
     import pandas as pd
 
+    format_to_write(arguments.out, "--out")  # wrong ones are told at once
     model: Any
     model, notes, _ = saved_model(arguments.saved)
     known = dict.fromkeys(model.columns or (), "number")
@@ -116,6 +118,7 @@ def evaluate(arguments: argparse.Namespace) -> None:
     """Predict, score and learn a table row by row; print scores beside a baseline."""
     import pandas as pd
 
+    format_to_write(arguments.out, "--out")
     model, X, y, weights, notes = _model_and_rows(arguments)
     if weights is not None and arguments.html is not None:
         raise ValueError("--weights does not go with --html, which takes notes.")
@@ -146,6 +149,11 @@ def evaluate(arguments: argparse.Namespace) -> None:
         return
     print(f"{seen.scores.n_rows} rows predicted before they were learned")
     print(compare({"model": seen}, SCORES[seen.classes is not None]))
+    if seen.n_new_labels:
+        print(
+            f"{seen.n_new_labels} rows with labels that were new count as errors, and "
+            "are not in log_loss"
+        )
     print(f"{1e3 * seen.seconds_per_row:.3f} ms per row")
 
 

@@ -248,7 +248,8 @@ def words_of(text: str) -> list[str]:
     >>> words_of('NA,"a,b",'), words_of("")
     (['NA', 'a,b', ''], [''])
     """
-    first, *others = [*csv.reader(io.StringIO(text, newline=""))] or [[""]]
+    rows: list[list[str]] = [*csv.reader(io.StringIO(text, newline=""))]
+    first, *others = rows or [[""]]
     if others:
         raise ValueError(f"words with a line break must be in quotes; got {text!r}.")
     return first
@@ -338,3 +339,26 @@ def format_of(path: str) -> str:
     if bare.suffix in PACKED:
         bare = bare.with_suffix("")
     return FORMATS.get(bare.suffix, "csv")
+
+
+def format_to_write(path: str | None, flag: str, default: str = "csv") -> str:
+    """Format of an output by its name: "csv" or "ndjson"; default where it says none.
+
+    Raises
+    ------
+    ValueError
+        For names of formats that are read only.
+
+    Examples
+    --------
+    >>> [format_to_write(name, "--out", "ndjson") for name in ("a.csv", "a", "-")]
+    ['csv', 'ndjson', 'ndjson']
+    """
+    suffix = "" if path is None else Path(path).suffix
+    kind = "csv" if suffix == ".csv" else FORMATS.get(suffix, default)
+    if suffix in PACKED or kind in TABULAR:
+        raise ValueError(
+            f"{flag} must be written as CSV or NDJSON, not packed; got {path}. Give a "
+            "name that ends in .csv or .ndjson."
+        )
+    return kind

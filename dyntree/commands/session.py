@@ -31,7 +31,7 @@ from dyntree.commands.options import (
     told_differences,
 )
 from dyntree.commands.outputs import settled_length, written
-from dyntree.commands.readers import Record, Row, format_of
+from dyntree.commands.readers import Record, Row, format_of, format_to_write
 from dyntree.commands.rows import WRITERS, Cells, Kinds, named_class
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
 from dyntree.commands.watch import Reports, Watch, process_bytes
@@ -80,10 +80,13 @@ class Session:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.path, self.out = arguments.checkpoint, arguments.out
+        kind = arguments.format or format_of(arguments.table)
+        like_rows = "ndjson" if kind == "ndjson" else "csv"
+        self.writes = format_to_write(self.out, "--out", like_rows)
         self.every = arguments.every
         self.seconds, self.quiet = arguments.seconds, arguments.quiet
         wanted = stream_options(arguments) | {
-            "format": arguments.format or format_of(arguments.table),
+            "format": kind,
             "options": model_options(arguments),
         }
         wanted |= columns_beside(arguments)
@@ -185,7 +188,7 @@ class Session:
             Those of all rows, of a format that tells them.
         out : binary file
         """
-        notes, csv = self.notes, self.notes["format"] != "ndjson"
+        notes = self.notes
         is_first, response = notes["inputs"] is None, response_name(notes["formula"])
         if is_first and "model" not in notes["options"]:
             try:
@@ -219,7 +222,7 @@ class Session:
             self.late.begin(self.model)
         if is_first:
             self.place()
-            if csv:
+            if self.writes == "csv":
                 titles = {name: name for name in self._titles()}
                 with written(self.out):
                     out.write(WRITERS["csv"](titles))
@@ -500,7 +503,7 @@ class Session:
 
     def _written(self, line: Row, answer: Any, y: Any, marks: Row) -> bytes:
         """The line of a row: what it is, its response, what was foreseen, and marks."""
-        ndjson = self.notes["format"] == "ndjson"
+        ndjson = self.writes == "ndjson"
         line = line | {"y": y}
         if answer is None or not has_answer(answer):
             titles = ["label", "proba"]
@@ -521,7 +524,7 @@ class Session:
                 p_y = None if y is None else known.get(y, 0.0)
                 line |= {"label": label, "p_label": known[label], "p_y": p_y}
         line |= {name: marks.get(name) for name in self._marks()}
-        return WRITERS["ndjson" if ndjson else "csv"](line)
+        return WRITERS[self.writes](line)
 
     def save(self, out: BinaryIO) -> None:
         """Write a checkpoint, once the outputs so far are on disk."""

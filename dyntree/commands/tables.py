@@ -13,12 +13,13 @@ from dyntree.commands.readers import (
     TABULAR,
     Tabular,
     format_of,
+    format_to_write,
     good_rows,
     opened,
     opened_text,
     text_rows,
 )
-from dyntree.commands.rows import TIME, Cells, Kinds, told_by_all
+from dyntree.commands.rows import TIME, Cells, Kinds, ndjson_line, told_by_all
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
@@ -190,7 +191,9 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
         if kind_of(name, column_of(column)) != LEVELS or column.dtype == "category":
             continue
         odd = column[pd.to_numeric(column.astype(str), errors="coerce").isna()]
-        is_mixed = 2 * len(odd) <= len(column) and not column.map(type).eq(str).all()
+        is_mixed = 2 * len(odd) <= len(column) and not all(
+            type(value) is str for value in column
+        )
         n_levels = column.nunique()
         many = n_levels > max(20, len(column) / 2)
         told = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
@@ -264,7 +267,13 @@ def warn_of_levels(frame: pd.DataFrame, named: Mapping[str, Sequence[str]]) -> N
 
 
 def write_table(frame: pd.DataFrame, path: str | None) -> None:
-    """Write a CSV file, whole or not at all, or to standard output."""
+    """Write CSV, or by its name NDJSON, whole or not at all, or to standard output."""
+    if format_to_write(path, "--out") == "ndjson":
+        assert path is not None
+        with replacing(path) as file:
+            for row in frame.to_dict("records"):
+                file.write(ndjson_line({str(name): row[name] for name in row}))
+        return
     for name in frame.columns:
         if frame[name].dtype.kind == "O":
             frame[name] = frame[name].map(in_cell)

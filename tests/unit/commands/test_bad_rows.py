@@ -43,6 +43,7 @@ def test_bad_rows_of_ndjson(kind: str, runs: Runs) -> None:
         for row in lines()
     ]
     runs.path = runs.path.with_suffix(".ndjson")
+    runs.out = runs.out.with_suffix(".ndjson")
     check_bad(runs, "", rows, BAD_JSON[kind], "ndjson", first=int(kind == "text"))
 
 

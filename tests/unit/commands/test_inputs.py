@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import json
 import os
 import random
 import signal
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dyntree import cli
@@ -483,3 +486,68 @@ def test_an_input_that_cannot_be_read_is_named(runs: Runs) -> None:
     runs.path = Path("/proc/self/mem")  # opens, and has nothing at its beginning
     assert runs() == 1
     assert "/proc/self/mem: cannot be read: Input/output error" in runs.told()
+
+
+# ---------------------------------------------------------------- outputs
+def output_of(
+    command: str, rows: Path, out: Path, tmp_path: Path
+) -> list[dict[str, Any]]:
+    """What a command writes, read by the name of the file."""
+    small = ["--particles", "10", "--seed", "1", "--quiet", "--formula", "y ~ x"]
+    if command == "predict":
+        assert cli.main(["fit", str(rows), "--out", str(tmp_path / "m"), *small]) == 0
+        assert (
+            cli.main(["predict", f"{tmp_path / 'm'}", f"{rows}", "--out", f"{out}"])
+            == 0
+        )
+    else:
+        assert cli.main([command, str(rows), "--out", str(out), *small]) == 0
+    if out.suffix == ".csv":
+        with out.open(newline="") as file:
+            return list(csv.DictReader(file))
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("label", [False, True])
+@pytest.mark.parametrize("command", ["predict", "stream", "evaluate"])
+def test_the_name_of_an_output_says_its_format(
+    command: str, label: bool, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"x": np.arange(40) % 7, "y": np.arange(40) % 3 + 0.5})
+    if label:
+        frame["y"] = np.where(frame["y"] > 1, "high", "low")
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    frame.to_json(tmp_path / "rows.ndjson", orient="records", lines=True)
+    told: dict[str, list[bytes]] = {}
+    for rows in ("rows.csv", "rows.ndjson"):
+        for name in ("out.csv", "out.ndjson", "out.jsonl"):
+            out = tmp_path / name
+            found = output_of(command, tmp_path / rows, out, tmp_path)
+            assert len(found) >= 30
+            told.setdefault(out.suffix, []).append(out.read_bytes())
+    for same in told.values():
+        assert {*same} == {same[0]}
+    assert told[".ndjson"] == told[".jsonl"]
+    if command != "stream":
+        ndjson = pd.read_json(tmp_path / "out.ndjson", lines=True)
+        pd.testing.assert_frame_equal(
+            pd.read_csv(tmp_path / "out.csv"), ndjson, check_dtype=False
+        )
+
+
+@pytest.mark.parametrize("name", ["o.parquet", "o.arrow", "o.csv.gz", "o.ndjson.zst"])
+@pytest.mark.parametrize("command", ["predict", "stream", "evaluate", "--bad-rows"])
+def test_outputs_of_formats_that_are_only_read_are_refused(
+    command: str, name: str, tmp_path: Path, capsys: Any
+) -> None:
+    rows, out = tmp_path / "rows.csv", tmp_path / name
+    rows.write_text("x,y\n" + "".join(f"{k},{k}\n" for k in range(9)))
+    flag, rest = "--out", [str(rows), "--formula", "y ~ x"]
+    if command == "predict":
+        rest = [str(tmp_path / "absent.dyn"), str(rows)]
+    elif command == "--bad-rows":
+        command, flag = "stream", command
+    assert cli.main([command, *rest, flag, str(out)]) == 1
+    told = capsys.readouterr().err
+    assert f"{flag} must be written as CSV or NDJSON, not packed; got {out}" in told
+    assert not out.exists()

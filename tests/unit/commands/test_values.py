@@ -29,7 +29,8 @@ Y = (X + 5.0 * S).round(3)
 
 def call(command: str, path: Path, formula: str, *more: Any) -> Path:
     """Run a command on a table, which must succeed; what it wrote."""
-    out = path.with_name("out." + ("dyn" if command == "fit" else "csv"))
+    kind = {"fit": ".dyn", "stream": path.suffix}.get(command, ".csv")
+    out = path.with_name(f"out{kind}")
     rest = [command, path, "--formula", formula, "--out", out, *SMALL, *more]
     assert run(*rest) == 0
     return out
