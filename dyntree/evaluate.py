@@ -14,7 +14,7 @@ from dyntree.alarm import AlarmedRows, ChangeAlarm
 from dyntree.bad_rows import GoodRows, OnBadRows, check_on_bad_rows, good_rows
 from dyntree.baselines import class_baseline, count_baseline, real_baseline
 from dyntree.encoding.feature_map import take
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.pairing import check_paired, rows_and_responses
 from dyntree.encoding.targets import Exposed, label_codes
 from dyntree.encoding.values import Vector
 from dyntree.evaluate_density import PrequentialDensity as PrequentialDensity
@@ -50,8 +50,9 @@ class Prequential:
         Predictive means, or probabilities, which are 0 for labels that were not known
         yet.
     log_density : ndarray of shape (n_scored,)
-        Log predictive density, or probability, of each response; -inf for a label that
-        was not known yet.
+        Log predictive density, or probability, of each response. Where labels were not
+        known yet, it is a masked array of NumPy's: these rows are masked, and its means
+        and sums leave them out.
     interval : ndarray of shape (n_scored, 2) or None
         Central predictive intervals of real responses.
     classes : tuple or None
@@ -89,6 +90,11 @@ class Prequential:
     bad_rows: dict[int, str] = field(default_factory=dict)
 
     @property
+    def n_new_labels(self) -> int:
+        """Number of scored rows whose label the model could not know."""
+        return int(np.ma.getmaskarray(self.log_density).sum())
+
+    @property
     def losses(self) -> Vector:
         """Loss of each row: 1 for a wrong label, or the squared error."""
         if self.classes is None:
@@ -116,7 +122,7 @@ class Prequential:
 def prequential(
     model: Learner,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     sample_weight: Any = None,
     exposure: Any = None,
@@ -137,10 +143,13 @@ def prequential(
         unless it is frozen.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         Rows in any form that the model takes. For results of a formula this is the raw
-        data; levels that are new to the formula count as missing.
-    y : array_like of shape (n_rows,)
-        Responses or labels. Native models accept new labels, and `ClassScores` says how
-        these are scored. Under R's rules all labels must be known to the model.
+        data; levels that are new to the formula count as missing. Without `y` it is an
+        iterable of pairs, of a row and its response: a list, a generator, or a dataset
+        of river's. It is read to its end before the first row is learned.
+    y : array_like of shape (n_rows,), optional
+        Responses or labels, unless X has them. Native models accept new labels, and
+        `ClassScores` says how these are scored. Under R's rules all labels must be
+        known to the model.
     sample_weight : array_like of shape (n_rows,) or float, optional
         Weights >= 0 of the rows, for models of trees. They are used to learn the rows
         and in all scores, also those of the baseline, which itself learns without
@@ -193,6 +202,10 @@ def prequential(
     83
     >>> seen.scores.rmse < seen.baseline.rmse
     True
+    >>> pairs = (({"x": k % 7}, 2.0 * (k % 7)) for k in range(90))
+    >>> tree = dyntree.StreamingTree(window=40, n_particles=50, seed=1)
+    >>> prequential(tree, pairs, start=50).scores.n_rows
+    40
     """
     check_progress(progress)
     start = params.count("start", start, 0)
@@ -202,13 +215,14 @@ def prequential(
     if not 0.0 < share < 1.0:
         raise ValueError(f"level must be in (0, 1); got {level!r}.")
     check_on_bad_rows(on_bad_rows)
+    _check_learner(_who_learns(model), sample_weight, exposure)
+    X, y = rows_and_responses(X, y)
     if on_bad_rows != "raise":
         return _on_good_rows(
             model, X, y, sample_weight, exposure, start, delay, level, alarm, on_alarm,
             on_bad_rows, progress,
         )  # fmt: skip
     model, X = _learner(model, X)
-    _check_learner(model, sample_weight, exposure)
     if exposure is not None:
         trees = getattr(model, "tree", model)  # of a recorder, too
         y = with_exposure(_tree_options(trees, "exposure"), X, y, exposure)
@@ -297,7 +311,7 @@ def _on_good_rows(
     progress: Progress,
 ) -> Prequential:
     """What `prequential` does where bad rows are no error."""
-    good = _good_rows(model, X, y, sample_weight, exposure, start)
+    good = good_rows(model, X, y, sample_weight, exposure, start)
     if callable(on_bad_rows):
         for row, reason in good.bad.items():
             on_bad_rows(row, ValueError(reason))
@@ -311,14 +325,6 @@ def _on_good_rows(
         progress=progress,
     )  # fmt: skip
     return _renumbered(seen, good)
-
-
-def _good_rows(
-    model: Any, X: Any, y: Any, sample_weight: Any, exposure: Any, start: int
-) -> GoodRows:
-    """A stream without the rows that a model refuses, once what is not of rows fits."""
-    _check_learner(_who_learns(model), sample_weight, exposure)
-    return good_rows(model, X, y, sample_weight, exposure, start)
 
 
 def _renumbered(seen: Prequential, good: GoodRows) -> Prequential:
@@ -366,7 +372,7 @@ def _learn(
 def prequential_each(
     models: Mapping[str, OnlineModel],
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     sample_weight: Any = None,
     exposure: Any = None,
@@ -426,9 +432,10 @@ def prequential_each(
     params.one_of("on_bad_rows", on_bad_rows, ("raise", "skip"))
     for name, model in models.items():
         check_online_model(f"models[{name!r}]", _who_learns(model))
-    given = X, y, sample_weight, exposure, start
+        _check_learner(_who_learns(model), sample_weight, exposure)
+    given = *rows_and_responses(X, y), sample_weight, exposure, start
     streams = [
-        _good_rows(model, *given) if on_bad_rows == "skip" else GoodRows(*given)
+        good_rows(model, *given) if on_bad_rows == "skip" else GoodRows(*given)
         for model in models.values()
     ]
     jobs = [
@@ -515,6 +522,7 @@ def _class_record(
     came = codes[scored]
     density = np.array([row.log_density for row in foreseen])
     n_known = np.array([len(row.mean) for row in foreseen])
+    is_new = came >= n_known
     proba = np.zeros((len(foreseen), len(classes)))
     for place, row in zip(proba, foreseen, strict=True):
         place[: len(row.mean)] = row.mean
@@ -522,10 +530,10 @@ def _class_record(
         rows=scored,
         y=came.astype(np.float64),
         mean=proba,
-        log_density=density,
+        log_density=np.ma.array(density, mask=is_new) if is_new.any() else density,
         interval=None,
         classes=classes,
-        scores=class_scores(came, proba, density, came < n_known, weights),
+        scores=class_scores(came, proba, density, ~is_new, weights),
         baseline=class_baseline(codes, scored, known, n_known, len(classes), weights),
         seconds_per_row=seconds,
         weights=weights,

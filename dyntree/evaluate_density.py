@@ -45,7 +45,7 @@ def prequential_density(
     ----------
     model : OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM or another OnlineModel
         One with `score_samples`. It learns the rows as a side effect.
-    X : array_like of shape (n_rows, n_features), frame or list of dicts
+    X : array_like of shape (n_rows, n_features), frame, list or iterator of dicts
         Rows in any form that the model takes.
     start, progress
         As in `prequential`.
@@ -77,6 +77,7 @@ def prequential_density(
             f"model must have score_samples, as a mixture has; got "
             f"{type(model).__name__}. Use prequential(model, X, y)."
         )
+    X = list(X) if hasattr(X, "__next__") else X
     rows, _ = model.preview(X, None, start)
     n_rows = len(rows.rows)
     scored: list[int] = []

@@ -47,6 +47,8 @@ HELP = {
     "error": "Share of wrong labels among them.",
     "rmse": "Root mean squared error of their predictive means.",
     "log_density": "Their mean log predictive density, or probability.",
+    "n_new_labels": "Rows among them whose label the model could not know; they are no "
+    "part of log_density.",
     "coverage": f"Share of them inside their central {LEVEL:.0%} interval.",
     "alarms": "Alarms that predictions have become worse.",
     "model_bytes": "Memory of the model.",
@@ -111,7 +113,7 @@ class Watch:
         self._is_class = isinstance(answer, ClassPrediction)
         if isinstance(answer, ClassPrediction):
             known = dict(zip(answer.classes, answer.proba[0].tolist(), strict=True))
-            p = known.get(y, 0.0)
+            p = known.get(y, math.nan)  # of a new label
             error = float(answer.label[0] != y)
             score = error, math.log(p) if p else -math.inf, math.nan
         else:
@@ -129,10 +131,13 @@ class Watch:
             errors, densities, inside = np.array(self._scores).T
             if self._is_class:
                 found["error"] = float(errors.mean())
+                found["n_new_labels"] = int(np.isnan(densities).sum())
+                densities = densities[~np.isnan(densities)]
             else:
                 found["rmse"] = float(np.sqrt(errors.mean()))
                 found["coverage"] = float(inside.mean())
-            found["log_density"] = float(densities.mean())
+            if len(densities):
+                found["log_density"] = float(densities.mean())
         if self._seconds:
             p50, p99 = np.quantile(np.array(self._seconds), [0.5, 0.99])
             found["latency_p50_seconds"] = float(p50)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -50,3 +51,52 @@ Give y.loc[X.index] to pair them by index, or y.to_numpy() to pair them by posit
         f"{ours[row]!r} and {theirs[row]!r}. Give {name}.loc[{argument}.index] to pair "
         f"them by index, or {name}.to_numpy() to pair them by position."
     )
+
+
+def rows_and_responses(X: Any, y: Any) -> tuple[Any, Any]:
+    """Rows and responses apart, where they come as pairs and y is None.
+
+    Parameters
+    ----------
+    X : rows in any form, or iterable of pairs
+        Pairs of a row and its response, such as a dataset of river's. They are read to
+        the end.
+    y : responses, or None
+
+    Raises
+    ------
+    ValueError
+        If there is no y, and X has no pairs, or has no end.
+
+    Examples
+    --------
+    >>> rows_and_responses(({"x": k} for k in range(2)), [0, 1])[1]
+    [0, 1]
+    >>> rows_and_responses((({"x": k}, 2 * k) for k in range(2)), None)
+    ([{'x': 0}, {'x': 1}], [0, 2])
+    """
+    if y is not None:
+        X, y = (list(one) if hasattr(one, "__next__") else one for one in (X, y))
+        return X, y
+    rule = (
+        "X must be an iterable of pairs of a row and its response where y is not given"
+    )
+    if getattr(X, "n_samples", 0) is None:  # of river, which makes rows without an end
+        raise ValueError(
+            f"{rule}, and must end; got {type(X).__name__}, which does not. Take some "
+            "of it: X.take(1000)."
+        )
+    is_of_rows = hasattr(X, "columns") or isinstance(X, str | bytes | dict)
+    if is_of_rows or not isinstance(X, Iterable):
+        raise ValueError(f"{rule}; got {type(X).__name__}. Give y, too.")
+    rows, responses = [], []
+    for number, pair in enumerate(X):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(
+                f"{rule}; got {type(pair).__name__} as number {number}. Give y, or "
+                "pairs."
+            )
+        row, response = pair
+        rows.append(dict(row) if isinstance(row, Mapping) else row)
+        responses.append(response)
+    return rows, responses

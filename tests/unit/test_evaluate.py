@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -250,7 +252,7 @@ def test_gaps_strings_and_new_labels_are_foreseen_as_by_hand(
                 means.append((told.proba if model == "class" else told.mean)[0])
                 known.append(model != "class" or y[t] in told.classes)
                 densities.append(
-                    told.log_density(y[t : t + 1])[0] if known[-1] else -np.inf
+                    told.log_density(y[t : t + 1])[0] if known[-1] else None
                 )
             by_hand.update(rows[t], y[t : t + 1])
     assert model_bytes(model_) == model_bytes(by_hand)
@@ -268,8 +270,62 @@ def test_gaps_strings_and_new_labels_are_foreseen_as_by_hand(
         assert isinstance(scores, ClassScores)
         assert scores.n_new_labels == fresh_labels
         assert np.isfinite(scores.log_loss)
-    assert seen.scores.log_loss == pytest.approx(-np.mean(np.array(densities)[known]))
+    assert seen.n_new_labels == fresh_labels
+    assert seen.scores.log_loss == pytest.approx(-seen.log_density.mean())
+    own = np.array(densities, dtype=float)[known]
+    assert seen.scores.log_loss == pytest.approx(-np.mean(own))
     assert seen.losses[~np.array(known)].tolist() == [1.0] * fresh_labels
+
+
+@pytest.mark.parametrize("model", ["constant", "class"])
+def test_rows_and_responses_may_come_as_pairs(model: str) -> None:
+    rows, y = mixed()
+    y = np.where(y > 1, "high", "low").astype(object) if model == "class" else y
+    make = partial(StreamingTree, model, window=30, n_particles=20, seed=1)
+    expected = prequential(make(), rows, y, start=3, delay=2)
+
+    def pairs() -> Iterator[Any]:
+        row: dict[str, Any] = {}  # one dict for all rows
+        for one, response in zip(rows, y, strict=True):
+            row.clear()
+            row.update(one)
+            yield row, response
+
+    each = prequential_each({"it": make()}, pairs(), start=3, delay=2)["it"]
+    for form in (pairs(), [*zip(rows, y, strict=True)]):
+        for seen in (prequential(make(), form, start=3, delay=2), each):
+            assert seen.scores == expected.scores
+            assert seen.log_density.tolist() == expected.log_density.tolist()
+    skipped = prequential(make(), pairs(), start=3, delay=2, on_bad_rows="skip")
+    assert skipped.scores == expected.scores
+    halves = prequential(make(), iter(rows), iter(y.tolist()), start=3, delay=2)
+    assert halves.scores == expected.scores
+
+
+def test_datasets_of_river_are_streams() -> None:
+    river = pytest.importorskip("river", reason="needs river: dyntree[river]")
+    from river import datasets
+    from river.datasets import synth
+
+    assert river is not None
+    pairs = [*datasets.TrumpApproval().take(100)]
+    rows, y = [row for row, _ in pairs], [y for _, y in pairs]
+    make = partial(StreamingTree, window=30, n_particles=20, seed=1)
+    expected = prequential(make(), rows, y)
+    assert prequential(make(), datasets.TrumpApproval().take(100)).scores == (
+        expected.scores
+    )
+    assert prequential(make(), synth.Friedman(seed=1).take(60)).scores.n_rows == 50
+    with pytest.raises(ValueError, match=r"must end; got Friedman, .* X\.take"):
+        prequential(make(), synth.Friedman(seed=1))
+
+
+@pytest.mark.parametrize("X", [3, np.ones((3, 1)), pd.DataFrame({"x": [1]}), "ab", [1]])
+def test_rows_without_responses_are_refused(X: Any) -> None:
+    model = StreamingTree(n_particles=20, seed=1)
+    with pytest.raises(ValueError, match="X must be an iterable of pairs"):
+        prequential(model, X)
+    assert model.n_seen == 0
 
 
 def test_labels_that_a_frozen_model_never_met_come_last() -> None:
@@ -281,6 +337,7 @@ def test_labels_that_a_frozen_model_never_met_come_last() -> None:
     assert isinstance(seen.scores, ClassScores)
     assert (seen.scores.error, seen.scores.n_new_labels) == (1.0, 30)
     assert np.isnan(seen.scores.log_loss)
+    assert seen.n_new_labels == 30
     assert seen.mean[:, 2].tolist() == [0.0] * 30
 
 

@@ -220,3 +220,40 @@ def test_bad_figures_are_told(more: list[str], told: str, capsys: Any) -> None:
     with pytest.raises(SystemExit):
         cli.main(["stream", "a.csv", "--formula", "y ~ x", *more])
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["json", "prom"])
+def test_a_new_label_is_counted_apart_and_hides_no_score(
+    kind: str, tmp_path: Path, capsys: Any
+) -> None:
+    labels = [("a", "b")[k % 2] for k in range(60)]
+    labels[40] = labels[50] = "new"
+    path, status = tmp_path / "rows.csv", tmp_path / f"status.{kind}"
+    rows = [f"{k % 5},{label}\n" for k, label in enumerate(labels)]
+    path.write_text("x,y\n" + "".join(rows))
+    run(path, tmp_path / "out.csv", "--status", status)
+    model = dyntree.StreamingTree("class", window=50, n_particles=10, seed=1)
+    seen = dyntree.evaluate.prequential(
+        model, [{"x": k % 5} for k in range(60)], labels
+    )
+    assert seen.n_new_labels == 2  # the first "b", and one
+    if kind == "prom":
+        assert "\ndyntree_n_new_labels 2\n" in status.read_text()
+        return
+    told = json.loads(status.read_text())
+    assert (told["scored"], told["n_new_labels"]) == (59, 2)
+    assert told["log_density"] == pytest.approx(seen.log_density.mean())
+    call = ["evaluate", path, *SMALL, "--quiet", "--out", tmp_path / "losses.csv"]
+    assert cli.main([str(one) for one in call]) == 0
+    assert "2 rows with labels that were new count as errors" in capsys.readouterr().out
+    densities = [line["log_density"] for line in read(tmp_path / "losses.csv")]
+    assert [k + 1 for k, one in enumerate(densities) if not one] == [1, 40]
+
+
+def test_labels_that_are_all_new_have_no_density(tmp_path: Path) -> None:
+    path, status = tmp_path / "rows.csv", tmp_path / "status.json"
+    path.write_text("x,y\n" + "".join(f"{k},u{k}\n" for k in range(9)))
+    run(path, tmp_path / "out.csv", "--status", status)
+    told = json.loads(status.read_text())
+    assert (told["scored"], told["n_new_labels"], told["error"]) == (8, 8, 1.0)
+    assert "log_density" not in told
