@@ -7,7 +7,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t
 
-from dyntree._core cimport linalg, rmath
+from dyntree._core cimport linalg, rmath, scipy_special
 from dyntree._core.family cimport Family
 from dyntree._core.resample cimport residual as _residual
 from dyntree._core.rng cimport (
@@ -46,6 +46,17 @@ def log_gamma(double x):
 def t_density(double x, double df):
     """Density of Student's t."""
     return rmath.t_density(x, df, rmath.t_constant(df))
+
+
+# ---------------------------------------------------------------- scipy_special
+def stdtr(double df, double t):
+    """Distribution function of Student's t by SciPy."""
+    return scipy_special.stdtr(df, t)
+
+
+def stdtrit(double df, double p):
+    """Its inverse."""
+    return scipy_special.stdtrit(df, p)
 
 
 # ---------------------------------------------------------------- linalg

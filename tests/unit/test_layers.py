@@ -25,7 +25,7 @@ SOURCES = sorted(p for kind in ("*.pyx", "*.pxd") for p in CORE.rglob(kind))
 
 # A file may use those of a strictly lower level; what models share is below them all.
 CORE_ORDER = [
-    {"types", "openmp", "lanes", "memory", "vectors", "softmax"},
+    {"types", "openmp", "lanes", "memory", "vectors", "softmax", "scipy_special"},
     {"kernels", "linalg", "eigen", "alias", "covertree"}, {"treesearch"},
     {"rng", "rmath"},
     {"resample", "spans", "family", "student", "ties", "averaging", "beta_counts"},
@@ -97,7 +97,7 @@ FOLDER_ORDER = {
         {"shared"}, {"neighbours"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"},
         {"teaching"},
     ],
-    "mixtures/shared": [{"arrays", "checks", "rows"}, {"base"}],
+    "mixtures/shared": [{"arrays", "checks", "rows"}, {"base", "lineage"}],
     "mixtures/sva": [
         {"options", "records", "semi_markov", "background", "misfit",
          "column_laws"},
@@ -540,3 +540,14 @@ def test_every_file_of_the_house_has_a_level() -> None:
                     level(below, order)
     for path in SOURCES:
         place(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+STEADY = {"ndtri", "betainc"}  # of one name for Cython in SciPy 1.13 to 1.17
+CIMPORT = re.compile(r"^from scipy\.special\S* cimport (\([^)]*\)|.*)$", re.MULTILINE)
+
+
+def test_functions_that_versions_of_scipy_name_differently_are_not_cimported() -> None:
+    """A build with one version is imported with others; see `_core/scipy_special`."""
+    told = [found for path in SOURCES for found in CIMPORT.findall(path.read_text())]
+    names = {part.split()[0] for text in told for part in text.strip("()").split(",")}
+    assert names == STEADY

@@ -8,8 +8,6 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from scipy.special.cython_special cimport stdtrit
-
 from dyntree._core.trees.arena cimport CHUNK
 from dyntree._core.trees.distinct_trees cimport DistinctTrees, by_leaf
 from dyntree._core.trees.block_partition cimport (
@@ -19,6 +17,7 @@ from dyntree._core.lanes cimport Pair, pair_at, pair_of, put_pair, sum_of
 from dyntree._core.memory cimport resized
 from dyntree._core.trees.leaf cimport LEAST_DF, LeafModel
 from dyntree._core.openmp cimport team, thread_number
+from dyntree._core.scipy_special cimport stdtrit
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t

@@ -4,9 +4,8 @@ from scipy.special import stdtr
 
 from libc.math cimport fabs
 
-from scipy.special.cython_special cimport stdtr as scalar_stdtr
-
 from dyntree._core.rmath cimport t_constant, t_density
+from dyntree._core.scipy_special cimport stdtr as scalar_stdtr
 from dyntree._core.trees.query import t_densities
 
 cdef enum:

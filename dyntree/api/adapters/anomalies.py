@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from river import base
+from river.base import DriftDetector
 
 from dyntree.alarm import ChangeAlarm
 from dyntree.api.adapters.base import Row
@@ -17,8 +17,13 @@ from dyntree.api.adapters.trees import (
     RiverDynamicTreeRegressor,
 )
 
+try:
+    from river.base import SupervisedAnomalyDetector
+except ImportError:  # before river 0.26
+    from river.anomaly.base import SupervisedAnomalyDetector
 
-class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
+
+class RiverAnomalyDetector(SupervisedAnomalyDetector):
     """An anomaly detector for river, based on the predictive distribution of a model.
 
     The score is 1 minus the tail probability (see `Prediction` and `ClassPrediction`).
@@ -85,7 +90,7 @@ class RiverAnomalyDetector(base.SupervisedAnomalyDetector):
         return 1.0 - self.model.tail_probability_one(x, y)
 
 
-class RiverChangeAlarm(base.DriftDetector):
+class RiverChangeAlarm(DriftDetector):
     """A `ChangeAlarm` as a drift detector of river.
 
     As for river's detectors, large values are bad: errors, losses or anomaly scores.

@@ -94,7 +94,7 @@ class OnlineMixin:
         if isinstance(y, np.ma.MaskedArray):
             y = params.as_array("y", y)
         if self._reads_itself(X, first):
-            responses = column_or_1d(y, warn=True, input_name="y")
+            responses = column_or_1d(y, warn=True)
             check_consistent_length(X, responses)
             return self._named(X, first), responses
         rows, responses = validate_data(

@@ -54,8 +54,9 @@ def test_quantiles_of_one_component_are_scipys(df: float) -> None:
     levels = LEVELS if df >= 0.3 else LEVELS[1:-1]  # or SciPy's overflow
     got = mixture.quantiles(*one(1, df, 0.25, 2.0), levels)[0]
     expected = 0.25 + 2.0 * stats.t.ppf(levels, df)
-    # 1e-13 in the cdf is 1e-7 of the smallest level; the series do better in the tail
-    np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
+    # 1e-13 in the cdf is 1e-7 of the smallest level; the series do better in the tail.
+    # those of SciPy 1.14 are themselves off by 2e-11
+    np.testing.assert_allclose(got, expected, rtol=5e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("df", [0.5, 3.0, 1e6, np.inf])
