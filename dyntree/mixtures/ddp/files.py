@@ -19,6 +19,7 @@ from dyntree.mixtures.ddp.options import (
 from dyntree.mixtures.ddp.records import Diagnostics
 from dyntree.mixtures.ddp.state import MOST_COHORTS, History, Particles, State
 from dyntree.mixtures.shared.arrays import Arrays, Ids, check_shape, demand
+from dyntree.mixtures.shared.lineage import origins_told
 
 PARTICLES = tuple(one.name for one in fields(Particles))
 HISTORY = tuple(one.name for one in fields(History))
@@ -40,6 +41,7 @@ def to_arrays(
         "n_rows": state.n_rows,
         "n_phases": state.n_phases,
         "next_id": state.next_id,
+        "origins": list(state.origins),
         **{name: value for name, value in told_seldom(state).items() if value},
         "diagnostics": {name: getattr(state.diagnostics, name) for name in SCALARS},
     }
@@ -143,6 +145,7 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         phase_column=header.get("phase_column"),
         joins=joins_told(header.get("joins", []), header["next_id"]),
         nearness=nearness_told(header.get("nearness"), width),
+        origins=() if family is None else origins_told(header["origins"]),
         diagnostics=Diagnostics(**diagnostics),
     )
 
@@ -172,6 +175,7 @@ def check_arrays(
     counts = check_shape(arrays, "counts", np.int64, (None, 3))
     demand((counts >= 0) & (counts[:, :1] < max(n_phases, 1)), "counts of phases")
     demand(counts[:, 1] < next_id, "counts of particles")
+    demand(family is not None or header["origins"] == [], "origins of rows")
     first = params.count("first_counted", header.get("first_counted", 0), 0, n_phases)
     demand(counts[:, 0] >= first, "counts of phases that are counted")
     column = header.get("phase_column")

@@ -30,6 +30,7 @@ from dyntree.mixtures.ddp.state import (
 )
 from dyntree.mixtures.shared.arrays import Ids, constants
 from dyntree.mixtures.shared.base import Mixture
+from dyntree.mixtures.shared.lineage import origin_of
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
@@ -150,7 +151,7 @@ class Learning(Mixture):
             assert self.options.transition is not None
             family.check_steps(self.options.transition)
             still = self._constant_so_far(family, rows)
-            state = self._state
+            state = replace(self._state, origins=(origin_of(self.seed, rows),))
         else:
             family, state, still = self._with_units(family, rows)
         if not len(state.particles):

@@ -241,7 +241,9 @@ class DependentDPMixture(Answers):
         Raises
         ------
         ValueError
-            If families, columns or options differ.
+            If families, columns or options differ, or if two models share a past, as
+            copies of one model do: their processes are not independent, and what both
+            have learned would count twice.
         NotReadyError
             If a model has seen no row.
 
@@ -251,8 +253,9 @@ class DependentDPMixture(Answers):
         DP(mu_1 + mu_2 + ...), and the shares of the parents are Dirichlet with the
         parameters alpha_1, alpha_2, ... (Lin, Grimson and Fisher 2010, theorems 2 and
         3). Here their gamma processes are added, and survival and transition act on the
-        sum as on its parts. Phases may therefore form any acyclic network: each source
-        has its own model at first, and all share one from some phase on.
+        sum as on its parts. So each source may have its own model at first, and all
+        share one from some phase on. Parents with a common ancestor are not
+        independent, and are refused.
 
         Ids of the second model are increased by the number of ids in the first, and so
         on. The last phases of all models coincide: if a model has fewer phases, its

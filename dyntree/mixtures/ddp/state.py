@@ -133,6 +133,7 @@ class State:
     diagnostics: Diagnostics = field(default_factory=no_diagnostics)
     nearness: Nearness = UNKNOWN  # of rows, of the last phase of another scale
     joins: tuple[tuple[int, ...], ...] = ()  # ends of the ids of superposed models
+    origins: tuple[str, ...] = ()  # of these models, once there are rows
 
     @classmethod
     def fresh(cls, options: DDPOptions, n_prior: int = 0, n_sums: int = 0) -> State:

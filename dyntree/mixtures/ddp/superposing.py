@@ -4,6 +4,9 @@ Independent gamma processes add up to one, whose base measure is the sum of thei
 Grimson and Fisher 2010, theorems 2 and 3). Superposed before they are normalised, all
 that a model carries stays what it is: particles with their Gamma(m, E) weights, and
 cohorts of mass never seen. So the state after is both states together.
+
+Models that share a past are not independent: it would count twice, and so they are
+refused, by the origins that their states carry (`shared/lineage.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from dyntree.mixtures.ddp.state import (
     without_old_phases,
 )
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.lineage import joined_origins
 
 ADDED = ("concentration", "innovation")  # options that add up; others must be equal
 
@@ -100,6 +104,7 @@ def superposed(states: Sequence[State], options: DDPOptions, family: Family) -> 
         labels=labels_together([part.labels for part in parts]),
         n_rows=sum(part.n_rows for part in parts), diagnostics=no_diagnostics(),
         joins=(*joins, tuple(first_id)) if len(parts) > 1 else joins,
+        origins=joined_origins([part.origins for part in parts]),
     )  # fmt: skip
     whole = pruned(with_fewer_counts(whole), options)
     return without_old_phases(whole, options, family)

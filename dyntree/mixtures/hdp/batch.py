@@ -47,6 +47,10 @@ class Batch(ABC):
     def width(self) -> int:
         """Columns, or words of the vocabulary."""
 
+    @abstractmethod
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What was read: which document each row is of, and the row."""
+
     @property
     def features(self) -> FeatureMap:
         """Names of the columns, or the number of words."""

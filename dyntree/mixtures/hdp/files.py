@@ -19,6 +19,7 @@ from dyntree.mixtures.hdp.state import HISTORY, OPTIONAL, SECONDS, TRACKED, Stat
 from dyntree.mixtures.hdp.store import SLACK
 from dyntree.mixtures.hdp.topics import Topics
 from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
+from dyntree.mixtures.shared.lineage import origins_told
 
 LEAST_ALPHA = 1e-13  # learning keeps 1e-12
 
@@ -44,6 +45,7 @@ def to_arrays(
         "F": state.F,
         "warned": list(state.warned),
         "transient": [list(pair) for pair in state.transient],
+        "origins": list(state.origins),
     }
     arrays = dict(state.arrays())
     history = state.history.copy()
@@ -112,6 +114,7 @@ def from_arrays(
         tuple(str(one) for one in known["warned"]),
         **extras(arrays),
         transient=tuple((str(n), int(b)) for n, b in known["transient"]),
+        origins=origins_told(known["origins"]),
     )  # fmt: skip
     demand(set(arrays) == set(state.arrays()), "names of arrays")
     demand(int(topics.ids.max()) < state.next_id, "ids below the next")

@@ -31,6 +31,7 @@ from dyntree.mixtures.hdp.sweeps import (
     transient_bytes,
 )
 from dyntree.mixtures.hdp.topics import Topics
+from dyntree.mixtures.shared.lineage import origin_of
 
 FEW = 50  # topics that may be as many as documents without a word
 ROW_EXTRA = 52  # labels, places, shares and weights of one row, in bytes
@@ -43,7 +44,8 @@ def fresh_state(context: Context, features: FeatureMap, batch: Batch) -> State:
     shift, scale = batch.scales(settings.prior.standardize)
     family = scaled_family(settings, batch.width, shift, scale)
     limits.check_least(family, settings.family, shift.nbytes + scale.nbytes)
-    return empty_state(settings.options, features, family, limits, (shift, scale))
+    state = empty_state(settings.options, features, family, limits, (shift, scale))
+    return replace(state, origins=(origin_of(context.seed, *batch.arrays()),))
 
 
 def after_documents(

@@ -22,6 +22,7 @@ from dyntree.mixtures.hdp.learning import (
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.starting import usage_counts
 from dyntree.mixtures.hdp.state import TRACKED, State, joined_names
+from dyntree.mixtures.shared.lineage import joined_origins
 
 
 def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
@@ -42,7 +43,9 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     Raises
     ------
     ValueError
-        Where models do not fit one another, or have learned nothing.
+        Where models do not fit one another, or have learned nothing, and where two
+        share a past, as copies of one model do that have learned on: it would count
+        twice. A model that is given twice counts once.
 
     Notes
     -----
@@ -73,6 +76,11 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     first = given[0]
     if len(given) == 1:
         return first.copy()
+    learned = [
+        own
+        for k, own in enumerate(learned)
+        if own.document_ids is not None or not any(own is one for one in learned[:k])
+    ]
     context = Context(first.settings, first.seed, first.n_threads, first.callback)
     return first.with_state(joined(context, learned))
 
@@ -148,7 +156,8 @@ def stacked(first: State, other: State) -> State:
     )
     both = both.with_aliases([(a + first.next_id, b + first.next_id)
                               for a, b in other.aliases.tolist()])  # fmt: skip
-    return with_documents_of(both, other, S)
+    both = with_documents_of(both, other, S)
+    return replace(both, origins=joined_origins([first.origins, other.origins]))
 
 
 def with_documents_of(both: State, other: State, S: int) -> State:

@@ -57,6 +57,10 @@ class RowBatch(Batch):
         """Columns."""
         return int(self.rows.shape[1])
 
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Documents and rows."""
+        return self.document, self.rows
+
     def taken(self, where: Any) -> Self:
         """Rows at some places, numbered as before."""
         weight = None if self.weight is None else self.weight[where]

@@ -55,6 +55,7 @@ class State:
     index: NDArray[np.float32] | None = None  # (n, K)
     index_ids: NDArray[Any] | None = None
     transient: tuple[tuple[str, int], ...] = ()
+    origins: tuple[str, ...] = ()
 
     @property
     def log_scale(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.ordered import ordered
@@ -39,6 +40,10 @@ class WordBatch(Batch):
     def width(self) -> int:
         """Words of the vocabulary."""
         return self.n_words
+
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """Documents, words and counts."""
+        return self.document, self.word, self.count
 
     def taken(self, where: Any) -> Self:
         """Words at some places, of documents numbered as before."""

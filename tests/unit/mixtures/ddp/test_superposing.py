@@ -265,7 +265,8 @@ def test_what_is_no_model_that_has_learned_is_refused() -> None:
     fading = [learned(LEFT, 2, weight_memory=0.5) for _ in range(2)]
     with pytest.raises(ValueError, match="history_merge must be False"):
         DependentDPMixture.superpose(fading)
-    fading = [learned(LEFT, 2, weight_memory=0.5, history_merge=False)] * 2
+    fade: dict[str, Any] = {"weight_memory": 0.5, "history_merge": False}
+    fading = [learned(LEFT, 2, **fade), learned(RIGHT, 2, **fade)]
     assert DependentDPMixture.superpose(fading).update(rows(LEFT)).n_phases == 3
 
 
@@ -279,3 +280,23 @@ def test_any_family_with_its_scales_is_superposed(family: Any) -> None:
     assert both.family_ == one.family_
     both.update(X)
     assert model_bytes(checkpoint.loads(checkpoint.dumps(both))) == model_bytes(both)
+
+
+def test_models_that_share_a_past_are_refused() -> None:
+    """Its clusters would be there twice, with twice the concentration."""
+    one = learned(LEFT, 1)
+    copies = [one.copy().update(rows(places, seed=7)) for places in (LEFT, RIGHT)]
+    other = learned(RIGHT, 1)
+    both = DependentDPMixture.superpose([one, other])
+    loaded = checkpoint.loads(checkpoint.dumps(copies[0]))
+    for relatives in (
+        copies, [one, copies[0]], [one, one], [other, both], [both, copies[1]],
+        [learned(LEFT, 2), other, loaded],
+    ):  # fmt: skip
+        before = [checkpoint.dumps(model) for model in relatives]
+        with pytest.raises(ValueError, match="two of them share a past, as copies"):
+            DependentDPMixture.superpose(relatives)
+        assert [checkpoint.dumps(model) for model in relatives] == before
+    fresh = DependentDPMixture(BASE, **QUICK)
+    apart = [fresh.copy().update(rows(places)) for places in (LEFT, RIGHT)]
+    assert DependentDPMixture.superpose(apart).update(rows(LEFT)).n_phases == 2

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dyntree import checkpoint
 from dyntree.errors import ConvergenceWarning, NotReadyError
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP, merge_models
 from dyntree.mixtures.hdp import sweeps
@@ -158,3 +159,20 @@ def test_sweeps_that_would_raise_the_free_energy_are_warned_of_once(
     with pytest.warns(ConvergenceWarning):
         fresh.partial_fit(rows[:4])
     fresh.partial_fit(rows[4:])  # once a model: warnings are errors here
+
+
+@pytest.mark.parametrize("family", ["full", "multinomial"])
+def test_models_that_share_a_past_are_refused(family: str) -> None:
+    """What both have learned would count twice; the same model twice is one."""
+    documents = documents_of(family)
+    one = MemoryBoundedHDP(family, max_items=20).fit(documents[:4])
+    copies = [one.copy().partial_fit(documents[k : k + 2]) for k in (4, 6)]
+    other = MemoryBoundedHDP(family, max_items=20).fit(documents[4:])
+    both = merge_models([one, other])
+    loaded = checkpoint.loads(checkpoint.dumps(copies[0]))
+    for relatives in (copies, [one, copies[0]], [other, both], [other, one, loaded]):
+        with pytest.raises(ValueError, match="two of them share a past, as copies"):
+            merge_models(relatives)
+    twice = merge_models([one, other, one.copy()])
+    assert twice.n_documents_seen_ == both.n_documents_seen_
+    assert twice.free_energy_ == both.free_energy_
