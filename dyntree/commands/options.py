@@ -284,6 +284,7 @@ def in_shell_words(message: str) -> str:
     message = re.sub(r"\bsample_weight\b", "--weights", message)
     message = re.sub(r"(?<![-\w])exposure must", "--exposure must", message)
     message = re.sub(r"\bcategories must", "--levels must", message)
+    message = re.sub(r"\bclasses must", "--classes must", message)
     for said, meant in SHELL_ADVICE.items():
         message = message.replace(said, meant)
     named = re.escape(declared("NAME")).replace("'NAME'", "'([^']*)'")

@@ -244,6 +244,12 @@ def test_levels_and_classes_that_are_named_are_not_missing(
     assert run(*call(command, path, "--model", "linear", "--classes", "yes,NA")) == 1
     told = "--classes is an option of --model class only"
     assert told in capsys.readouterr().err
+    assert run(*call(command, path, "--classes", "yes,NA,yes")) == 1
+    assert (
+        "--classes must name at least one label, each once" in capsys.readouterr().err
+    )
+    assert run(*call(command, path, "--levels", 'p="NA\n",a\nb')) == 1
+    assert "words with a line break must be in quotes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", COMMANDS)
