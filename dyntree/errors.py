@@ -59,6 +59,10 @@ class UndefinedTermWarning(UserWarning):
     """A term of a formula has no finite value in some rows and is missing there."""
 
 
+class AssumedValueWarning(UserWarning):
+    """New rows come without the exposure, offset or weight of the first ones."""
+
+
 class ManyLevelsWarning(UserWarning):
     """Most values of a text column are new levels, or rows have ever new columns."""
 

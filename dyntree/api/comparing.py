@@ -284,22 +284,12 @@ def _folds(y: Any, n_folds: int, is_class: bool, seed: int) -> Vector:
     return fold
 
 
-def _offsets_left(whole: DynamicTreeModel, options: dict[str, Any]) -> dict[str, Any]:
+def _offsets_left(whole: DynamicTreeModel) -> dict[str, Any]:
     """Offsets and exposures that were given by value, of the rows that are left."""
-    by_value = [
-        name
-        for name in ("offset", "exposure")
-        if options.get(name) is not None and not isinstance(options[name], str)
-    ]
-    if not by_value:
-        return {}
-    assert whole.table is not None
-    assert whole.shift is not None
-    named = whole.design.offset(whole.table)
-    beside = whole.shift if named is None else whole.shift - named
-    first, *others = by_value  # which has all of it
-    value = beside if first == "offset" else np.exp(beside)
-    return {first: value} | dict.fromkeys(others)
+    return {
+        name: np.exp(values) if name == "exposure" else values
+        for name, values in whole.offset_values.items()
+    }
 
 
 def _score(
@@ -319,7 +309,7 @@ def _score(
         given = options.get(name)
         if weights is not None and given is not None and not isinstance(given, str):
             options = options | {name: weights}  # of the rows that are left
-    options = options | _offsets_left(whole, options)
+    options = options | _offsets_left(whole)
     model = DynamicTreeModel.from_formula(
         formula, whole.data.frame, subset=~held, **options
     )

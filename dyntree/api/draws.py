@@ -67,7 +67,8 @@ def to_datatree(
         formula, for example logarithms for ``np.log(y)``.
     exposure : array_like of shape (n_rows,), float, or str, optional
         Exposures > 0 of counts, by default 1. For results this may be the name of a
-        column of `X`. An exposure that the formula names is multiplied by it.
+        column of `X`. The default is then the column that was named when the model was
+        made, whose place it takes.
     trace : Trace, or a sequence of them, one for each model, optional
         What a ``plots.Recorder`` recorded while each model learned. All traces must be
         of the same rows.

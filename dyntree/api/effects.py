@@ -12,7 +12,12 @@ from scipy.special import ndtri
 
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
-from dyntree.api.offsets import RowOffsets, check_shift, shift_of
+from dyntree.api.offsets import (
+    RowOffsets,
+    check_shift,
+    shift_of,
+    warn_of_defaults,
+)
 from dyntree.encoding.design import Design
 from dyntree.encoding.moves import Moves, Variable, moved_offsets, moved_rows
 from dyntree.encoding.tables import Table
@@ -71,9 +76,20 @@ class VariableEffects:
         """Offsets of rows of raw data, and by default those of the model's own."""
         if exog is None and given is None:
             return self.model.shift
-        shift = shift_of(self.design, table, given)
+        passed = {} if given is None else given.of(table, table.n_rows)
+        if exog is None:
+            passed = {**self.model.offset_values, **passed}
+        else:
+            self._warn_of_offsets(given)
+        shift = shift_of(self.design, table, passed)
         check_shift(self.design, shift)
         return shift
+
+    def _warn_of_offsets(self, given: RowOffsets | None) -> None:
+        """Warn where new rows lack offsets that the model's own rows have by value."""
+        given = given or RowOffsets()
+        asked = {"offset": given.offset, "exposure": given.exposure}
+        warn_of_defaults(self.design, asked)
 
     def _drawn(
         self, rows: Matrix, shift: Vector | None, n_draws: int, kind: str, seed: Any
@@ -264,7 +280,9 @@ class VariableEffects:
         records = []
         for variable, move in zip(found, moves, strict=True):
             moved = self.design, table, variable.name, move.settings
-            rows, shift = moved_rows(*moved), moved_offsets(*moved, beside)
+            replaced = self.model.offset_values if exog is None else ()
+            rows = moved_rows(*moved)
+            shift = moved_offsets(*moved, beside, tuple(replaced))
             masks = {group: mask & move.counts for group, mask in groups.items()}
             averages = self._averages(rows, masks, counts, n_draws, rng, shift=shift)
             for pair in move.pairs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
@@ -27,6 +28,7 @@ class FittedModel(Protocol):
     exog: Matrix | None
     weights: Vector | None
     shift: Vector | None
+    offset_values: Mapping[str, Vector]
     table: Table | None
 
     @property

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -16,7 +17,14 @@ from dyntree import checkpoint, params
 from dyntree.api.formula_files import MISSING, file_notes, read_design
 from dyntree.api.model_facts import ModelFacts
 from dyntree.api.model_rows import ModelRows, NewRows
-from dyntree.api.offsets import RowOffsets, check_shift, foreseen, taught
+from dyntree.api.offsets import (
+    RowOffsets,
+    beside_of,
+    check_shift,
+    foreseen,
+    shift_of,
+    taught,
+)
 from dyntree.api.results import DynamicTreeResults
 from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.api.terms import parse, without
@@ -80,6 +88,8 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         Weights of the rows, if any were given.
     shift : ndarray of shape (n_rows,), or None
         Offsets of the rows. For counts they include the logarithms of exposures.
+    offset_values : mapping of str to ndarray of shape (n_rows,)
+        The part of `shift` that was passed as values, by argument.
     table : Table, or None
         The data of the model, in the caller's type.
     formula : str, or None
@@ -103,6 +113,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     exog: Matrix | None = None
     weights: Vector | None = None
     shift: Vector | None = None
+    offset_values: Mapping[str, Vector] = MappingProxyType({})
     table: Table | None = None
     grows: bool = False  # whether rows of the data bring levels
     _blank: Trees | None = None
@@ -153,10 +164,9 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         response = Expression.column(name)
         held = None if given is None else given.of(table)
         known = [] if offsets is None else offsets.named
-        shift = None if offsets is None else offsets.by_value(table)
         self._begin(
             None, table, response, terms, missing, new_levels, categories, options,
-            given, held, known, offsets, shift,
+            given, held, known, offsets, _values_of(offsets, table),
         )  # fmt: skip
 
     @classmethod
@@ -234,9 +244,10 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         exposure : array_like of shape (n_rows,), float, or str, optional
             The time, area or number of people over which each count was taken, > 0, as
             in statsmodels' GLM. New data must have the columns that are named here, in
-            `offset` or in ``offset(...)``. Values that are given here or in `offset` do
-            not apply to new rows, which have the offset 0 and the exposure 1, unless
-            `predict` or `append` is called with others.
+            `offset` or in ``offset(...)``, or others must be passed with them. Values
+            of an array belong to the rows of `data`: further rows need their own in
+            `append`, and predictions of new rows take 0 and 1 with a warning unless
+            others are passed.
         missing : {"none", "drop", "raise"}, default "none"
             What happens to rows with missing values. "none" keeps rows with missing
             inputs, which trees can use, and refuses missing responses. "drop" leaves
@@ -334,11 +345,11 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         given = RowWeights.given(weights, freq_weights)
         held = None if given is None else given.of(table)
         offsets = RowOffsets.given(offset, exposure)
-        shift = None if offsets is None else offsets.by_value(table)
+        values = _values_of(offsets, table)
         if subset is not None:
             rows = table.positions(subset)
             table, held = table.take(rows), None if held is None else held[rows]
-            shift = None if shift is None else shift[rows]
+            values = {name: one[rows] for name, one in values.items()}
         beside = (given.column,) if given and given.column else ()
         named = () if offsets is None else offsets.columns
         response, terms, known = parse(formula, table.names, (*beside, *named))
@@ -348,7 +359,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         made = cls.__new__(cls)
         made._begin(
             formula, table, response, terms, missing, new_levels, categories, options,
-            given, held, known, offsets, shift,
+            given, held, known, offsets, values,
         )  # fmt: skip
         return made
 
@@ -366,16 +377,18 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         weights: Vector | None,
         known: list[Expression],
         offsets: RowOffsets | None,
-        beside: Vector | None,
+        values: dict[str, Vector],
     ) -> None:
         """Learn from the data what terms mean, and make trees that know no row."""
         model, classes = options["model"], options["classes"]
         learned = weighing(table, weights)
+        beside = {} if given is None else beside_of({given.argument: given.values})
         design = Design.learn(
             learned,
             response,
             terms,
             known,
+            beside=beside | ({} if offsets is None else offsets.beside),
             is_class=None if model is None else model == "class",
             categories=categories,
             new_levels=new_levels,
@@ -389,13 +402,14 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             meaning = "frequency" if design.is_class else given.meaning
             given.check_model(meaning, is_class=True, is_weighted=True)
         rows, responses = design.encode(table), design.responses(table)
-        shift = design.offset(table)
-        if beside is not None:
-            shift = beside if shift is None else shift + beside
+        shift = shift_of(design, table, values)
         self.exog, responses, kept = self._complete(rows, responses, weights, shift)
+        if kept is not None:
+            values = {name: one[kept] for name, one in values.items()}
         if shift is not None:
             self.shift = shift if kept is None else shift[kept]
             check_shift(design, self.shift)
+        self.offset_values = values
         if weights is not None:
             self.weights = weights if kept is None else weights[kept]
         if not len(responses):
@@ -475,7 +489,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         """
         if start is None:
             self.unlearned("apply")
-        table = self._table_with_response(design, endog, exog)
+        table = self._table_with_response(design, endog, exog, offsets)
         found = self._rows_of(design, table, given, offsets)
         if not found.responses:
             raise ValueError("data must have at least one complete row; got none.")
@@ -485,7 +499,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             made.design = found.designs[-1][1]
         kind = object if design.is_class else np.float64
         made.exog, made.table, made.weights = found.features, found.table, found.weights
-        made.shift = found.shift
+        made.shift, made.offset_values = found.shift, found.offset_values
         made.endog = np.fromiter(found.responses, kind, count=len(found.responses))
         made._start = None if start is None else start.copy()
         return made, found
@@ -543,6 +557,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     def remove_data(self) -> None:
         """Drop the data; `fit` is no longer possible."""
         self.endog = self.exog = self.weights = self.shift = self.table = None
+        self.offset_values = {}
         self._blank = self._start = None
 
     def notes(self, design: Design) -> dict[str, Any]:
@@ -598,3 +613,9 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         model._describe(design, notes["formula"], notes["missing"])
         results = DynamicTreeResults(model, tree)
         return (results, position) if with_position else results
+
+
+def _values_of(offsets: RowOffsets | None, table: Table) -> dict[str, Vector]:
+    """Offsets of the rows of a table that were passed as values, by argument."""
+    plain = None if offsets is None else offsets.by_value
+    return {} if plain is None else plain.of(table, table.n_rows)

@@ -10,7 +10,7 @@ import numpy as np
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
 from dyntree.api.model_rows import NewRows
-from dyntree.api.offsets import RowOffsets, taught
+from dyntree.api.offsets import RowOffsets, check_passed, taught
 from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.targets import label_list
@@ -52,7 +52,7 @@ class LearningResults:
         tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
         rows : ndarray of shape (n_rows, n_features)
         """
-        if self.design.offsets:
+        if self.design.offsets or self.model.shift is not None:
             raise ValueError(
                 "a formula with an offset cannot be learned row by row here, because "
                 "its trees do not know the offset. Use the trees and features "
@@ -85,11 +85,14 @@ class LearningResults:
         exog : as for `predict`, optional
             The inputs, for models made from endog and exog.
         weights, freq_weights : array_like of shape (n_rows,), float, or str, optional
-            Weights of these rows, of the kind with which the model was made; by default
-            1. A str is the name of a column. Rows of weight 0 are dropped.
+            Weights of these rows, of the kind with which the model was made. A str is
+            the name of a column. Rows of weight 0 are dropped. The default is the
+            column that was named when the model was made, or 1 without weights.
         offset, exposure : array_like of shape (n_rows,), float, or str, optional
-            Offset and exposure of these rows, in addition to those of the formula; see
-            `DynamicTreeModel`. The default is 0 and 1.
+            Offset and exposure of these rows, in place of those that the arguments of
+            the same names were when the model was made, and in addition to
+            ``offset(...)`` of the formula. The default is the columns that were named,
+            or 0 and 1 without them.
         copy : bool, default False
             Whether to return a copy that has learned the rows, and leave these results
             as they are.
@@ -99,6 +102,12 @@ class LearningResults:
         Returns
         -------
         self, or the copy
+
+        Raises
+        ------
+        ValueError
+            If rows are bad, or the model was made with values of weights, offsets or
+            exposures and none are passed.
 
         See Also
         --------
@@ -110,14 +119,26 @@ class LearningResults:
                 endog, exog, weights=weights, freq_weights=freq_weights, offset=offset,
                 exposure=exposure, progress=progress,
             )  # fmt: skip
-        given = self._given(weights, freq_weights)
-        offsets = self._offsets(offset, exposure)
+        given, offsets = self._beside(weights, freq_weights, offset, exposure)
         self.learn(self.model.rows(self.design, endog, exog, given, offsets), progress)
         return self
 
+    def _beside(
+        self, weights: Any, freq_weights: Any, offset: Any, exposure: Any
+    ) -> tuple[RowWeights | None, RowOffsets | None]:
+        """What further rows have beside the formula: as passed, or as in the model."""
+        given = self._given(weights, freq_weights)
+        offsets = self._offsets(offset, exposure)
+        passed = {
+            "weights": weights, "freq_weights": freq_weights,
+            "offset": offset, "exposure": exposure,
+        }  # fmt: skip
+        check_passed(self.design, passed)
+        return given or RowWeights.named_by(self.design), offsets
+
     def _offsets(self, offset: Any, exposure: Any) -> RowOffsets | None:
         """Offsets of further rows, where such trees know them."""
-        given = RowOffsets.given(offset, exposure)
+        given = RowOffsets.passed_to(self.design, offset, exposure)
         if given is not None:
             given.check_model(self.inner.options)
         return given
@@ -177,8 +198,7 @@ class LearningResults:
         >>> fit.nobs, later.nobs, later.resid.shape
         (60, 62, (2,))
         """
-        given = self._given(weights, freq_weights)
-        offsets = self._offsets(offset, exposure)
+        given, offsets = self._beside(weights, freq_weights, offset, exposure)
         model, new = self.model.with_rows(
             self.design, endog, exog, given, self.tree, offsets
         )
@@ -217,8 +237,7 @@ class LearningResults:
             As in `append`, or if the model has no data because it was loaded from a
             file.
         """
-        given = self._given(weights, freq_weights)
-        offsets = self._offsets(offset, exposure)
+        given, offsets = self._beside(weights, freq_weights, offset, exposure)
         model, _ = self.model.with_rows(self.design, endog, exog, given, None, offsets)
         results = type(self)(model, model.unlearned("apply"))
         results.learn_model(progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +39,8 @@ class NewRows:
         The rows as a table, or None for a single row without one.
     shift : ndarray of shape (n_rows,), or None
         Offsets of the rows.
+    offset_values : dict of str to ndarray of shape (n_rows,)
+        The part of them that was passed by argument, as from `RowOffsets.of`.
     """
 
     features: Matrix
@@ -46,6 +49,7 @@ class NewRows:
     weights: Vector | None = None
     table: Table | None = None
     shift: Vector | None = None
+    offset_values: Mapping[str, Vector] = field(default_factory=dict)
 
 
 class ModelRows:
@@ -92,7 +96,7 @@ class ModelRows:
         if _is_empty(endog) and (exog is None or _is_empty(exog)):
             return nothing
         if exog is None:
-            endog = plain_data(endog, self._columns(design))
+            endog = plain_data(endog, self._columns(design, offsets))
             if is_row(endog) and not design.brings(endog):
                 weights = None if given is None else np.array([given.of_row(endog)])
                 if weights is not None and not weights[0]:
@@ -105,15 +109,18 @@ class ModelRows:
                     return nothing
                 own = None if shift is None else np.array([shift])
                 return NewRows(rows, responses, weights=weights, shift=own)
-        table = self._table_with_response(design, endog, exog)
+        table = self._table_with_response(design, endog, exog, offsets)
         return self._rows_of(design, table, given, offsets)
 
     @staticmethod
-    def _columns(design: Design) -> tuple[str, ...]:
+    def _columns(design: Design, offsets: RowOffsets | None) -> tuple[str, ...]:
         """Columns of raw data that a row may be made of."""
-        return (*design.needed, *design.response.columns)
+        passed = () if offsets is None else tuple(offsets.passed)
+        return (*design.needed_without(passed), *design.response.columns)
 
-    def _table_with_response(self, design: Design, endog: Any, exog: Any) -> Table:
+    def _table_with_response(
+        self, design: Design, endog: Any, exog: Any, offsets: RowOffsets | None
+    ) -> Table:
         """Raw data and responses as one table."""
         if exog is not None:
             if self.formula is not None:
@@ -122,7 +129,7 @@ class ModelRows:
                     "response."
                 )
             return with_response(self.table_of(exog), endog, self.endog_names)
-        endog = plain_data(endog, self._columns(design))
+        endog = plain_data(endog, self._columns(design, offsets))
         return table_of([endog] if is_row(endog) else endog)
 
     def _rows_of(
@@ -136,10 +143,12 @@ class ModelRows:
         weights = None if given is None else given.of(table)
         if weights is not None and not weights.any():
             return NewRows(np.empty((0, len(design.names))), [])
-        shift = shift_of(design, table, offsets)
+        values = {} if offsets is None else offsets.of(table, table.n_rows)
+        shift = shift_of(design, table, values)
         table = weighing(table, weights)
         if weights is not None:
             shift = None if shift is None else shift[weights > 0.0]
+            values = {name: one[weights > 0.0] for name, one in values.items()}
             weights = weights[weights > 0.0]
         designs = design.grown(table)
         wider = designs[-1][1] if designs else design
@@ -149,12 +158,13 @@ class ModelRows:
             table = table.take(kept)
             weights = None if weights is None else weights[kept]
             shift = None if shift is None else shift[kept]
+            values = {name: one[kept] for name, one in values.items()}
         if kept is not None and designs:  # rows that are left out bring no levels
             designs = design.grown(table)
             rows = (designs[-1][1] if designs else design).encode(table)
         design.count(table, designs)
         check_shift(design, shift)
-        return NewRows(rows, responses, designs, weights, table, shift)
+        return NewRows(rows, responses, designs, weights, table, shift, values)
 
     def _complete(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -14,9 +15,12 @@ from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.tables import Row, Table, table_of
 from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.errors import AssumedValueWarning, warn
 from dyntree.params import TreeOptions
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.exposures import check_exposure, refuse_exposure
+
+DEFAULTS = {"offset": 0, "exposure": 1, "weights": 1, "freq_weights": 1}
 
 
 @dataclass(frozen=True)
@@ -37,11 +41,30 @@ class RowOffsets:
         """Those of two arguments; None where neither is given."""
         return None if offset is None and exposure is None else cls(offset, exposure)
 
+    @classmethod
+    def passed_to(cls, design: Design, offset: Any, exposure: Any) -> Self | None:
+        """Those of a call, but for the columns that the design has of them."""
+        given = {"offset": offset, "exposure": exposure}
+        for name, value in given.items():
+            if isinstance(value, str) and value == design.beside.get(name):
+                given[name] = None
+        return cls.given(**given)
+
+    @property
+    def passed(self) -> dict[str, Any]:
+        """Those that are there, by the name of their argument."""
+        given = {"offset": self.offset, "exposure": self.exposure}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def beside(self) -> dict[str, str | None]:
+        """Columns by argument, as `Design.beside` has them."""
+        return beside_of({**self.passed})
+
     @property
     def columns(self) -> tuple[str, ...]:
         """Columns that they are, where some were named."""
-        given = self.offset, self.exposure
-        return tuple(one for one in given if isinstance(one, str))
+        return tuple(one for one in self.passed.values() if isinstance(one, str))
 
     @property
     def named(self) -> list[Expression]:
@@ -54,14 +77,11 @@ class RowOffsets:
             found.append(Expression(f"log({self.exposure})", steps))
         return found
 
-    def by_value(self, table: Table) -> Vector | None:
-        """Offset of the rows of a table by what is not named; None where all is."""
-        offset, exposure = (
-            None if isinstance(one, str) else one
-            for one in (self.offset, self.exposure)
-        )
-        given = type(self).given(offset, exposure)
-        return None if given is None else given.of(table, table.n_rows)
+    @property
+    def by_value(self) -> Self | None:
+        """Those that are no names; None where all are."""
+        plain = {k: v for k, v in self.passed.items() if not isinstance(v, str)}
+        return type(self)(**plain) if plain else None
 
     def check_model(self, options: TreeOptions) -> None:
         """Raise ValueError unless such trees know them."""
@@ -73,15 +93,61 @@ class RowOffsets:
                 "or is the log exposure of counts. Leave it out."
             )
 
-    def of(self, table: Table | None, n_rows: int) -> Vector:
-        """Offset of each row, shape (n_rows,); a table is for what is named."""
-        total = np.zeros(n_rows)
+    def of(self, table: Table | None, n_rows: int) -> dict[str, Vector]:
+        """Offset of each row by argument, of an exposure its logarithm.
+
+        Arrays are of shape (n_rows,); the table is for what is named.
+        """
+        found = {}
         if self.offset is not None:
-            total = total + _numbers("offset", self.offset, table, n_rows)
+            found["offset"] = _numbers("offset", self.offset, table, n_rows)
         if self.exposure is not None:
             exposure = _named("exposure", self.exposure, table)
-            total = total + np.log(check_exposure(exposure, n_rows))
-        return total
+            found["exposure"] = np.log(check_exposure(exposure, n_rows))
+        return found
+
+
+def beside_of(given: Mapping[str, Any]) -> dict[str, str | None]:
+    """Columns that arguments name, by argument; None for values.
+
+    An argument that has its default in every row is left out, as new rows have it, too.
+    """
+    found: dict[str, str | None] = {}
+    for name, value in given.items():
+        if isinstance(value, str):
+            found[name] = value
+        elif np.ndim(value) or value != DEFAULTS[name]:
+            found[name] = None
+    return found
+
+
+def check_passed(design: Design, passed: Mapping[str, Any]) -> None:
+    """Raise ValueError where rows that are learned need values that were not passed."""
+    for name in _not_passed(design, passed):
+        raise ValueError(
+            f"{name} must be passed with further rows, because the model was made with "
+            f"values of {name}, which belong to its own rows; got none. Pass "
+            f"{name}=..., where {DEFAULTS[name]} is a row without, or make the model "
+            f"with the name of a column."
+        )
+
+
+def warn_of_defaults(design: Design, passed: Mapping[str, Any]) -> None:
+    """Warn where new rows have the default because values were not passed."""
+    for name in _not_passed(design, passed):
+        warn(
+            AssumedValueWarning,
+            f"{name} is {DEFAULTS[name]} in new rows: the model was made with values "
+            f"of {name}, which belong to its own rows, and these rows have none. Pass "
+            f"{name}=... where the method takes it, or make the model with the name of "
+            "a column.",
+        )
+
+
+def _not_passed(design: Design, passed: Mapping[str, Any]) -> list[str]:
+    """Arguments that the model was made with values of, and that are not passed."""
+    by_value = [name for name, column in design.beside.items() if column is None]
+    return [n for n in by_value if n in passed and passed[n] is None]
 
 
 def _named(name: str, values: Any, table: Table | None) -> Any:
@@ -114,16 +180,18 @@ def _numbers(name: str, values: Any, table: Table | None, n_rows: int) -> Vector
     return np.asarray(found)
 
 
-def shift_of(design: Design, table: Table, given: RowOffsets | None) -> Vector | None:
+def shift_of(
+    design: Design, table: Table, passed: Mapping[str, Vector]
+) -> Vector | None:
     """Offset of each row of a table, NaN where a column is missing; None: no offset.
 
-    It is the sum of the offsets in the formula and of those that were given separately.
+    It is the sum of the offsets in the formula, of those that were passed by argument,
+    as from `RowOffsets.of`, and of the columns of arguments that were not.
     """
-    total = design.offset(table)
-    if given is None:
-        return total
-    beside = given.of(table, table.n_rows)
-    return beside if total is None else total + beside
+    total = design.offset(table, tuple(passed))
+    for values in passed.values():
+        total = values if total is None else total + values
+    return total
 
 
 def check_shift(design: Design, shift: Vector | None) -> None:
@@ -141,10 +209,10 @@ def check_shift(design: Design, shift: Vector | None) -> None:
 
 def row_shift(design: Design, row: Row, given: RowOffsets | None) -> float | None:
     """Offset of a bare row; None: no offset."""
-    total = design.offset_of(row)
-    if given is not None:
-        beside = float(given.of(table_of([row]), 1)[0])
-        total = beside if total is None else total + beside
+    passed = {} if given is None else given.of(table_of([row]), 1)
+    total = design.offset_of(row, tuple(passed))
+    for values in passed.values():
+        total = float(values[0]) + (total or 0.0)
     check_shift(design, None if total is None else np.array([total]))
     return total
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
+
+import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.api.back_transform import BackTransformedResults
 from dyntree.api.learning_on import LearningResults
-from dyntree.api.offsets import RowOffsets, foreseen, mean_with, row_shift
+from dyntree.api.offsets import (
+    RowOffsets,
+    foreseen,
+    mean_with,
+    row_shift,
+)
 from dyntree.api.one_step import OneStepResults
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.predictions import PredictionResults
@@ -184,9 +191,11 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             would not exist: that of the exponential of a Student t is infinite. See
             `BackTransformedResults`.
         offset, exposure : array_like of shape (n_rows,), float, or str, optional
-            Offset and exposure of these rows, in addition to those of the formula; see
-            `DynamicTreeModel`. The default is 0 and 1, or for the data of the model the
-            values with which it was made.
+            Offset and exposure of these rows, in place of those that the arguments of
+            the same names were when the model was made, and in addition to
+            ``offset(...)`` of the formula. The default is the columns that were named,
+            or else 0 and 1. For the data of the model it is the values with which it
+            was made.
 
         Returns
         -------
@@ -200,15 +209,23 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         ValueError
             If columns of the formula are missing, or contain values that they cannot
             have.
+
+        Warns
+        -----
+        AssumedValueWarning
+            If the model was made with values of an offset or exposure and none are
+            passed for new rows, which have 0 and 1 then.
         """
-        if params.flag("transform", transform):
-            exog = plain_data(exog, self.design.needed)
         given = self._offsets(offset, exposure)
+        if params.flag("transform", transform):
+            passed = () if given is None else tuple(given.passed)
+            exog = plain_data(exog, self.design.needed_without(passed))
         if params.flag("back_transform", back_transform):
             return self._median(exog, transform, given)
         if transform and is_row(exog):
             row, tree = self.design.encode_row(exog), self.inner
             if tree.classes is None:
+                self._warn_of_offsets(given)
                 return mean_with(tree, row, row_shift(self.design, exog, given))
             return tree.classes[int(tree.proba_at(row).argmax())]
         rows, table, shift = self._asked(exog, transform, given)
@@ -267,14 +284,21 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             If True, the distributions are those of the column from which the response
             was made, such as z if the response is ``np.log(z)``.
         weights : array_like of shape (n_rows,), float, or str, optional
-            Weights > 0 of the predicted responses, if weights divide variances; by
-            default 1. A str is the name of a column.
+            Weights > 0 of the predicted responses, if weights divide variances. A str
+            is the name of a column. The default is the column that was named when the
+            model was made, if the rows have it, or else 1. For the data of the model it
+            is their weights. Rows of weight 0 are predicted with 1.
         offset, exposure
             As in `predict`.
 
         Returns
         -------
         PredictionResults or BackTransformedResults
+
+        Warns
+        -----
+        AssumedValueWarning
+            As in `predict`.
         """
         inverse = None
         if params.flag("back_transform", back_transform):
@@ -282,13 +306,26 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         given = RowWeights.given(weights, None)
         offsets = self._offsets(offset, exposure)
         rows, table, shift = self._asked(exog, transform, offsets)
-        held = None
-        if given is not None:
+        if given is None:
+            held = self._own_weights(exog, table)
+        else:
             given.check_column(self.design.response)
             held = given.of(table) if transform else given.values
         with reworded("sample_weight", "weights"):
             found = PredictionResults.of(self.tree, rows, table, held, shift)
         return found if inverse is None else BackTransformedResults(found, inverse)
+
+    def _own_weights(self, exog: Any, table: Table) -> Vector | None:
+        """Weights of rows that were asked about without any; None: all 1."""
+        if "weights" not in self.design.beside:
+            return None
+        named = RowWeights.named_by(self.design)
+        weights = self.model.weights
+        if exog is not None:
+            if named is None or named.column not in table.names:
+                return None
+            weights = named.of(table)
+        return None if weights is None else np.where(weights > 0.0, weights, 1.0)
 
     def as_asked(
         self, exog: Any, exposure: Any = None
@@ -319,13 +356,27 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             table = self._table(exog)
             return self.design.encode(table), table, self.shifts(exog, table, given)
         rows = params.as_array("exog", exog)
-        if self.design.offsets and given is None:
+        passed = {} if given is None else given.of(None, len(rows))
+        self._check_covered(passed)
+        self._warn_of_offsets(given)
+        shift = np.sum([*passed.values()], axis=0) if passed else None
+        return rows, Table({}), shift
+
+    def _check_covered(self, passed: Mapping[str, Any]) -> None:
+        """Raise ValueError where features come without what the trees do not see.
+
+        Whatever is passed includes the offsets in the formula.
+        """
+        named = self.design.named_offsets
+        lost = [name for name in named if name not in passed]
+        if not passed and len(self.design.offsets) > len(named):
+            lost = ["offset", *lost]
+        for argument in lost[:1]:
             names = " + ".join(one.label for one in self.design.offsets)
             raise ValueError(
-                "offset must be given with features (transform=False), which do not "
-                f"contain {names}. Give its values: offset=..."
+                f"{argument} must be given with features (transform=False), which do "
+                f"not contain the offset {names}. Give its values: {argument}=..."
             )
-        return rows, Table({}), None if given is None else given.of(None, len(rows))
 
     def relevance(self) -> pd.DataFrame:
         """How much splits on each feature reduce the predictive variance or entropy.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.tables import Table
@@ -43,6 +44,15 @@ class RowWeights:
         if freq_weights is not None:
             return cls("freq_weights", freq_weights)
         return None if weights is None else cls("weights", weights)
+
+    @classmethod
+    def named_by(cls, design: Design) -> Self | None:
+        """Those of the column that was named when the design was made, if one was."""
+        for argument in MEANINGS:
+            column = design.beside.get(argument)
+            if column is not None:
+                return cls(argument, column)
+        return None
 
     @property
     def meaning(self) -> str:
@@ -92,10 +102,7 @@ class RowWeights:
         values = self.values
         if self.column is not None:
             if self.column not in table.names:
-                raise ValueError(
-                    f"{self.argument} must name a column of the data, one of "
-                    f"{list(table.names)}; got {self.column!r}."
-                )
+                raise self._absent(table.names)
             values = table.column(self.column)
         else:
             check_paired(table.native, values, self.argument, "data")
@@ -106,11 +113,16 @@ class RowWeights:
         if self.column is None:
             return float(check_weights(self.values, 1, self.argument)[0])
         if self.column not in row:
-            raise ValueError(
-                f"{self.argument} must name a column of the data, one of {list(row)}; "
-                f"got {self.column!r}."
-            )
+            raise self._absent(row)
         return float(check_weights([row[self.column]], 1, self.argument)[0])
+
+    def _absent(self, names: Iterable[str]) -> ValueError:
+        """Error for data without the column that was named."""
+        return ValueError(
+            f"{self.argument} must name a column of the data, one of {list(names)}; "
+            f"got {self.column!r}. Add that column, or pass {self.argument}=... for "
+            "these rows."
+        )
 
 
 def weighing(table: Table, weights: Vector | None) -> Table:

@@ -16,7 +16,7 @@ from dyntree.api.offsets import RowOffsets, row_shift
 from dyntree.api.terms import parse
 from dyntree.commands.readers import Row
 from dyntree.commands.rows import Kinds, named_level
-from dyntree.encoding.design import Design
+from dyntree.encoding.design import BESIDE, Design
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
@@ -74,6 +74,7 @@ def designed(
         response,
         terms,
         [*offsets, *RowOffsets(exposure=named.get("exposure")).named],
+        beside={k: v for k, v in named.items() if k in BESIDE},
         is_class=options["model"] == "class" if "model" in options else None,
         categories={name: [*map(named_level, levels[name])] for name in levels},
         new_levels=options.get("new_levels", TreeOptions.new_levels),

@@ -32,7 +32,7 @@ from dyntree.encoding.levels import (
     place_of,
 )
 from dyntree.encoding.needed import absence, check_columns, holds_labels
-from dyntree.encoding.offsets import KnownOffsets
+from dyntree.encoding.offsets import ARGUMENTS, KnownOffsets
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
@@ -47,6 +47,7 @@ from dyntree.errors import UnseenLevelWarning, warn
 from dyntree.labels import Level, checked_label, level_of
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 
+BESIDE = (*ARGUMENTS, "weights", "freq_weights")  # what rows have beside a formula
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late
 
 
@@ -75,6 +76,10 @@ class Design(KnownOffsets):
         Features that came with levels later than the first table, which are last.
     offsets : tuple of Expression
         Whose sum stands beside the terms: it is known, and no feature.
+    beside : dict of str to str, or None
+        The arguments offset, exposure, weights and freq_weights that rows came with:
+        the column that was named, or None for values. Named offsets and exposures are
+        the last of `offsets`.
     """
 
     response: Expression
@@ -85,11 +90,13 @@ class Design(KnownOffsets):
     declared: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     offsets: tuple[Expression, ...] = ()
+    beside: dict[str, str | None] = field(default_factory=dict)
     _told: list[str] = field(default_factory=list, compare=False, repr=False)
     _counts: NewLevels = field(default_factory=NewLevels, compare=False, repr=False)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        before = {"_counts": NewLevels(), "offsets": ()}  # pickles from before these
+        # pickles from before these
+        before = {"_counts": NewLevels(), "offsets": (), "beside": {}}
         self.__dict__.update(before | state)
 
     @classmethod
@@ -100,6 +107,7 @@ class Design(KnownOffsets):
         terms: Sequence[Sequence[Expression]],
         offsets: Sequence[Expression] = (),
         *,
+        beside: Mapping[str, str | None] | None = None,
         is_class: bool | None = None,
         categories: Mapping[str, Sequence[Level]] | None = None,
         new_levels: str = TreeOptions.new_levels,
@@ -113,6 +121,7 @@ class Design(KnownOffsets):
         terms : sequence of sequences of Expression
             Factors of each term.
         offsets : sequence of Expression, optional
+        beside : mapping of str to str or None, optional
         is_class : bool, optional
             By default, whether the response is a column of text, categories or bools.
         categories : mapping of str to sequence, optional
@@ -153,8 +162,9 @@ class Design(KnownOffsets):
         plan = tuple(tuple(made[f].learned(read) for f in term) for term in terms)
         known = tuple(offset.learned(read) for offset in offsets)
         design = cls(
-            response, is_class, plan, kinds, new_levels, tuple(declared), (), known
-        )
+            response, is_class, plan, kinds, new_levels, tuple(declared), (), known,
+            dict(beside or {}),
+        )  # fmt: skip
         if len(set(design.names)) != len(design.names):
             raise ValueError(
                 f"formula must make features of distinct names; got {design.names}."
@@ -535,6 +545,7 @@ class Design(KnownOffsets):
             "declared": list(self.declared),
             "late": list(self.late),
             "offsets": [offset.to_header() for offset in self.offsets],
+            "beside": dict(self.beside),
         }
         return {name: value for name, value in later.items() if value} | {
             "response": self.response.to_header(),
@@ -582,8 +593,21 @@ class Design(KnownOffsets):
         if not {*late} <= {name for term in terms for name in names_of(term)}:
             raise ValueError(f"late must be features of the terms; got {late!r}")
         design = cls(
-            response, is_class, terms, kinds, new_levels, declared, late, offsets
-        )
+            response, is_class, terms, kinds, new_levels, declared, late, offsets,
+            _checked_beside(header.get("beside", {})),
+        )  # fmt: skip
+        if len(design.named_offsets) > len(offsets):
+            raise ValueError("arguments that name a column must be among the offsets")
         if not design.names or len(set(design.names)) != len(design.names):
             raise ValueError("features must have distinct names")
         return design
+
+
+def _checked_beside(beside: Mapping[str, Any]) -> dict[str, str | None]:
+    """Arguments beside a formula as a file has them."""
+    found = dict(beside)
+    if not {*found} <= {*BESIDE} or not all(
+        isinstance(column, str | None) for column in found.values()
+    ):
+        raise ValueError(f"beside must hold columns of {BESIDE}; got {found!r}")
+    return found

@@ -302,21 +302,23 @@ def moved_offsets(
     name: str,
     settings: Sequence[Column],
     total: Vector | None,
+    replaced: Sequence[str] = (),
 ) -> Vector | None:
     """Offsets of the same rows, where they have some; the variable may be part of them.
 
-    `total` are the offsets of the rows as they are, shape (n_rows,); the answer is of
-    shape (n_settings * n_rows,).
+    `total` are the offsets of the rows as they are, shape (n_rows,), with values in
+    place of the arguments that are `replaced`; the answer is of shape (n_settings *
+    n_rows,).
     """
     if total is None:
         return None
-    own = design.offset(table)
+    own = design.offset(table, replaced)
     if own is None:
         return np.tile(total, len(settings))
-    columns = {one: table.read(one) for one in design.needed}
+    columns = {one: table.read(one) for one in design.needed_without(replaced)}
     blocks = []
     for column in settings:
-        moved = design.offset(Table(columns | {name: column}))
+        moved = design.offset(Table(columns | {name: column}), replaced)
         assert moved is not None
         blocks.append(total - own + moved)
     return np.concatenate(blocks)

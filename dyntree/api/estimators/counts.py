@@ -14,6 +14,7 @@ from dyntree.api.estimators.supervised import OnlineRegressor
 from dyntree.api.estimators.trees import tree_of
 from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Vector
+from dyntree.errors import AssumedValueWarning, warn
 from dyntree.posterior import PosteriorDraws
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.weights import check_weights
@@ -65,6 +66,8 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     >>> tree.fit(X, y, exposure=hours).predict([[0.2], [0.8]]).round()
     array([2., 8.])
     """
+
+    _is_exposed = False  # whether rows came with exposures
 
     def __init__(
         self,
@@ -120,7 +123,9 @@ class DynamicTreeCountRegressor(OnlineRegressor):
             If rows or parameters are bad.
         """
         rows, counts = self._checked(X, y, True, y_numeric=True)
-        return self._learn(rows, counts, True, sample_weight, exposure=exposure)
+        self._learn(rows, counts, True, sample_weight, exposure=exposure)
+        self._is_exposed = exposure is not None
+        return self
 
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None
@@ -129,10 +134,24 @@ class DynamicTreeCountRegressor(OnlineRegressor):
 
         The first call is the same as `fit`. Later calls keep the parameters of the
         first.
+
+        Warns
+        -----
+        AssumedValueWarning
+            If earlier rows came with exposures and these do not, which is an exposure
+            of 1.
         """
         first = not hasattr(self, "model_")
         rows, counts = self._checked(X, y, first, y_numeric=True)
-        return self._learn(rows, counts, first, sample_weight, exposure=exposure)
+        if exposure is None and not first and self._is_exposed:
+            warn(
+                AssumedValueWarning,
+                "exposure is 1 in these rows, as none is passed, but earlier rows came "
+                "with exposures. Pass exposure=..., or exposure=1.",
+            )
+        self._learn(rows, counts, first, sample_weight, exposure=exposure)
+        self._is_exposed = (self._is_exposed and not first) or exposure is not None
+        return self
 
     def predict(
         self, X: Any, return_std: bool = False, exposure: Any = None

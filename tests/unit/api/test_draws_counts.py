@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from dyntree import AveragedTrees, DynamicTree, StreamingTree, fit_repeats
+from dyntree.errors import AssumedValueWarning
 from tests.helpers import model_bytes
 from tests.unit.models import refused
 
@@ -112,7 +113,8 @@ def test_results_of_counts_have_the_exposures_of_their_rows() -> None:
     by_value = results("k ~ x", exposure=frame()["hours"].to_numpy(), model="negbin")
     asked = to_datatree(by_value, new, exposure="hours", seed=1)
     np.testing.assert_array_equal(draws.posterior.mu, asked.posterior.mu)
-    plain = to_datatree(by_value, new, seed=1)
+    with pytest.warns(AssumedValueWarning, match="exposure is 1"):
+        plain = to_datatree(by_value, new, seed=1)
     np.testing.assert_array_equal(plain.constant_data.exposure, np.ones(5))
 
 

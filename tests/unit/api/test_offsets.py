@@ -13,6 +13,7 @@ import dyntree.formula.api as dtf
 from dyntree import DynamicTree
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.terms import parse
+from dyntree.errors import AssumedValueWarning
 from dyntree.evaluate import prequential
 from tests.unit.models import refused
 
@@ -80,7 +81,9 @@ def test_values_are_known_for_the_data_and_zero_for_new_rows() -> None:
     named = dtf.dynamic_tree("y ~ x", data, offset="z", **SMALL).fit()
     np.testing.assert_array_equal(fit.predict(), named.predict())
     zero = asked(named, data.assign(z=0.0))
-    np.testing.assert_allclose(asked(fit, data), zero, rtol=1e-12)
+    with pytest.warns(AssumedValueWarning, match="offset is 0 in new rows"):
+        told = asked(fit, data)
+    np.testing.assert_allclose(told, zero, rtol=1e-12)
     np.testing.assert_allclose(
         asked(fit, data, offset=data["z"]), named.predict(), rtol=1e-12
     )
@@ -89,7 +92,7 @@ def test_values_are_known_for_the_data_and_zero_for_new_rows() -> None:
     )
     np.testing.assert_allclose(
         fit.predict([[0.3]], transform=False, offset=[2.0]),
-        fit.predict([[0.3]], transform=False) + 2.0,
+        fit.predict([[0.3]], transform=False, offset=0.0) + 2.0,
     )
 
 
@@ -140,9 +143,9 @@ def test_exposures_are_those_of_the_model(model: str, options: dict[str, Any]) -
     assert told.distribution.exposure == pytest.approx(new["hours"].to_numpy())
     np.testing.assert_allclose(asked(first, new), told.predicted_mean, rtol=1e-12)
     by_value = fits["values"]
-    np.testing.assert_allclose(
-        asked(by_value, new) * new["hours"], asked(first, new), rtol=1e-9
-    )
+    with pytest.warns(AssumedValueWarning, match="exposure is 1 in new rows"):
+        rates = asked(by_value, new)
+    np.testing.assert_allclose(rates * new["hours"], asked(first, new), rtol=1e-9)
     np.testing.assert_allclose(
         asked(by_value, new, exposure=new["hours"]), asked(first, new), rtol=1e-9
     )
@@ -252,6 +255,160 @@ def test_several_responses_have_one_offset() -> None:
     by_value = dtf.dynamic_tree("y + w ~ x", data, offset=data["z"], **SMALL).fit()
     told = by_value.predict(data[:5], offset=data["z"][:5])
     np.testing.assert_allclose(told, both.predict(data)[:5], rtol=1e-9)
+
+
+# ------------------------------------------------------------ what a call passes
+NAMED: dict[str, dict[str, Any]] = {
+    "exposure": {"formula": "k ~ x", "model": "negbin", "exposure": "hours"},
+    "log exposure": {"formula": "k ~ x", "model": "poisson", "offset": "log_hours"},
+    "offset": {"formula": "y ~ x", "offset": "z"},
+    "a term, too": {"formula": "y ~ x + offset(2 * log_hours)", "offset": "z"},
+    "a count's term": {
+        "formula": "k ~ x + offset(0 * z)", "model": "negbin", "exposure": "hours",
+    },
+}  # fmt: skip
+WAYS: dict[str, dict[str, Any]] = {"": {}, "clouds": {"n_clouds": 3},
+                                   "window": {"window": 40}}  # fmt: skip
+
+
+def named(kind: str, data: Any, **more: Any) -> tuple[Any, str, str]:
+    """A fit with a named argument, the argument, and its column."""
+    made = NAMED[kind] | more
+    argument = "exposure" if "exposure" in made else "offset"
+    return dtf.dynamic_tree(data=data, **made, **SMALL).fit(), argument, made[argument]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", NAMED)
+def test_what_a_call_passes_replaces_what_the_model_names(kind: str, way: str) -> None:
+    """By name, by value, and by a number, in every call that takes it."""
+    data = frame()
+    fit, argument, column = named(kind, data[:80], **WAYS[way])
+    new, lacks = data[80:], data[80:].drop(columns=column)
+    expected, neutral = asked(fit, new), 1.0 if argument == "exposure" else 0.0
+    rates = asked(fit, new.assign(**{column: neutral}))
+    row = new.iloc[4].to_dict()
+    for passed in (column, new[column], new[column].to_numpy(), [*new[column]]):
+        told = {argument: passed}
+        np.testing.assert_allclose(asked(fit, new, **told), expected, rtol=1e-12)
+        frames = [fit.get_prediction(new, **one).summary_frame() for one in ({}, told)]
+        pd.testing.assert_frame_equal(*frames, rtol=1e-9)
+        if passed is not column:
+            np.testing.assert_allclose(asked(fit, lacks, **told), expected, rtol=1e-12)
+        for learn in ("append", "extend", "apply"):
+            plain = getattr(fit.copy(), learn)(new)
+            again = getattr(fit.copy(), learn)(new, **told)
+            assert again.llf == pytest.approx(plain.llf, rel=1e-12), learn
+            np.testing.assert_allclose(again.predict(), plain.predict(), rtol=1e-9)
+    np.testing.assert_allclose(
+        asked(fit, lacks, **{argument: neutral}), rates, rtol=1e-12
+    )
+    assert fit.predict(row, **{argument: row[column]}) == pytest.approx(expected[4])
+    single = {name: value for name, value in row.items() if name != column}
+    told = {argument: row[column]}
+    assert fit.predict(single, **told) == pytest.approx(expected[4], rel=1e-12)
+    assert fit.predict(pd.Series(single), **told) == pytest.approx(expected[4])
+    one = fit.copy().append(single, **told)
+    assert one.llf == pytest.approx(fit.copy().append(row).llf, rel=1e-12)
+    own = data[:80].assign(**{column: neutral})
+    np.testing.assert_allclose(
+        asked(fit, None, **{argument: neutral}), asked(fit, own), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_effects_of_rows_that_came_with_others(kind: str) -> None:
+    """Rows of `extend` have what was passed, also where the columns are absent."""
+    data = frame()
+    fit, argument, column = named(kind, data[:80])
+    new, lacks = data[80:], data[80:].drop(columns=column)
+    plain = fit.extend(new)
+    passed = fit.extend(lacks, **{argument: new[column]})
+    for name in ("avg_comparisons", "avg_predictions"):
+        found = [getattr(one, name)(seed=1) for one in (plain, passed)]
+        pd.testing.assert_frame_equal(*found, rtol=1e-9)
+    drawn = [one.posterior_draws(n_draws=20, seed=1).values for one in (plain, passed)]
+    np.testing.assert_allclose(*drawn, rtol=1e-9)
+
+
+def test_arguments_replace_one_another_by_name() -> None:
+    """A named offset stays where an exposure is passed, as in R."""
+    data = frame()
+    fit = dtf.dynamic_tree(
+        "k ~ x", data, model="poisson", offset="log_hours", exposure="hours", **SMALL
+    ).fit()
+    told = asked(fit, data, exposure=1.0)
+    np.testing.assert_allclose(told * data["hours"], asked(fit, data), rtol=1e-12)
+    told = asked(fit, data, offset=0.0)
+    np.testing.assert_allclose(told * data["hours"], asked(fit, data), rtol=1e-12)
+    by_value = dtf.dynamic_tree(
+        "k ~ x", data, model="poisson", offset=data["log_hours"],
+        exposure=data["hours"], **SMALL,
+    ).fit()  # fmt: skip
+    np.testing.assert_allclose(by_value.predict(), fit.predict(), rtol=1e-9)
+    np.testing.assert_allclose(by_value.predict(exposure=1.0), told, rtol=1e-9)
+    folds = [
+        dtf.cross_val("k ~ x", data, model="poisson", n_folds=2, **made, **SMALL)
+        for made in (
+            {"offset": "log_hours", "exposure": "hours"},
+            {"offset": data["log_hours"], "exposure": data["hours"]},
+        )
+    ]
+    np.testing.assert_allclose(folds[0].mean(), folds[1].mean(), rtol=1e-9)
+
+
+def test_several_responses_replace_them_too() -> None:
+    data = frame().assign(n=lambda one: one["k"] + 1)
+    fit = dtf.dynamic_tree(
+        "k + n ~ x", data, model="negbin", exposure="hours", **SMALL
+    ).fit()
+    expected = fit.predict(data)
+    np.testing.assert_allclose(fit.predict(data, exposure="hours"), expected)
+    rates = fit.predict(data.drop(columns="hours"), exposure=1)
+    np.testing.assert_allclose(rates.mul(data["hours"], axis=0), expected, rtol=1e-12)
+    ours = fit.copy().append(data, exposure=data["hours"])
+    assert ours.llf == pytest.approx(fit.append(data).llf, rel=1e-12)
+
+
+def test_files_know_what_was_named(tmp_path: Any) -> None:
+    data = frame()
+    for kind in NAMED:
+        fit, argument, column = named(kind, data)
+        fit.save(tmp_path / "fit")
+        again = DynamicTreeModel.load(tmp_path / "fit")
+        passed = {argument: data[column]}
+        np.testing.assert_allclose(asked(again, data, **passed), asked(fit, data))
+    fit = dtf.dynamic_tree("y ~ x", data, offset=data["z"], **SMALL).fit()
+    fit.save(tmp_path / "fit")
+    with refused("offset", "Pass offset=", fit.tree):
+        DynamicTreeModel.load(tmp_path / "fit").append(data)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_values_of_the_model_are_not_those_of_further_rows(way: str) -> None:
+    data, options = frame(), SMALL | WAYS[way]
+    made: list[tuple[str, dict[str, Any]]] = [
+        ("k ~ x", {"exposure": data["hours"], "model": "negbin"}),
+        ("y ~ x", {"offset": data["z"].to_numpy()}),
+        ("k ~ x", {"exposure": 2.0, "model": "negbin"}),
+    ]
+    for formula, more in made:
+        (name, *_) = more
+        fit = dtf.dynamic_tree(formula, data, **more, **options).fit()
+        for learn in (fit.append, fit.extend, fit.apply):
+            with refused(name, f"Pass {name}=", fit.tree):
+                learn(data)
+        for ask in (fit.predict, fit.get_prediction, fit.avg_predictions):
+            with pytest.warns(AssumedValueWarning, match=f"{name} is .* in new rows"):
+                ask(data[:9])
+        with pytest.warns(AssumedValueWarning, match=name):
+            fit.predict(data.iloc[0].to_dict())
+        with refused("offset", "prequential", fit.tree):
+            prequential(fit, data, data["y"])
+        fit.append(data, **{name: more[name]})
+        fit.predict()
+    unit = dtf.dynamic_tree("k ~ x", data, exposure=1, model="poisson", **options)
+    unit.fit().append(data).predict(data)  # as without
 
 
 # ------------------------------------------------------------ what is refused

@@ -64,6 +64,47 @@ def test_formulas_learn_what_update_does(kind: str) -> None:
     assert one.llf == by_array.append(row, **{kind: row["w"]}).llf
 
 
+@pytest.mark.parametrize("kind", ["weights", "freq_weights"])
+def test_weights_that_are_named_are_those_of_further_rows(
+    kind: str, tmp_path: Path
+) -> None:
+    import dyntree.formula.api as dtf
+
+    data = table()
+    fit = formula(data=data[:50], **{kind: "w"}).fit()
+    fit.save(tmp_path / "fit")
+    new, row = data[50:], data.iloc[60].to_dict()
+    for learn in ("append", "extend", "apply"):
+        told = [
+            getattr(fit.copy(), learn)(new, **more).llf
+            for more in ({}, {kind: "w"}, {kind: new["w"]}, {kind: 1})
+        ]
+        assert told[0] == told[1] == told[2] != told[3]
+    assert dtf.load(tmp_path / "fit").append(new).llf == fit.copy().append(new).llf
+    one = fit.copy().append(row)
+    assert one.llf == fit.copy().append(row, **{kind: row["w"]}).llf
+    with same_bytes(fit.tree):
+        for lacks in (new.drop(columns="w"), {"x": 0.5, "g": "p", "y": 1.0}):
+            with pytest.raises(ValueError, match=rf"pass {kind}=\.\.\."):
+                fit.append(lacks)
+    by_value = formula(data=data[:50], **{kind: data.w[:50]}).fit()
+    with same_bytes(by_value.tree), pytest.raises(ValueError, match=f"Pass {kind}="):
+        by_value.append(new)
+
+
+def test_predictions_have_the_weights_of_the_model() -> None:
+    """Those of its own rows, and of new ones that have the column; 1 without."""
+    data = table().assign(w=lambda one: np.where(one.index < 2, 0.0, one.w))
+    fit = formula(data=data, weights="w").fit()
+    own = np.where(data.w > 0.0, data.w, 1.0)
+    expected = fit.get_prediction(data, weights=own).summary_frame()
+    for told in (fit.get_prediction(), fit.get_prediction(data)):
+        pd.testing.assert_frame_equal(told.summary_frame(), expected)
+    plain = fit.get_prediction(data, weights=1).summary_frame()
+    lacks = fit.get_prediction(data.drop(columns="w")).summary_frame()
+    pd.testing.assert_frame_equal(lacks, plain)
+
+
 def test_rows_of_weight_zero_are_foreseen_and_not_learned() -> None:
     data = table()
     data["w"] = np.where(np.arange(80) < 60, data.w, 0.0)
@@ -83,9 +124,11 @@ def test_rows_of_weight_zero_are_foreseen_and_not_learned() -> None:
 
 def test_predictions_by_formula_take_weights() -> None:
     fit, data = formula(weights="w").fit(), table()[:5]
-    plain = fit.get_prediction(data).summary_frame()
+    plain = fit.get_prediction(data, weights=1.0).summary_frame()
+    by_name = fit.get_prediction(data).summary_frame()
     for weights in ("w", data.w, data.w.to_numpy()):
         told = fit.get_prediction(data, weights=weights).summary_frame()
+        pd.testing.assert_frame_equal(told, by_name)
         pd.testing.assert_series_equal(told["mean"], plain["mean"])
         width, before = (f.obs_ci_upper - f.obs_ci_lower for f in (told, plain))
         assert np.all((width < before) == (data.w > 1.0))

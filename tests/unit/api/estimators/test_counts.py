@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree import DynamicTree
 from dyntree.api.estimators import DynamicTreeCountRegressor
+from dyntree.errors import AssumedValueWarning
 from tests.unit.models import not_of_chance, refused
 
 SMALL: dict[str, Any] = {"n_particles": 20, "random_state": 1}
@@ -81,6 +82,9 @@ def test_parts_are_learned_as_the_whole() -> None:
     for some in (slice(0, 120), slice(120, 200)):
         part.partial_fit(X[some], y[some], exposure=e[some])
     np.testing.assert_array_equal(part.predict(X), whole.predict(X))
+    with pytest.warns(AssumedValueWarning, match="exposure is 1 in these rows"):
+        part.partial_fit(X[:5], y[:5])
+    part.partial_fit(X[:5], y[:5], exposure=1.0)
 
 
 def test_the_score_is_the_share_of_the_deviance() -> None:
