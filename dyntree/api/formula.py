@@ -30,6 +30,7 @@ from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.api.terms import parse, without
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
+from dyntree.encoding.gaps import complete_rows
 from dyntree.encoding.tables import (
     Table,
     response_of,
@@ -156,17 +157,18 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         options = params.given_options(locals(), OPTIONS)
         endog, name = response_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
+        drops = params.one_of("missing", missing, MISSING) == "drop"
         given = RowWeights.given(weights, freq_weights)
         offsets = RowOffsets.given(offset, exposure)
         beside = {name, given.column if given else None}
         beside |= set() if offsets is None else {*offsets.columns}
         terms = [[Expression.column(c)] for c in table.names if c not in beside]
         response = Expression.column(name)
-        held = None if given is None else given.of(table)
+        held = None if given is None else given.of(table, drops)
         known = [] if offsets is None else offsets.named
         self._begin(
             None, table, response, terms, missing, new_levels, categories, options,
-            given, held, known, offsets, _values_of(offsets, table),
+            given, held, known, offsets, _values_of(offsets, table, drops),
         )  # fmt: skip
 
     @classmethod
@@ -250,8 +252,9 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             others are passed.
         missing : {"none", "drop", "raise"}, default "none"
             What happens to rows with missing values. "none" keeps rows with missing
-            inputs, which trees can use, and refuses missing responses. "drop" leaves
-            out every row with a missing value, and "raise" refuses all of them.
+            inputs, which trees can use, and refuses missing responses, weights, offsets
+            and exposures. "drop" leaves out every row in which any of these is missing,
+            and "raise" refuses all of them.
         new_levels : {"grow", "missing", "error"}, default "grow"
             What happens if `append` gets a level that `data` did not have. With "grow"
             it adds a feature for the level. With "missing" the level counts as missing,
@@ -341,11 +344,12 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         1.0
         """
         options = params.given_options(locals(), OPTIONS)
+        drops = params.one_of("missing", missing, MISSING) == "drop"
         table = table_of(data)
         given = RowWeights.given(weights, freq_weights)
-        held = None if given is None else given.of(table)
+        held = None if given is None else given.of(table, drops)
         offsets = RowOffsets.given(offset, exposure)
-        values = _values_of(offsets, table)
+        values = _values_of(offsets, table, drops)
         if subset is not None:
             rows = table.positions(subset)
             table, held = table.take(rows), None if held is None else held[rows]
@@ -381,6 +385,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     ) -> None:
         """Learn from the data what terms mean, and make trees that know no row."""
         model, classes = options["model"], options["classes"]
+        table, weights, values = complete_rows(table, weights, values)
         learned = weighing(table, weights)
         beside = {} if given is None else beside_of({given.argument: given.values})
         design = Design.learn(
@@ -615,7 +620,9 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         return (results, position) if with_position else results
 
 
-def _values_of(offsets: RowOffsets | None, table: Table) -> dict[str, Vector]:
+def _values_of(
+    offsets: RowOffsets | None, table: Table, allow_missing: bool
+) -> dict[str, Vector]:
     """Offsets of the rows of a table that were passed as values, by argument."""
     plain = None if offsets is None else offsets.by_value
-    return {} if plain is None else plain.of(table, table.n_rows)
+    return {} if plain is None else plain.of(table, table.n_rows, allow_missing)

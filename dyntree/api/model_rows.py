@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dyntree.api.offsets import RowOffsets, check_shift, row_shift, shift_of
 from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.encoding.design import Design
+from dyntree.encoding.gaps import complete_rows
 from dyntree.encoding.tables import (
     Table,
     is_row,
@@ -98,19 +99,27 @@ class ModelRows:
         if exog is None:
             endog = plain_data(endog, self._columns(design, offsets))
             if is_row(endog) and not design.brings(endog):
-                weights = None if given is None else np.array([given.of_row(endog)])
-                if weights is not None and not weights[0]:
-                    return nothing
+                weights = None
+                if given is not None:
+                    weights = np.array([given.of_row(endog, self._drops)])
+                    if not weights[0] > 0.0:
+                        return nothing
                 row, response = design.encode_row(endog), design.response_of(endog)
                 design.count(table_of([endog]))
-                shift = row_shift(design, endog, offsets)
-                rows, responses, _ = self._complete(row, [response])
+                shift = row_shift(design, endog, offsets, self._drops)
+                own = None if shift is None else np.array([shift])
+                rows, responses, _ = self._complete(row, [response], shift=own)
                 if not len(rows):
                     return nothing
-                own = None if shift is None else np.array([shift])
+                check_shift(design, own)
                 return NewRows(rows, responses, weights=weights, shift=own)
         table = self._table_with_response(design, endog, exog, offsets)
         return self._rows_of(design, table, given, offsets)
+
+    @property
+    def _drops(self) -> bool:
+        """Whether rows with a missing value are left out."""
+        return self.missing == "drop"
 
     @staticmethod
     def _columns(design: Design, offsets: RowOffsets | None) -> tuple[str, ...]:
@@ -140,10 +149,13 @@ class ModelRows:
         offsets: RowOffsets | None = None,
     ) -> NewRows:
         """The same of a table that has the response."""
-        weights = None if given is None else given.of(table)
-        if weights is not None and not weights.any():
+        weights = None if given is None else given.of(table, self._drops)
+        values = {}
+        if offsets is not None:
+            values = offsets.of(table, table.n_rows, self._drops)
+        table, weights, values = complete_rows(table, weights, values)
+        if not table.n_rows or (weights is not None and not weights.any()):
             return NewRows(np.empty((0, len(design.names))), [])
-        values = {} if offsets is None else offsets.of(table, table.n_rows)
         shift = shift_of(design, table, values)
         table = weighing(table, weights)
         if weights is not None:
@@ -181,7 +193,7 @@ class ModelRows:
         if weights is not None:
             no_response &= weights > 0.0
         missing, kept = no_response | np.isnan(rows).any(axis=1), None
-        if self.missing == "drop":
+        if self._drops:
             if shift is not None:
                 missing |= np.isnan(shift)
             kept = np.flatnonzero(~missing)

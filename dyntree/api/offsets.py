@@ -11,6 +11,7 @@ import numpy as np
 from dyntree.arguments import as_numbers
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
+from dyntree.encoding.gaps import checked_with_gaps
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.tables import Row, Table, table_of
 from dyntree.encoding.targets import Exposed, count_response
@@ -93,18 +94,24 @@ class RowOffsets:
                 "or is the log exposure of counts. Leave it out."
             )
 
-    def of(self, table: Table | None, n_rows: int) -> dict[str, Vector]:
+    def of(
+        self, table: Table | None, n_rows: int, allow_missing: bool = False
+    ) -> dict[str, Vector]:
         """Offset of each row by argument, of an exposure its logarithm.
 
-        Arrays are of shape (n_rows,); the table is for what is named.
+        Arrays are of shape (n_rows,), NaN where values may be missing and are. The
+        table is for what is named.
         """
-        found = {}
-        if self.offset is not None:
-            found["offset"] = _numbers("offset", self.offset, table, n_rows)
-        if self.exposure is not None:
-            exposure = _named("exposure", self.exposure, table)
-            found["exposure"] = np.log(check_exposure(exposure, n_rows))
-        return found
+        checks = {
+            "offset": lambda given: _check_offset(given, n_rows),
+            "exposure": lambda given: np.log(check_exposure(given, n_rows)),
+        }
+        return {
+            name: checked_with_gaps(
+                name, _named(name, values, table), checks[name], allow_missing
+            )
+            for name, values in self.passed.items()
+        }
 
 
 def beside_of(given: Mapping[str, Any]) -> dict[str, str | None]:
@@ -165,18 +172,18 @@ def _named(name: str, values: Any, table: Table | None) -> Any:
     return table.column(values)
 
 
-def _numbers(name: str, values: Any, table: Table | None, n_rows: int) -> Vector:
+def _check_offset(values: Any, n_rows: int) -> Vector:
     """Finite numbers, one a row."""
-    found = as_numbers(name, _named(name, values, table))
+    found = as_numbers("offset", values)
     if found.ndim == 0:
         found = np.full(n_rows, found)
     if found.shape != (n_rows,):
         raise ValueError(
-            f"{name} must have one value a row, {n_rows}; got shape {found.shape}."
+            f"offset must have one value a row, {n_rows}; got shape {found.shape}."
         )
     bad = np.flatnonzero(~(np.abs(found) <= LARGEST))
     if len(bad):
-        raise ValueError(f"{name} must be finite; got {found[bad[0]]} in row {bad[0]}.")
+        raise ValueError(f"offset must be finite; got {found[bad[0]]} in row {bad[0]}.")
     return np.asarray(found)
 
 
@@ -207,13 +214,16 @@ def check_shift(design: Design, shift: Vector | None) -> None:
         )
 
 
-def row_shift(design: Design, row: Row, given: RowOffsets | None) -> float | None:
-    """Offset of a bare row; None: no offset."""
-    passed = {} if given is None else given.of(table_of([row]), 1)
+def row_shift(
+    design: Design, row: Row, given: RowOffsets | None, allow_missing: bool = False
+) -> float | None:
+    """Offset of a bare row; None: no offset. NaN where it may be missing and is."""
+    passed = {} if given is None else given.of(table_of([row]), 1, allow_missing)
     total = design.offset_of(row, tuple(passed))
     for values in passed.values():
         total = float(values[0]) + (total or 0.0)
-    check_shift(design, None if total is None else np.array([total]))
+    if not allow_missing:
+        check_shift(design, None if total is None else np.array([total]))
     return total
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
+from dyntree.encoding.gaps import checked_with_gaps
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
@@ -97,8 +98,8 @@ class RowWeights:
                     f"{response.label!r}; got {self.column!r}."
                 )
 
-    def of(self, table: Table) -> Vector:
-        """Weights of the rows of a table."""
+    def of(self, table: Table, allow_missing: bool = False) -> Vector:
+        """Weights of the rows of a table, NaN where they may be missing and are."""
         values = self.values
         if self.column is not None:
             if self.column not in table.names:
@@ -106,15 +107,23 @@ class RowWeights:
             values = table.column(self.column)
         else:
             check_paired(table.native, values, self.argument, "data")
-        return check_weights(values, table.n_rows, self.argument)
+        return self._checked(values, table.n_rows, allow_missing)
 
-    def of_row(self, row: Mapping[str, Any]) -> float:
-        """Weight of a row that is a dict."""
+    def of_row(self, row: Mapping[str, Any], allow_missing: bool = False) -> float:
+        """Weight of a row that is a dict, or NaN."""
         if self.column is None:
-            return float(check_weights(self.values, 1, self.argument)[0])
+            return float(self._checked(self.values, 1, allow_missing)[0])
         if self.column not in row:
             raise self._absent(row)
-        return float(check_weights([row[self.column]], 1, self.argument)[0])
+        return float(self._checked([row[self.column]], 1, allow_missing)[0])
+
+    def _checked(self, values: Any, n_rows: int, allow_missing: bool) -> Vector:
+        """Weights as numbers, finite and >= 0, or NaN."""
+
+        def check(given: Any) -> Vector:
+            return check_weights(given, n_rows, self.argument)
+
+        return checked_with_gaps(self.argument, values, check, allow_missing)
 
     def _absent(self, names: Iterable[str]) -> ValueError:
         """Error for data without the column that was named."""

@@ -73,7 +73,8 @@ FOLDER_ORDER = {
     "encoding": [
         {"values", "pairing", "requests"}, {"columns", "bases"},
         {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
-        {"given", "expressions"}, {"factors", "evaluation", "known_columns", "ordered"},
+        {"given", "expressions", "gaps"},
+        {"factors", "evaluation", "known_columns", "ordered"},
         {"feature_map", "inverses", "needed"}, {"offsets"}, {"growing_map", "design"},
         {"moves"},
         {"raw_rows"},

@@ -133,13 +133,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         """Learn more rows in order; parameters and returns are those of `fit`.
 
         The first call is the same as `fit`. Later calls keep the parameters of the
-        first.
-
-        Warns
-        -----
-        AssumedValueWarning
-            If earlier rows came with exposures and these do not, which is an exposure
-            of 1.
+        first. If earlier rows came with exposures and these do not, there is a warning.
         """
         first = not hasattr(self, "model_")
         rows, counts = self._checked(X, y, first, y_numeric=True)

@@ -10,7 +10,9 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
     there <- !is.na(if (is.factor(y)) as.character(y) else y)
   }
   more <- new_beside(object, X, list(exposure = exposure, weights = weights,
-                                     offset = offset), NROW(X))
+                                     offset = offset), NROW(X), learns = TRUE)
+  there <- there & if (is.null(more$there)) TRUE else more$there
+  more$there <- NULL
   rows <- new_rows(object, X, "X")
   rownames(rows) <- row_names(object, X)
   if (!any(there)) return(object)

@@ -78,11 +78,15 @@ frame_call <- function(call, na.action = NULL) {
   call
 }
 
-# Rows without a response are left out; under native rules inputs may have gaps.
+# Rows without a response, or what they have beside it, are left out, as by lm(); under
+# native rules inputs may have gaps.
 omit_responses <- function(object, ...) {
   y <- object[[1L]]
   there <- if (is.factor(y)) !is.na(as.character(y)) else # addNA() makes a level of NA
     stats::complete.cases(y)
+  offsets <- names(object)[attr(attr(object, "terms"), "offset")]
+  for (name in intersect(c(paste0("(", beside, ")"), offsets), names(object)))
+    there <- there & stats::complete.cases(object[[name]])
   if (all(there)) return(object)
   out <- stats::setNames(which(!there), row.names(object)[!there])
   kept <- object[there, , drop = FALSE]
@@ -151,8 +155,9 @@ per_row <- function(value, name, n) {
   as.numeric(value)
 }
 
-# The same of new rows: what is given, or of a fit by formula what that names.
-new_beside <- function(object, X, given, n) {
+# The same of new rows: what is given, or of a fit by formula what that names. Rows that
+# are learned may lack a value, and are left out by formula; `there` says which do not.
+new_beside <- function(object, X, given, n, learns = FALSE) {
   by_formula <- !is.null(attr(object, "formula")) && is.data.frame(X)
   if (!by_formula) check_given(object, given)
   if (!by_formula && all(vapply(given, is.null, NA))) return(given)
@@ -172,7 +177,14 @@ new_beside <- function(object, X, given, n) {
     more <- stats::model.offset(new_frame(object, X))
     given$offset <- if (is.null(given$offset)) more else given$offset + more
   }
-  check_beside(object$model, is_native(object), given, n)
+  there <- TRUE
+  if (learns && by_formula) for (name in names(given)) {
+    gaps <- is.na(given[[name]])
+    if (!any(gaps) || length(gaps) != n) next
+    there <- there & !gaps
+    given[[name]][gaps] <- if (name == "offset") 0 else 1
+  }
+  c(check_beside(object$model, is_native(object), given, n), if (learns) list(there = there))
 }
 
 # What a fit by formula has beside its inputs is not to be found in rows without names.

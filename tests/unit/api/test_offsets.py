@@ -411,6 +411,103 @@ def test_values_of_the_model_are_not_those_of_further_rows(way: str) -> None:
     unit.fit().append(data).predict(data)  # as without
 
 
+# ------------------------------------------------------------ what is missing
+MADE: dict[str, dict[str, Any]] = {
+    "weights": {"formula": "y ~ x + C(g)"},
+    "freq_weights": {"formula": "label ~ x + C(g)"},
+    "offset": {"formula": "y ~ x + C(g)"},
+    "exposure": {"formula": "k ~ x + C(g)", "model": "negbin"},
+}
+AS: dict[str, Callable[[Any], Any]] = {
+    "named": lambda column: column.name,
+    "series": lambda column: column,
+    "nullable": lambda column: column.astype("Float64"),
+    "array": lambda column: column.to_numpy(),
+    "list": lambda column: [None if v != v else v for v in column],
+}
+
+
+def with_gaps(n: int = 60) -> pd.DataFrame:
+    """Rows 3, 50 and the last have no value `v`; row 50 alone has the level "only"."""
+    data = frame(n).assign(v=lambda one: one["hours"])
+    data.iloc[[3, 50, n - 1], data.columns.get_loc("v")] = np.nan
+    data.iloc[50, data.columns.get_loc("g")] = "only"
+    return data
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("held", AS)
+@pytest.mark.parametrize("argument", MADE)
+def test_rows_without_what_they_have_beside_are_dropped(
+    argument: str, held: str, way: str
+) -> None:
+    data, options = with_gaps(), SMALL | WAYS[way] | MADE[argument]
+    whole = data[data["v"].notna()]
+    given = {argument: AS[held](data["v"])}
+    fit = dtf.dynamic_tree(data=data, missing="drop", **given, **options).fit()
+    assert fit.nobs == len(whole) == len(data) - 3
+    if held != "named" or "weights" in argument:  # else the level is learned before
+        expected = dtf.dynamic_tree(data=whole, **{argument: "v"}, **options).fit()
+        assert fit.llf == pytest.approx(expected.llf, rel=1e-12)
+        assert fit.exog_names == expected.exog_names == ["x", "C(g)[u]", "C(g)[v]"]
+        assert len(fit.fittedvalues) == len(whole)
+    for learn in ("append", "extend", "apply"):
+        more = getattr(fit.copy(), learn)(data, **given)
+        told = getattr(fit.copy(), learn)(whole, **{argument: "v"})
+        assert (more.nobs, more.llf) == (told.nobs, pytest.approx(told.llf)), learn
+        assert more.exog_names == fit.exog_names
+    rows = data.iloc[[3, 50]]
+    nothing = {argument: AS[held](rows["v"])}
+    assert fit.copy().append(rows, **nothing).nobs == fit.nobs
+    single = rows.iloc[0].to_dict()
+    for passed in ("v", np.nan if held == "array" else [None]):
+        assert fit.copy().append(single, **{argument: passed}).nobs == fit.nobs
+    folds = dtf.cross_val(
+        data=data, missing="drop", n_folds=2, **given, **options
+    )  # fmt: skip
+    assert np.isfinite(folds.to_numpy()).all()
+
+
+@pytest.mark.parametrize("missing", ["none", "raise"])
+@pytest.mark.parametrize("held", AS)
+@pytest.mark.parametrize("argument", MADE)
+def test_rows_without_what_they_have_beside_are_refused(
+    argument: str, held: str, missing: str
+) -> None:
+    data, options = with_gaps(), SMALL | MADE[argument]
+    given = {argument: AS[held](data["v"])}
+    with pytest.raises(ValueError, match=r"row 3.*missing='drop'"):
+        dtf.dynamic_tree(data=data, missing=missing, **given, **options)
+    whole = data[data["v"].notna()]
+    named = {argument: "v"}
+    fit = dtf.dynamic_tree(data=whole, missing=missing, **named, **options).fit()
+    with refused("row", "missing='drop'", fit.tree):
+        fit.append(data, **given)
+
+
+def test_all_of_them_go_together() -> None:
+    """Any of four may be missing in a row, and in all rows."""
+    data = frame()
+    for row, name in enumerate(("hours", "z", "x", "k")):
+        data.iloc[10 * row, data.columns.get_loc(name)] = np.nan
+    weights = np.where(np.arange(len(data)) == 5, np.nan, 1.0)
+    options = {"model": "negbin", "missing": "drop", **SMALL}
+    fit = dtf.dynamic_tree(
+        "k ~ x + offset(0.01 * z)", data.astype({"k": float}), exposure="hours",
+        freq_weights=weights, **options,
+    ).fit()  # fmt: skip
+    assert fit.nobs == len(data) - 5
+    model = DynamicTreeModel(
+        data["k"], data[["x"]], offset=data["z"], freq_weights=weights, **options
+    )
+    assert model.nobs == len(data) - 4
+    with pytest.raises(ValueError, match="at least one complete row"):
+        dtf.dynamic_tree("k ~ x", data, exposure=np.full(len(data), np.nan), **options)
+    wrong = np.where(weights == 1.0, -1.0, np.nan)  # which is not missing
+    with refused("exposure", "-1.0 in row 0"):
+        dtf.dynamic_tree("k ~ x", data, exposure=wrong, **options)
+
+
 # ------------------------------------------------------------ what is refused
 def test_what_is_no_offset_is_refused() -> None:
     data = frame()

@@ -144,11 +144,39 @@ test_that("what came is named where it is not what was asked for", {
   expect_error(hdp_topics(matrix("a", 3, 3)), "got a matrix of type character")
   expect_error(update(hdp_topics(word_counts(), seed = 1), cbind(word_counts(), other = 1)),
                "got \"other\". Leave out the columns of others.", fixed = TRUE)
-  d$a[2] <- NA
+  d$a[2] <- Inf
   for (face in list(dyntree_stream, dyntree_average))
-    expect_error(face(y ~ w + offset(a), d), "offset must be finite; got NA in row 2")
-  stream <- dyntree_stream(y ~ w + offset(a), d[-2, ], n_particles = 5, seed = 1)
-  expect_error(update(stream, d), "offset must be finite; got NA in row 2")
+    expect_error(face(y ~ w + offset(a), d), "offset must be finite; got Inf in row 2")
+})
+
+test_that("rows without a weight, exposure or offset are left out, as by lm()", {
+  native()
+  d <- measured()
+  d$n <- rpois(nrow(d), 3)
+  d$a[2] <- NA
+  whole <- d[-2, ]
+  asks <- list(
+    function(d, face, ...) face(y ~ w + offset(a), d, ...),
+    function(d, face, ...) face(y ~ w, d, weights = a, ...),
+    function(d, face, ...) face(n ~ w, d, model = "poisson", exposure = a, ...)
+  )
+  for (ask in asks) {
+    stream <- ask(d, dyntree_stream, n_particles = 5, seed = 1)
+    expect_identical(nobs(stream), nrow(whole))
+    again <- ask(whole, dyntree_stream, n_particles = 5, seed = 1)
+    expect_equal(predict(stream, whole), predict(again, whole))
+    expect_identical(nobs(update(stream, d)), 2L * nrow(whole))
+    set.seed(1)
+    tree <- ask(d, dynaTree, N = 5, verb = 0)
+    expect_length(tree$y, nrow(whole))
+    expect_identical(names(attr(tree, "na.action")), "2")
+    expect_length(update(tree, d, verb = 0)$y, 2L * nrow(whole))
+  }
+  set.seed(1)
+  tree <- dynaTree(y ~ w, d, offset = a, N = 5, verb = 0)
+  expect_length(tree$y, nrow(whole))
+  expect_length(update(tree, d, verb = 0)$y, 2L * nrow(whole))
+  stream <- dyntree_stream(y ~ w + offset(a), d, n_particles = 5, seed = 1)
   expect_identical(which(is.na(predict(stream, d))), c("2" = 2L))
 })
 
