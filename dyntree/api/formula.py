@@ -38,7 +38,7 @@ from dyntree.encoding.tables import (
     table_of_inputs,
     with_response,
 )
-from dyntree.encoding.targets import sorted_labels
+from dyntree.encoding.targets import refuse_measurements, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import CheckpointError, UnseenLevelWarning
 from dyntree.labels import Level
@@ -223,7 +223,8 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             formulaic: ``.`` for all other columns, ``- column``, ``a:b``, ``a*b``,
             ``(a + b)**2``, ``I(x**2)``, names in backticks or ``Q("a name")``, and the
             calls listed in the Notes. The text is parsed and never executed. If the
-            response is text, categories, bools or C(column), the model classifies.
+            response is text, categories, bools, a comparison or C(column), the model
+            classifies.
         data : frame, dict of columns, or list of dicts
             A frame of pandas or, with narwhals, of polars, pyarrow and others. A
             structured array or recarray is also possible.
@@ -422,12 +423,18 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         kind = object if design.is_class else np.float64
         self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
         self.table = table if kept is None else table.take(kept)
+        is_named = classes is not None or response.is_truth
         if classes is None and design.is_class:
-            options["classes"] = learned.levels(response.columns[0])
-            options["classes"] = options["classes"] or sorted_labels(responses)
+            levels = None if is_named else learned.levels(response.columns[0])
+            is_named = is_named or bool(levels)
+            options["classes"] = levels or (False, True)
+            if not is_named:
+                options["classes"] = sorted_labels(responses)
         self._blank = make_tree(options | {"shuffle": False})
         if offsets is not None:
             offsets.check_model(self._blank.tree.options)
+        if design.is_class and not is_named:
+            refuse_measurements(responses)
         self.taught()  # an error where responses are none for these trees
 
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:

@@ -135,10 +135,19 @@ class Design(KnownOffsets):
         made = {f: Factor.learn(f, table, declared) for f in factors}
         numbers = [f for f in factors if made[f].reads_numbers]
         if is_class is None:
-            is_class = response.is_category or holds_labels(response, table)
-        if not is_class:
+            is_class = (
+                response.is_category
+                or response.is_truth
+                or holds_labels(response, table)
+            )
+        if is_class and not (response.is_of_column or response.is_truth):
+            raise ValueError(
+                "formula must have a column or a comparison as the response where it "
+                f"is a label; got {response.label!r}. Put its values into the data."
+            )
+        if not is_class or response.is_truth:
             numbers.append(response)
-        elif offsets:
+        if is_class and offsets:
             raise ValueError(
                 f"formula must have no {offsets[0].label} if the response is a label: "
                 "an offset is subtracted from numbers, or is the log exposure of "
@@ -514,7 +523,7 @@ class Design(KnownOffsets):
     def responses(self, table: Table) -> list[Any]:
         """Numbers or labels, one a row; NaN or None where missing."""
         check_columns(table, self.response.columns)
-        if self.is_class:
+        if self.is_class and not self.response.is_truth:
             values = table.read(self.response.columns[0]).labels()
             return [self._label(value, row) for row, value in enumerate(values)]
 
@@ -522,7 +531,7 @@ class Design(KnownOffsets):
             return numbers_of(name, table.read(name), self.kinds[name])
 
         numbers: list[Any] = evaluated(self.response, read, table.n_rows).tolist()
-        return numbers
+        return [*map(_truth, numbers)] if self.is_class else numbers
 
     def response_of(self, row: Row) -> Any:
         """Number or label of a bare row; NaN or None where missing."""
@@ -531,6 +540,8 @@ class Design(KnownOffsets):
             raise absence(absent, list(row))
         if not self.is_class:
             return self._number(self.response, row)
+        if self.response.is_truth:
+            return _truth(self._number(self.response, row))
         return self._label(row[self.response.columns[0]], 0)
 
     def _label(self, value: Any, row: int) -> Any:
@@ -573,13 +584,13 @@ class Design(KnownOffsets):
         kinds = dict(header["kinds"])
         factors = [factor for term in terms for factor in term]
         numbers = [f.expression for f in factors if f.reads_numbers]
-        if is_class and not response.is_of_column:
-            raise ValueError("labels must be a column")
+        if is_class and not (response.is_of_column or response.is_truth):
+            raise ValueError("labels must be a column or a comparison")
         offsets = tuple(map(Expression.from_header, header.get("offsets", ())))
         numbers.extend(offsets)
-        if not is_class:
+        if not is_class or response.is_truth:
             numbers.append(response)
-        elif offsets:
+        if is_class and offsets:
             raise ValueError("labels have no offset")
         if {*kinds} != {*columns_of(numbers)} or not {*kinds.values()} <= {*UNITS}:
             raise ValueError(f"kinds must fit the terms; got {kinds!r}")
@@ -601,6 +612,11 @@ class Design(KnownOffsets):
         if not design.names or len(set(design.names)) != len(design.names):
             raise ValueError("features must have distinct names")
         return design
+
+
+def _truth(number: float) -> bool | None:
+    """A comparison's 1 or 0 as a label; None where a side is missing."""
+    return None if number != number else bool(number)
 
 
 def _checked_beside(beside: Mapping[str, Any]) -> dict[str, str | None]:

@@ -151,6 +151,18 @@ class Expression:
         return len(self.steps) == 1 and bool(self.columns)
 
     @property
+    def is_truth(self) -> bool:
+        """Whether it is a comparison, or a chain of them, which holds or does not."""
+        stack: list[bool] = []
+        for kind, what in self.steps:
+            n_used = {"call": 1, "apply": 2, "choose": 3}.get(kind, 0)
+            used = stack[len(stack) - n_used :]
+            del stack[len(stack) - n_used :]
+            is_rule = what in COMPARISONS.values() or (what == "*" and all(used))
+            stack.append(kind == "apply" and is_rule)
+        return stack[-1]
+
+    @property
     def is_arithmetic(self) -> bool:
         """Whether it is a sum, difference, product, ... that no I(...) encloses."""
         inner = self.label.removeprefix("I(").removesuffix(")")

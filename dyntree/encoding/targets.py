@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +82,25 @@ def label_list(y: Any, n_rows: int) -> list[Any]:
         checked_label(label, "y", f" in row {row}", " Leave such rows out.")
         for row, label in enumerate(_label_objects(y, n_rows))
     ]
+
+
+def refuse_measurements(
+    labels: Sequence[Any], named: Collection[Hashable] | None = None
+) -> None:
+    """Raise ValueError for labels that are numbers with a fraction and not named.
+
+    They are what somebody measured and wants to predict: each of them would become a
+    class. scikit-learn's classifiers refuse them, too.
+    """
+    for row, label in enumerate(labels):
+        if not isinstance(label, float) or label.is_integer():
+            continue
+        if named is None or label not in named:
+            raise ValueError(
+                f"y must hold labels; got {label!r} in row {row}, a number with a "
+                "fraction. Predict such numbers with model='constant' or 'linear', or "
+                "say that they are labels: classes=(...)."
+            )
 
 
 def _label_objects(y: Any, n_rows: int) -> list[Any]:

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 import dyntree
+import dyntree.cli
 from dyntree import (
     AveragedStream,
     AveragedTrees,
@@ -68,6 +69,7 @@ LABELS: dict[str, tuple[Any, Any, Any]] = {
         np.datetime64("2024-01-02"),
     ),
 }  # fmt: skip
+FRACTIONS = ("floats", "text and numbers", "NumPy's numbers")
 X, PLACES = data("constant", 30)
 PLACES = np.digitize(X[:, 0], (0.3, 0.6))
 SMALL: dict[str, Any] = {"n_particles": 10, "seed": 1}
@@ -140,11 +142,12 @@ def test_faces_take_labels_of_every_type() -> None:
 
     for kind in LABELS:
         labels = chosen(kind)
-        river = RiverDynamicTreeClassifier(**SMALL)
-        for x, label in zip(X, labels, strict=True):
-            river.learn_one({"a": x[0], "b": x[1]}, label)
-        again = pickle.loads(pickle.dumps(river))
-        assert again.predict_one({"a": 0.5, "b": 0.5}) in labels, kind
+        if kind not in FRACTIONS:  # which somebody has to name
+            river = RiverDynamicTreeClassifier(**SMALL)
+            for x, label in zip(X, labels, strict=True):
+                river.learn_one({"a": x[0], "b": x[1]}, label)
+            again = pickle.loads(pickle.dumps(river))
+            assert again.predict_one({"a": 0.5, "b": 0.5}) in labels, kind
         expected = {*map(plain_label, labels)}
         model = DynamicTreeModel(
             pd.Series(labels, dtype=object), X, model="class", **known(kind), **SMALL
@@ -152,6 +155,95 @@ def test_faces_take_labels_of_every_type() -> None:
         fit = model.fit()
         assert {*fit.predict(X)} <= expected, kind
         assert {*fit.tree.classes} == expected, kind
+
+
+MEASURED = np.linspace(0.25, 9.75, 30)
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "array": np.asarray, "list": lambda y: y.tolist(), "Series": pd.Series,
+    "of 32 bits": lambda y: y.astype(np.float32),
+    "big-endian": lambda y: y.astype(">f8"),
+    "objects": lambda y: y.astype(object), "scalars": lambda y: [*y],
+    "one of many": lambda y: np.where(np.arange(len(y)) == 7, y, 1.0),
+    "infinite": lambda y: np.where(np.arange(len(y)) == 7, np.inf, 1.0),
+}  # fmt: skip
+FRESH: dict[str, Callable[..., Any]] = MODELS | {
+    "random trees": lambda **more: dyntree.RandomTreesStream(n_trees=3, seed=1, **more),
+}
+REMEDY = r"a number with a fraction. .*model='constant'.*classes=\(\.\.\.\)"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", FRESH)
+def test_measurements_are_no_labels(name: str, form: str) -> None:
+    """Numbers with a fraction are refused, at first and later, until they are named."""
+    y = FORMS[form](MEASURED)
+    model = FRESH[name]()
+    with same_bytes(model), pytest.raises(ValueError, match=REMEDY):
+        model.update(X, y)
+    whole = np.arange(30.0) % 3
+    model = FRESH[name]().update(X, whole)
+    assert {*model.classes} == {0.0, 1.0, 2.0}
+    with same_bytes(model), pytest.raises(ValueError, match=r"fraction|among"):
+        model.update(X, y)
+    values = [*dict.fromkeys(np.asarray(y, dtype=object).tolist())]
+    named = FRESH[name](classes=values).update(X, y)
+    assert {*named.classes} == {*values}
+
+
+@pytest.mark.parametrize("name", ["stream", "average of streams", "random trees"])
+def test_a_single_measurement_is_no_label(name: str) -> None:
+    model = FRESH[name]().update(X, PLACES)
+    for way in (
+        lambda: model.update(X[:1], np.array([0.5])),
+        lambda: model.update(X[:1], [0.5]),
+        lambda: model.learn_row(X[:1], 0.5),
+        lambda: model.preview(X[:1], [0.5]),
+    ):
+        with same_bytes(model), pytest.raises(ValueError, match=REMEDY):
+            way()
+
+
+def test_faces_refuse_measurements_as_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for package in ("river", "sklearn", "formulaic"):
+        pytest.importorskip(package)
+    import dyntree.formula.api as dtf
+    from dyntree.api import adapters, estimators
+
+    for face in (
+        adapters.RiverDynamicTreeClassifier(**SMALL),
+        adapters.RiverDynamicTreeClassifier(window=20, **SMALL),
+        adapters.RiverRandomTreesClassifier(n_trees=3, seed=1),
+    ):
+        for ready in (False, True):
+            with pytest.raises(ValueError, match=REMEDY):
+                face.learn_one({"x": 0.5}, 0.25)
+            with pytest.raises(ValueError, match=REMEDY):
+                face.learn_many(pd.DataFrame({"x": X[:, 0]}), pd.Series(MEASURED))
+            if not ready:
+                face.learn_one({"x": 0.5}, 1.0)
+    for kind in (
+        estimators.DynamicTreeClassifier(n_particles=5, n_clouds=2),
+        estimators.RandomTreesClassifier(n_trees=3),
+    ):
+        with pytest.raises(ValueError, match="continuous"):
+            kind.fit(X, MEASURED)
+    frame = pd.DataFrame({"x": X[:, 0], "y": MEASURED})
+    for formula, more in (("y ~ x", {"model": "class"}), ("C(y) ~ x", {})):
+        with pytest.raises(ValueError, match=REMEDY):
+            dtf.dynamic_tree(formula, frame, **more, **SMALL)
+        fit = dtf.dynamic_tree(formula, frame.round(), **more, **SMALL).fit()
+        for learn in (fit.append, fit.extend):
+            with same_bytes(fit.tree), pytest.raises(ValueError, match=REMEDY):
+                learn(frame)
+    levels = frame.assign(y=pd.Categorical(frame["y"].round(0) / 2))  # named by type
+    assert 0.5 in dtf.dynamic_tree("y ~ x", levels, **SMALL).fit().tree.classes
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    asked = ["--formula", "y ~ x", "--model", "class", "--particles", "5"]
+    words = ["fit", str(tmp_path / "t.csv"), *asked, "--out", str(tmp_path / "m")]
+    assert dyntree.cli.main(words) == 1
+    assert "a number with a fraction" in capsys.readouterr().err
 
 
 class Colour(enum.Enum):

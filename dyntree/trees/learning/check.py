@@ -14,6 +14,7 @@ from dyntree.encoding.targets import (
     label_codes,
     label_list,
     real_response,
+    refuse_measurements,
     sorted_labels,
 )
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
@@ -104,6 +105,7 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
         raise ValueError("X must have at least one row; got none.")
     if options.model == "class":
         labels = label_list(y, len(rows))
+        refuse_measurements(labels, options.classes)
     elif options.is_count:
         labels = count_list(y, len(rows))
     else:
@@ -239,6 +241,7 @@ def previewed(
             check_scale(state.cloud, features, rows, response)
         return Encoded(rows, features), response.tolist()
     labels = label_list(y, len(rows))
+    refuse_measurements(labels, state.options.classes)
     if state.options.rules == "r":
         known = state.options.classes
         known = known or sorted_labels([*state.waiting_y, *labels[:n_first]])

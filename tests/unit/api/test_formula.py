@@ -241,7 +241,7 @@ def test_loading_needs_no_formulaic(tmp_path: Path) -> None:
     told, error = process.stdout.splitlines()
     row = {"a": 0.5, "b": 1.0, "site": "u", "day": None}
     assert json.loads(told) == fit.predict(row)
-    assert error.endswith("pip install 'dyntree[formula]'.")
+    assert error.endswith("pip install '.[formula]' in a clone of dyntree.")
 
 
 def rewritten(path: Path, change: Any) -> Path:
@@ -351,3 +351,54 @@ def test_a_quoted_name_touches_no_other(formula: str) -> None:
     data = pd.DataFrame(np.ones((30, 4)), columns=[1, "a b", "c", "c1"])
     with pytest.raises(ValueError, match=r"formula must|columns of the formula"):
         dtf.dynamic_tree(formula, data.assign(y=1.0), **SMALL)
+
+
+TRUTHS = ["y > 0", "y <= 0", "I(y > 0)", "(y > 0)", "I(-1 < y <= 1)", "y == 0",
+          "y != 0", "np.log(b) > -0.5", "y > a"]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", [{}, {"n_clouds": 2}, {"window": 30}])
+@pytest.mark.parametrize("text", TRUTHS)
+def test_a_comparison_is_classified(text: str, way: Any, tmp_path: Path) -> None:
+    """It is what a column of bools is, in every call; 0 and 1 are no measurements."""
+    data = sites()
+    inputs = "site + day" + ("" if "a" in text else " + a")
+    plain = re.sub(r"\bI\(|^\(|\)$", "", text) if "np" not in text else text
+    truth = eval(plain if "< y" not in plain else "(-1 < y) & (y <= 1)", {
+        "np": np, **{name: data[name] for name in "aby"}
+    })  # fmt: skip
+    options = SMALL | way
+    fit = dtf.dynamic_tree(f"{text} ~ {inputs}", data, **options).fit()
+    other = data.assign(holds=truth)
+    bools = dtf.dynamic_tree(
+        f"holds ~ {inputs}", other, classes=(False, True), **options
+    ).fit()
+    assert fit.tree.classes == (False, True)
+    assert fit.llf == bools.llf
+    np.testing.assert_array_equal(fit.predict(data), bools.predict(other))
+    row = data.iloc[3].to_dict()
+    assert fit.append(row).llf == bools.append(other.iloc[3].to_dict()).llf
+    fit.save(tmp_path / "fit")
+    again = dtf.load(tmp_path / "fit").append(data)
+    assert again.llf == bools.append(other).llf
+    gaps = data.assign(y=data["y"].where(data.index != "row 7"), a=data["a"])
+    if "y" in text:
+        with pytest.raises(ValueError, match=r"no missing value of .* row 7"):
+            fit.append(gaps)
+        kept = dtf.dynamic_tree(f"{text} ~ site", gaps, missing="drop", **options)
+        assert kept.nobs == len(data) - 1
+
+
+def test_numbers_of_a_comparison_are_asked_for() -> None:
+    data = sites()
+    for formula, more in (
+        ("y > 0 ~ a", {"model": "constant"}),
+        ("np.where(y > 0, 1, 0) ~ a", {}),
+        ("I((y > 0) * 1) ~ a", {}),
+    ):
+        fit = dtf.dynamic_tree(formula, data, **more, **SMALL).fit()
+        assert fit.tree.classes is None
+        assert 0.0 <= fit.predict({"a": 0.5}) <= 1.0
+    for text in ("np.log(b)", "I(b * 2)"):
+        with pytest.raises(ValueError, match="a column or a comparison as the resp"):
+            dtf.dynamic_tree(f"{text} ~ a", data, model="class", **SMALL)

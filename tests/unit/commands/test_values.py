@@ -281,7 +281,7 @@ def test_commas_beside_other_text_are_levels_and_labels_may_have_them(
 
 # ---------------------------------------------------------------- labels out
 LABELS: dict[str, tuple[Any, Any]] = {
-    "whole numbers": (0, 1), "truth values": (True, False), "numbers": (0.5, 1.5),
+    "whole numbers": (0, 1), "truth values": (True, False), "numbers": (1.0, 2.0),
     "text": ("no", "yes"),
 }  # fmt: skip
 
