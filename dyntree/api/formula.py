@@ -45,6 +45,7 @@ from dyntree.labels import Level
 from dyntree.params import NIG
 from dyntree.residuals import Notes, OneStepAhead
 from dyntree.runtime.progress import Progress
+from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.factory import Trees, make_tree
 
 # of the trees; categories are the design's
@@ -559,7 +560,10 @@ class DynamicTreeModel(ModelRows, ModelFacts):
                 new = replace(new, weights=weight, shift=shift)
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])
-            told = foreseen(fit.tree, asked, shift, own)
+            if fit.nobs:
+                told = foreseen(fit.tree, asked, shift, own)
+            else:
+                told = blank_prediction(fit.inner.options, 1)
             notes.add(told, y, not fit.nobs, counts)
             if counts:
                 fit.learn(new)

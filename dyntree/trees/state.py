@@ -141,6 +141,14 @@ class TreeState:
             raise self.not_ready(what)
         return self.cloud
 
+    def require_rows(self, what: str) -> None:
+        """Raise NotReadyError before the first row: `what` has nothing to go by."""
+        if not self.n_seen:
+            raise NotReadyError(
+                f"{what} needs a model that has learned at least one row; got none. "
+                "Call update first."
+            )
+
     def not_ready(self, what: str) -> NotReadyError:
         """An error that says how many rows must come before `what` can be answered."""
         options = self.options

@@ -106,7 +106,8 @@ def prequential(**options: Any) -> Prepare:
             )
             for t in range(len(y)):
                 row = rows.X[t : t + 1]
-                stream.predict(row)
+                if t:
+                    stream.predict(row)
                 stream.update(row, y[t : t + 1], progress=False)
 
         return run

@@ -22,11 +22,13 @@ from dyntree.api.adapters.base import (
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
 from dyntree.encoding.levels import NewLevels
+from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
 from dyntree.runtime.rewording import reworded
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.learning.growth import with_columns
 from dyntree.trees.learning.levels import warn_full, warn_surplus
@@ -149,7 +151,14 @@ class StreamAdapter(base.Estimator):
         y : Series of shape (n_rows,)
         w : float or array_like of shape (n_rows,), default 1.0
             Weights of the rows.
+
+        Raises
+        ------
+        ValueError
+            If values are bad, or `y` or `w` has another index than `X`.
         """
+        check_paired(X, y)
+        check_paired(X, w, "w")
         records = records_of(X)
         weights = check_weights(w, len(records), "w").tolist()
         rows = zip(records, responses_of(y, len(records)), weights, strict=True)
@@ -237,7 +246,10 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
             row = self._columns.encode(x)
             if with_dist:
                 return RowDistribution(self._predict(row, exposure))
-            mean: float = self.stream.tree.mean_at(row)
+            if not self.stream.n_seen:
+                mean = float(self._predict(row).mean[0])
+            else:
+                mean = self.stream.tree.mean_at(row)
             return mean if exposure is None else exposure * mean
 
     def tail_probability_one(self, x: Row, y: float) -> float:
@@ -300,8 +312,12 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         return answer
 
     def _predict(self, rows: Matrix, exposure: Any = None) -> Prediction:
-        more = {} if self.exposure is None else {"exposure": exposure}
-        prediction = self.stream.predict(Encoded(rows), **more)
+        if not self.stream.n_seen:
+            over = np.full(len(rows), 1.0 if exposure is None else exposure)
+            prediction = blank_prediction(self.stream.state.options, len(rows), over)
+        else:
+            more = {} if self.exposure is None else {"exposure": exposure}
+            prediction = self.stream.predict(Encoded(rows), **more)
         assert isinstance(prediction, Prediction)
         return prediction
 
@@ -344,7 +360,8 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         """
         tree = self.stream.tree
         with tree.exclusive():
-            proba = tree.proba_at(self._columns.encode(x))
+            row = self._columns.encode(x)
+            proba = tree.proba_at(row) if tree.n_seen else self._foreseen(row).proba[0]
             return dict(zip(tree.classes or (), proba, strict=True))
 
     def predict_one(self, x: Row) -> Hashable:
@@ -376,8 +393,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             first label has come.
         """
         with self.stream.exclusive():
-            prediction = self.stream.predict(Encoded(self._columns.encode(x)))
-        assert isinstance(prediction, ClassPrediction)
+            prediction = self._foreseen(self._columns.encode(x))
         tail = prediction.tail_probability([y])
         return float(tail[0]) if prediction.classes else 1.0
 
@@ -425,6 +441,13 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
     def _predict(self, X: Any) -> ClassPrediction:
         """Probabilities at the rows of a frame."""
         with self.stream.exclusive():
-            prediction = self.stream.predict(Encoded(self._rows(records_of(X))))
+            return self._foreseen(self._rows(records_of(X)))
+
+    def _foreseen(self, rows: Matrix) -> ClassPrediction:
+        """Probabilities at encoded rows, also before the first label."""
+        if not self.stream.n_seen:
+            prediction = blank_prediction(self.stream.state.options, len(rows))
+        else:
+            prediction = self.stream.predict(Encoded(rows))
         assert isinstance(prediction, ClassPrediction)
         return prediction

@@ -71,6 +71,24 @@ def proba_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Matrix:
     return query.predict_class(cloud, rows, n_threads)["p"]
 
 
+def blank_prediction(
+    options: TreeOptions, n_rows: int, exposure: Any = None
+) -> Prediction | ClassPrediction:
+    """Predictions of rows by a model that has learned none, where a face needs some.
+
+    Their mean is 0 and their variance infinite, and all classes have the same
+    probability. `exposure`, of shape (n_rows,), is that of counts, by default 1.
+    """
+    if options.is_count:
+        at = np.ones(n_rows) if exposure is None else np.asarray(exposure)
+        return CountPrediction.of_sample(np.empty(0), np.empty(0), at)
+    if options.model == "class":
+        classes = options.classes or ()
+        proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
+        return ClassPrediction(proba, classes, entr(proba).sum(axis=1))
+    return Prediction.of_sample([], n_rows)
+
+
 def mean_of(cloud: Any, rows: Matrix) -> Matrix:
     """Mean prediction, or probabilities, of rows as the cloud stores them."""
     if cloud.model == "class":
@@ -139,6 +157,14 @@ class TreePredictions(JointDraws):
         Prediction, CountPrediction or ClassPrediction
             `Prediction` for real responses, `CountPrediction` for counts and
             `ClassPrediction` for labels.
+
+        Raises
+        ------
+        NotReadyError
+            Before the first row, unless `classes` names labels, which have equal
+            probabilities then; and under R's rules before there are trees.
+        ValueError
+            If the input is bad.
         """
         if threads is not None:
             params.n_threads(threads)
@@ -170,17 +196,21 @@ class TreePredictions(JointDraws):
     def _predict_cold(
         self, X: Any, exposure: Any = None
     ) -> Prediction | ClassPrediction:
-        """Before there are trees: what the rows kept back say without them."""
+        """Before there are trees: what the rows kept back say without them.
+
+        Labels have trees from the first row on; before, those that were named have
+        their prior probabilities.
+        """
+        is_prior = self.options.classes is not None
+        if not is_prior:
+            self.state.require_rows("predict")
         is_encoded = isinstance(X, Encoded)
         n_rows = len(X.rows if is_encoded else extended(self.state, X)[1])
+        if is_prior:
+            return blank_prediction(self.options, n_rows)
         at = asked_exposure(self.state, n_rows, exposure)
         if self.options.is_count:
             return CountPrediction.of_sample(*apart(self.state.waiting_y), at)
-        if self.options.model == "class":
-            classes = self.options.classes or ()
-            proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
-            entropy = np.full(n_rows, float(np.log(max(1, len(classes)))))
-            return ClassPrediction(proba, classes, entropy)
         return Prediction.of_sample(self.state.waiting_y, n_rows)
 
     @locked
@@ -218,10 +248,8 @@ class TreePredictions(JointDraws):
         if self.state.cloud is None:
             prediction = self._predict_cold(row)
             assert isinstance(prediction, ClassPrediction)
-            proba = prediction.proba
-        else:
-            proba = proba_of(self.state.cloud, row)
-        return np.asarray(proba[0])
+            return np.asarray(prediction.proba[0])
+        return np.asarray(proba_of(self.state.cloud, row)[0])
 
     @locked
     def coef(self, X: Any) -> Matrix:

@@ -33,6 +33,15 @@ def tree(**options: Any) -> DynamicTree:
     return DynamicTree(**SMALL, **options)
 
 
+def of_river(name: str, **options: Any) -> Any:
+    """How a new adapter learns many rows."""
+    pytest.importorskip("river", reason="needs river: dyntree[river]")
+    from dyntree.api import adapters
+
+    small = {"seed": 1} if "n_trees" in options else SMALL
+    return getattr(adapters, f"River{name}")(**small, **options).learn_many
+
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     "tree": lambda y: tree().update(X, y),
     "tree, R's rules": lambda y: tree(rules="r").update(X, y),
@@ -56,6 +65,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "weights of documents": lambda y: MemoryBoundedHDP(seed=1).fit(
         X, groups=np.arange(60) // 20, sample_weight=y - y.min() + 1.0
     ),
+    "river, a stream": lambda y: of_river("DynamicTreeRegressor", window=20)(X, y),
+    "river, an average": lambda y: of_river("DynamicTreeRegressor")(X, y),
+    "river, random trees": lambda y: of_river("RandomTreesRegressor", n_trees=3)(X, y),
+    "river, labels": lambda y: of_river("DynamicTreeClassifier")(X, y > 2.0),
+    "river, weights": lambda y: of_river("DynamicTreeRegressor")(X, Y, y - y.min()),
     "groups": lambda y: MemoryBoundedHDP(seed=1).fit(X, groups=(y > 2.0).astype(int)),
 }
 

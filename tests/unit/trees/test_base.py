@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    RandomTreesStream,
+    StreamingTree,
+)
+from dyntree.errors import NotReadyError
+from dyntree.params import MODELS
 
 
 @pytest.mark.parametrize(
@@ -35,3 +43,40 @@ def test_a_model_names_its_leaves_its_particles_and_its_rows(
     X = np.linspace(0.0, 1.0, 30)[:, None]
     model.update(X, X[:, 0])
     assert repr(model) == f"{said}, 30 rows learned>"
+
+
+KINDS: dict[str, Any] = {
+    "tree": lambda model: DynamicTree(model, n_particles=5, seed=1),
+    "stream": lambda model: StreamingTree(model, window=20, n_particles=5, seed=1),
+    "trees": lambda model: AveragedTrees(model, n_clouds=2, n_particles=5, seed=1),
+    "streams": lambda model: AveragedStream(model, n_particles=5, seed=1),
+    "random trees": lambda model: RandomTreesStream(model, n_trees=3, seed=1),
+    "R's rules": lambda model: DynamicTree(model, rules="r", n_particles=5, seed=1),
+}
+AVERAGED = tuple(model for model in MODELS if model != "prior")
+LEAVES = {
+    "trees": AVERAGED,
+    "streams": AVERAGED,
+    "random trees": ("class", "constant"),
+    "R's rules": ("constant", "linear", "class", "prior"),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "model"), [(k, m) for k in KINDS for m in LEAVES.get(k, MODELS)]
+)
+def test_a_model_without_rows_is_not_ready(kind: str, model: str) -> None:
+    """It has nothing to say; from the first row on it has, under native rules."""
+    X = np.linspace(0.0, 1.0, 30)[:, None]
+    y = (X[:, 0] > 0.5).astype(int)
+    fresh = KINDS[kind](model)
+    asks = [lambda: fresh.predict(X), lambda: fresh.predict(X[:1].tolist())]
+    if kind != "R's rules":
+        way = "proba_at" if model == "class" else "mean_at"
+        asks.append(lambda: getattr(fresh.tree, way)(X[:1]))
+    for ask in asks:
+        with pytest.raises(NotReadyError, match=r"learned .*; got (none|0)\. Call"):
+            ask()
+    if kind != "R's rules":
+        answer = fresh.update(X[:1], y[:1]).predict(X[:3])
+        assert np.isfinite(answer.proba if model == "class" else answer.mean).all()

@@ -273,8 +273,8 @@ def test_before_there_are_trees_counts_are_foreseen_by_those_that_came(
 ) -> None:
     X, y, e = rows()
     tree = DynamicTree(model, **SMALL)
-    assert isinstance(tree.predict(X[:2]), CountPrediction)
     tree.update(X[:6], y[:6], exposure=e[:6])
+    assert isinstance(tree.predict(X[:2]), CountPrediction)
     told = tree.predict(X[:2], exposure=3.0)
     assert told.rate == pytest.approx((y[:6].sum() + 0.5) / e[:6].sum())
     assert np.all(told.quantile(0.05) <= told.quantile(0.95))

@@ -20,6 +20,7 @@ from dyntree.errors import (
     UnseenLevelWarning,
 )
 from dyntree.params import NIG
+from dyntree.trees.answers.predictions import blank_prediction
 from tests.unit.models import refused
 
 
@@ -44,10 +45,9 @@ def model_bytes(model: Any) -> tuple[Any, dict[str, bytes]]:
 
 # ------------------------------------------------------------ cold start
 def test_without_rows_nothing_is_known() -> None:
-    p = native().predict([[1.0], [2.0]])
-    assert p.mean.tolist() == [0.0, 0.0]
-    assert np.isinf(p.mixture.scale).all()
-    assert native("class").predict([[1.0]]).proba.shape == (1, 0)
+    for model in ("constant", "linear", "class", "poisson"):
+        with pytest.raises(NotReadyError, match="at least one row; got none"):
+            native(model).predict([[1.0], [2.0]])
     q = native("class", classes=("a", "b")).predict([[1.0]])
     assert q.proba.tolist() == [[0.5, 0.5]]
 
@@ -66,8 +66,10 @@ def test_a_label_nobody_named_may_come_at_any_time(first: list[str]) -> None:
 def test_without_two_responses_all_but_the_median_is_infinitely_far(y: Any) -> None:
     tree = native()
     if y:
-        tree.update([[0.0]] * len(y), y)
-    p, middle = tree.predict([[1.0], [2.0]]), 2.0 if y else 0.0
+        p = tree.update([[0.0]] * len(y), y).predict([[1.0], [2.0]])
+    else:
+        p = blank_prediction(tree.options, 2)
+    middle = 2.0 if y else 0.0
     assert p.quantile([0.1, 0.5, 0.9]).tolist() == [[-np.inf, middle, np.inf]] * 2
     assert p.quantile(0.4).tolist() == [-np.inf] * 2
     assert p.cdf([-1.0, 1e6]).tolist() == [0.5, 0.5]
@@ -77,7 +79,7 @@ def test_without_two_responses_all_but_the_median_is_infinitely_far(y: Any) -> N
 
 
 def test_without_a_label_none_is_told_or_drawn() -> None:
-    p = native("class").predict([[1.0]])
+    p = blank_prediction(native("class").options, 1)
     assert (p.classes, p.entropy.tolist()) == ((), [0.0])
     for what, call in [("label", lambda: p.label), ("sample", lambda: p.sample(2))]:
         with pytest.raises(NotReadyError, match=f"{what}.*update.*classes"):
