@@ -264,7 +264,7 @@ class TopicAnswers(Mixture):
         labels = batch.unsorted(label)
         if not (batch.is_array and batch.order is not None):
             edges = np.searchsorted(batch.document, np.arange(1, batch.n_documents))
-            labels = np.split(label, edges)
+            labels = np.split(label, edges)[: batch.n_documents]
         return TopicLabels(labels, found.topics.proportions)
 
     @locked

@@ -16,7 +16,7 @@ from dyntree.mixtures.hdp.options import HDPSettings
 from dyntree.mixtures.hdp.registry import FAMILIES
 from dyntree.mixtures.hdp.rows import document_rows, is_table, read_rows
 from dyntree.mixtures.hdp.state import State
-from dyntree.mixtures.hdp.words import read_words
+from dyntree.mixtures.hdp.words import read_words, whole_numbers
 
 
 def read_documents(
@@ -30,10 +30,12 @@ def read_documents(
     ignore_unknown: bool = False,
     allow_none: bool = False,
     names: tuple[str, ...] | None = None,
+    least: int = 1,
 ) -> Batch:
     """Read documents in any of the forms that the model takes, and check them.
 
-    `names` are the words that the model knows, where frames named them.
+    `names` are the words that the model knows, where frames named them, and `least` is
+    how many documents there must be.
     """
     if of_words and sample_weight is not None:
         raise ValueError(
@@ -46,7 +48,7 @@ def read_documents(
         else read_rows(documents, groups, sample_weight)
     )
     empty = np.bincount(batch.document, minlength=batch.n_documents) == 0
-    if batch.n_documents == 0:
+    if batch.n_documents < least:
         raise ValueError("documents must hold at least one document; got none.")
     if empty.any() and not allow_empty:
         raise ValueError(
@@ -91,6 +93,10 @@ def read_to_answer(
     """Documents to answer for; one table without groups is one document."""
     features, of_words = state.features, state.family.of_words
     times, is_encoded = features.times, isinstance(documents, Encoded)
+    is_nothing = isinstance(documents, list | tuple) and not documents
+    if is_nothing:  # a list of no documents
+        documents = np.empty((0, features.n_features))
+        groups = None if of_words else np.zeros(0, dtype=np.int64)
     if is_encoded:
         documents = features.encode(documents)
     names, whole = None, groups is None and not of_words and is_table(documents)
@@ -101,8 +107,10 @@ def read_to_answer(
     batch = read_documents(
         documents, of_words, groups=groups, allow_empty=True,
         n_words=state.family.n_words, ignore_unknown=ignore_unknown, allow_none=True,
-        names=features.names,
+        names=features.names, least=0,
     )  # fmt: skip
+    if is_nothing:
+        return replace(batch, order=None)
     if whole:
         batch = replace(batch, names=names, times=times)
     return batch.matched(features)
@@ -112,7 +120,7 @@ def read_points(points: Any, state: State) -> Any:
     """Points to answer for one by one: rows on the model's scale, or word ids."""
     if not state.family.of_words:
         return state.standardised(state.features.encode(points))
-    ids = params.as_array("points", points)
+    ids = whole_numbers(params.as_array("points", points))
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
         raise ValueError(
             "points must be a 1-D array of word ids; got dtype "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.ordered import ordered
 from dyntree.encoding.tables import is_frame
-from dyntree.encoding.values import Vector
+from dyntree.encoding.values import NUMBER, Vector, real_array
 from dyntree.mixtures.hdp.batch import Batch, Longs
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.word_store import WordStore
@@ -81,10 +81,11 @@ def read_words(
     if isinstance(documents, np.ndarray) and documents.ndim == 2:
         from scipy.sparse import csr_matrix
 
-        if documents.dtype.kind not in "biuf":
+        if documents.dtype.kind not in "biufO":
             raise ValueError(
                 f"count matrix must hold numbers; got dtype {documents.dtype}."
             )
+        documents = plain_numbers("count matrix", documents)
         bad = ~np.isfinite(documents.astype(np.float64))
         if bad.any():
             row, word = np.argwhere(bad)[0]
@@ -98,6 +99,30 @@ def read_words(
             f"arrays of word ids; got {params.short(documents)}."
         )
     return from_lists(documents, n_words, ignore_unknown)
+
+
+def plain_numbers(what: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in types that SciPy has, also of objects and of another byte order.
+
+    Raises
+    ------
+    ValueError
+        For an object that is no number.
+    """
+    if array.dtype.kind == "O":
+        return real_array(what, array, "Leave such entries out.")
+    if array.dtype == np.float16:
+        return array.astype(np.float64)
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
+def whole_numbers(array: NDArray[Any]) -> NDArray[Any]:
+    """Objects that are whole numbers, as int64; all else as it is."""
+    if array.dtype.kind != "O" or not all(isinstance(v, NUMBER) for v in array.flat):
+        return array
+    numbers = array.astype(np.float64)
+    is_whole = np.all(np.abs(numbers) < MOST_COUNT) and np.all(numbers % 1.0 == 0.0)
+    return numbers.astype(np.int64) if is_whole else array
 
 
 def refuse_count(row: int, word: int, value: Any) -> None:
@@ -200,6 +225,7 @@ def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
     array = params.as_array(what, one if hasattr(one, "__len__") else list(one))
     if array.size == 0:
         return np.zeros(0, dtype=np.int64), np.zeros(0)
+    array = whole_numbers(array)
     if (
         is_pairs
         and array.ndim == 2
