@@ -13,7 +13,7 @@ from dyntree.encoding.columns import LEVELS, TIMES, UNKNOWN, first_kind, kind_of
 from dyntree.encoding.given import named_columns, unnamed_columns
 from dyntree.encoding.known_columns import Columns, KnownColumns
 from dyntree.encoding.levels import check_level, level_codes, new_levels
-from dyntree.encoding.tables import is_frame, table_of
+from dyntree.encoding.tables import check_eager, is_frame, table_of
 from dyntree.encoding.values import MOST_LEVELS, Matrix, check_levels
 from dyntree.labels import level_text
 from dyntree.params import as_array
@@ -48,6 +48,7 @@ def is_nothing(X: Any) -> bool:
     if isinstance(X, Encoded):
         return not len(X.rows)
     if is_frame(X):
+        check_eager(X, "X")
         return not len(X)
     if isinstance(X, Mapping) or hasattr(X, "tocsr"):
         return False

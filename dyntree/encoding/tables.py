@@ -16,6 +16,12 @@ from dyntree.params import as_array, short
 Row = Mapping[str, Any]
 
 
+TO_EAGER = {  # methods of dask, polars, Spark and ibis, and what they do
+    "compute": "Compute", "collect": "Collect", "toPandas": "Convert",
+    "to_pandas": "Convert",
+}  # fmt: skip
+
+
 class Table:
     """Columns by name, as arrays: a dict of columns, or dicts columns_of_rows into one.
 
@@ -333,6 +339,21 @@ def is_frame(data: Any) -> bool:
     return hasattr(type(data), "columns") and not isinstance(data, Mapping)
 
 
+def check_eager(data: Any, argument: str = "data") -> None:
+    """Raise ValueError for a frame whose rows have not been computed yet."""
+    kind = type(data)
+    if not is_frame(data) or (hasattr(kind, "__len__") and not hasattr(data, "dask")):
+        return
+    remedy = "Make it a frame in memory first."
+    ways = [way for way in TO_EAGER if hasattr(kind, way)]
+    if ways:
+        remedy = f"{TO_EAGER[ways[0]]} it first: {argument}.{ways[0]}()."
+    raise ValueError(
+        f"{argument} must be a frame that holds its rows, not a lazy one; got "
+        f"{_kind_name(data)}. {remedy}"
+    )
+
+
 def table_of(data: Any, argument: str = "data") -> Table:
     """Data as a table.
 
@@ -353,9 +374,10 @@ def table_of(data: Any, argument: str = "data") -> Table:
     if isinstance(data, Table):
         return data
     data = plain_data(data)
+    check_eager(data, argument)
     if _is_series(data) and getattr(data, "name", None) is not None:
         data = data.to_frame()
-    if hasattr(data, "iloc") and is_frame(data) and not hasattr(data, "dask"):
+    if hasattr(data, "iloc") and is_frame(data):
         check_distinct(data.columns, argument)
         return PandasTable(data)
     if is_row(data):
@@ -479,9 +501,14 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
     return table.joined(name, endog)
 
 
+def _kind_name(data: Any) -> str:
+    """Library and name of the type of some data."""
+    return f"{type(data).__module__.split('.')[0]}.{type(data).__name__}"
+
+
 def _by_narwhals(data: Any, argument: str) -> Table:
     """A frame of another library."""
-    kind = f"{type(data).__module__.split('.')[0]}.{type(data).__name__}"
+    kind = _kind_name(data)
     if not is_frame(data):
         raise ValueError(
             f"{argument} must be a frame, a dict of columns, a dict for one row or a "
@@ -492,7 +519,7 @@ def _by_narwhals(data: Any, argument: str) -> Table:
     except ModuleNotFoundError as error:
         raise ImportError(
             f"reading {kind} needs narwhals >= 2. Install it with: "
-            "pip install 'dyntree[formula]', or give a pandas frame."
+            "pip install '.[formula]' in a clone of dyntree, or give a pandas frame."
         ) from error
     check_distinct(getattr(data, "column_names", ()), argument)  # of Arrow
     if kind == "pyarrow.RecordBatch":
@@ -502,7 +529,7 @@ def _by_narwhals(data: Any, argument: str) -> Table:
     except TypeError as error:
         raise ValueError(
             f"{argument} must be a frame that narwhals reads, not a lazy one; got "
-            f"{kind}. Collect it first."
+            f"{kind}. Make it a frame in memory first."
         ) from error
     return NarwhalsTable(frame)
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, validate_data
 from dyntree.encoding.columns import NUMBERS, TIMES, UNKNOWN, kind_of, value_kind
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.given import named_columns
-from dyntree.encoding.tables import is_frame, table_of
+from dyntree.encoding.tables import check_eager, is_frame, table_of
 from dyntree.encoding.values import is_missing
 from dyntree.params import as_array, short
 
@@ -38,6 +38,7 @@ def as_frame(X: Any) -> Any:
             "X must be an array, a list of rows or a frame; got a dict. Make it a "
             "frame first, such as pandas.DataFrame(X)."
         )
+    check_eager(X, "X")
     if is_frame(X) and not len(X.columns):
         raise ValueError(
             f"X must have at least one column; got a frame of shape {X.shape}, with 0 "

@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import dyntree
+from dyntree import mixtures
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.series import column_of
@@ -160,8 +162,82 @@ def test_other_data_are_refused(data: Any, message: str) -> None:
 
 
 def test_lazy_frames_are_to_be_collected() -> None:
-    with pytest.raises(ValueError, match="Collect it first"):
+    with pytest.raises(ValueError, match=r"Collect it first: data\.collect\(\)"):
         table_of(polars(DATA).lazy())
+
+
+class LikeDask:
+    """A frame as dask's: it has columns and a length, and computes when it is asked."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame, self.dask = frame, {"a": "graph"}
+
+    columns = property(lambda self: self.frame.columns)
+    iloc = property(lambda self: self.frame.iloc)
+    index = property(lambda self: self.frame.index)
+    shape = property(lambda self: self.frame.shape)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    def compute(self) -> pd.DataFrame:
+        return self.frame
+
+
+NUMBERS = pd.DataFrame({"x": np.arange(30.0), "z": np.arange(30.0) ** 2 % 7})
+LAZY: dict[str, tuple[Any, str]] = {
+    "polars": (lambda: polars_of(NUMBERS).lazy(), "collect"),
+    "dask": (lambda: LikeDask(NUMBERS), "compute"),
+}
+
+
+def polars_of(frame: pd.DataFrame) -> Any:
+    library = pytest.importorskip("polars", reason="polars is not installed")
+    return library.DataFrame({name: frame[name].to_numpy() for name in frame})
+
+
+def doors() -> dict[str, Any]:
+    """Every call that takes a table of some model."""
+    for package in ("formulaic", "river", "sklearn"):
+        pytest.importorskip(package)
+    import dyntree.formula.api as dtf
+    from dyntree.api import adapters, estimators
+
+    y, small = NUMBERS["x"], {"n_particles": 5, "seed": 1}
+    tree = dyntree.DynamicTree(**small).update(NUMBERS, y)
+    fit = dtf.dynamic_tree("x ~ z", NUMBERS, **small).fit()
+    river = adapters.RiverDynamicTreeRegressor(n_particles=5)
+    found = {
+        "update": dyntree.DynamicTree(**small).update, "stream":
+        dyntree.StreamingTree(window=20, **small).update,
+        "forest": dyntree.RandomTreesStream("constant").update,
+        "clouds": dyntree.AveragedTrees(n_clouds=2, **small).update,
+        "preview": tree.preview, "later": tree.update, "river": river.learn_many,
+        "estimator": estimators.DynamicTreeRegressor(n_particles=5).fit,
+        "random trees": estimators.RandomTreesRegressor(n_trees=3).fit,
+    }  # fmt: skip
+    with_y = {name: lambda X, call=call: call(X, y) for name, call in found.items()}
+    return with_y | {
+        "predict": tree.predict, "score": lambda X: tree.score(X, "alc"),
+        "formula": lambda X: dtf.dynamic_tree("x ~ z", X), "append": fit.append,
+        "asked": fit.predict, "effects": lambda X: fit.avg_predictions(X),
+        "endog": lambda X: dyntree.formula.api.DynamicTreeModel(y, X),
+        "rows of river": river.predict_many,
+        "clusters": mixtures.OnlineDPGMM(lambda_=5.0).update,
+        "phase": mixtures.DependentDPMixture(mixtures.GaussianUnknown()).update,
+        "canopy": mixtures.Canopy(2).fit,
+        "words": mixtures.MemoryBoundedHDP("multinomial").fit,
+        "documents": lambda X: mixtures.MemoryBoundedHDP().fit(X, groups="z"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", LAZY)
+def test_every_door_says_how_to_compute_a_lazy_frame(kind: str) -> None:
+    make, way = LAZY[kind]
+    for name, call in doors().items():
+        with pytest.raises(ValueError, match=rf"it first: \w+\.{way}\(\)\.") as caught:
+            call(make())
+        assert "not a lazy one" in str(caught.value), name
 
 
 def test_without_narwhals_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
