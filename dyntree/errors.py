@@ -63,6 +63,10 @@ class AssumedValueWarning(UserWarning):
     """New rows come without the exposure, offset or weight of the first ones."""
 
 
+class MissingGroupWarning(UserWarning):
+    """Rows without a group are left out of averages by group."""
+
+
 class ManyLevelsWarning(UserWarning):
     """Most values of a text column are new levels, or rows have ever new columns."""
 

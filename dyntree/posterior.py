@@ -14,6 +14,7 @@ from dyntree import params
 from dyntree.encoding.columns import Column
 from dyntree.encoding.series import column_of
 from dyntree.encoding.values import Matrix, is_missing
+from dyntree.errors import MissingGroupWarning, warn
 
 if TYPE_CHECKING:
     from dyntree.encoding.tables import Table
@@ -31,7 +32,8 @@ def interval_levels(alpha: Any) -> tuple[float, float]:
 def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
     """Masks of shape (n_rows,) of the rows of each group; None means one group.
 
-    Groups are in the order of `value_order`. Rows without a label belong to no group.
+    Groups are in the order of `value_order`. Rows without a label belong to no group,
+    which a warning says.
     """
     if by is None:
         return {None: np.ones(n_rows, dtype=bool)}
@@ -45,6 +47,15 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
     for row, label in enumerate(labels):
         if not is_missing(label):
             places.setdefault(label, []).append(row)
+    n_out = n_rows - sum(map(len, places.values()))
+    if n_rows and not places:
+        raise ValueError(f"{argument} must have a label in some row; got none in all.")
+    if n_out:
+        warn(
+            MissingGroupWarning,
+            f"{argument} has no label in {n_out} of {n_rows} rows, which are left out. "
+            "Give them a label of their own to count them.",
+        )
     found = {}
     for label in value_order(column):
         if label in places:

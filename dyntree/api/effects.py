@@ -208,7 +208,8 @@ class VariableEffects:
             and the average at the low value.
         by : str or sequence of str, optional
             Columns of `exog` whose groups are averaged separately. Categories are in
-            the order of their type, and all other values in increasing order.
+            the order of their type, and all other values in increasing order. Rows in
+            which one of them is missing are left out, with a warning.
         alpha : float in (0, 1), default 0.05
             One minus the probability of the intervals.
         n_draws : int, default 1000
@@ -240,6 +241,8 @@ class VariableEffects:
             If a default increase is replaced.
         DegenerateTreesWarning
             As in `posterior_draws`. Average several clouds, with ``n_clouds=10``.
+        MissingGroupWarning
+            If rows are left out because they are in no group.
 
         Notes
         -----
@@ -276,6 +279,8 @@ class VariableEffects:
         moves = [self._move(table, variable, contrast) for variable in found]
         groups, names = _groups(table, by)
         counts = self.row_counts if exog is None else None
+        for variable, move in zip(found, moves, strict=True):
+            _check_present(variable.name, move.counts, groups)
         beside = self.shifts(exog, table)
         records = []
         for variable, move in zip(found, moves, strict=True):
@@ -446,6 +451,19 @@ def _signs(
     largest = np.maximum(np.abs(before), np.abs(after))
     signs: NDArray[np.float64] = np.sign(after - before)
     return np.where(np.abs(after - before) <= TIE * largest, 0.0, signs)
+
+
+def _check_present(
+    name: Any, there: NDArray[np.bool_], groups: dict[Any, NDArray[np.bool_]]
+) -> None:
+    """Raise ValueError where a group has no row with a value to move."""
+    for group, mask in groups.items():
+        if not (mask & there).any():
+            where = "" if group is None else f" of group {group!r}"
+            raise ValueError(
+                f"variables must have a value in some row{where}; {name!r} has none. "
+                "Name other variables, or give exog with rows that have a value."
+            )
 
 
 def _groups(

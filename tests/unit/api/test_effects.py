@@ -12,7 +12,12 @@ from scipy.stats import norm
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
 import dyntree.formula.api as dtf
-from dyntree.errors import ContrastWarning, DegenerateTreesWarning, NotReadyError
+from dyntree.errors import (
+    ContrastWarning,
+    DegenerateTreesWarning,
+    MissingGroupWarning,
+    NotReadyError,
+)
 from tests.helpers import same_bytes
 from tests.unit.models import refused
 
@@ -67,6 +72,39 @@ def test_a_comparison_is_that_of_moved_frames(fit: Any) -> None:
             np.testing.assert_allclose(
                 told.loc[k, [*RECORD, "p_positive"]].tolist(), expected, rtol=1e-10
             )
+
+
+def test_rows_without_a_group_are_counted(fit: Any) -> None:
+    data = table()
+    data["part"] = np.where(data["x"] > 0.0, "up", None)
+    n_out = int(data["part"].isna().sum())
+    told = rf"by has no label in {n_out} of 200 rows, which are left out"
+    for ask in (
+        lambda: fit.avg_comparisons("t", data, by="part", n_draws=20, seed=1),
+        lambda: fit.avg_comparisons("t", data, by=["g", "part"], n_draws=20, seed=1),
+        lambda: fit.avg_predictions(data, by="part", n_draws=20, seed=1),
+        lambda: fit.posterior_draws(data, 20, seed=1).average(by=data["part"]),
+    ):
+        with pytest.warns(MissingGroupWarning, match=told):
+            found = ask()
+        if isinstance(found, pd.DataFrame):
+            assert {*found["part"]} == {"up"}
+    with pytest.raises(ValueError, match="by must have a label in some row"):
+        fit.avg_predictions(data.assign(part=None), by="part")
+
+
+@pytest.mark.parametrize("what", [np.nan, None])
+def test_a_variable_without_values_is_named(what: Any) -> None:
+    data = table().assign(none=what)
+    fit = dtf.dynamic_tree("y ~ x + none", data, **SMALL).fit()
+    for asked in (None, "none", ["x", "none"]):
+        with pytest.raises(ValueError, match=r"some row; 'none' has none\. Name other"):
+            fit.avg_comparisons(asked)
+    assert len(fit.avg_comparisons("x", n_draws=20, seed=1)) == 1
+    other = data.assign(none=np.where(data.g == "a", what, data.x))
+    fit = dtf.dynamic_tree("y ~ x + none", other.assign(none=data.x), **SMALL).fit()
+    with pytest.raises(ValueError, match=r"group \('a',\); 'none' has none"):
+        fit.avg_comparisons("none", other.astype({"none": float}), by="g")
 
 
 def test_terms_of_a_variable_move_as_one(fit: Any) -> None:
@@ -124,7 +162,7 @@ def test_rows_asked_are_those_averaged(fit: Any) -> None:
     assert row == pytest.approx(2.0, abs=0.4)
     hole = some.assign(x=[np.nan, *some.x[1:]])
     assert np.isfinite(fit.avg_comparisons("x", hole, n_draws=50)["estimate"]).all()
-    with refused("average", "none", fit.tree):
+    with refused("variables", "'x' has none", fit.tree):
         fit.avg_comparisons("x", some.assign(x=np.nan))
 
 
