@@ -23,7 +23,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError(
         "dyntree.api.distributed needs distributed >= 2024.8. Install it with: "
-        "pip install 'dyntree[distributed]'."
+        "pip install '.[distributed]' in a clone of dyntree."
     ) from error
 
 from dyntree.encoding.feature_map import FeatureMap

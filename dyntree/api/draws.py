@@ -31,7 +31,7 @@ try:
 except ImportError as error:
     raise ImportError(
         "dyntree.api.draws needs xarray >= 2024.10. Install it with: "
-        "pip install 'dyntree[xarray]'."
+        "pip install '.[xarray]' in a clone of dyntree."
     ) from error
 
 Model = Any  # DynamicTree, StreamingTree, or results of a formula

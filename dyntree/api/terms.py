@@ -80,7 +80,7 @@ def parse(formula: str, columns: Sequence[str], beside: Sequence[str] = ()) -> P
     except ModuleNotFoundError as error:
         raise ImportError(
             "formulas need formulaic >= 1.1. Install it with: "
-            "pip install 'dyntree[formula]'."
+            "pip install '.[formula]' in a clone of dyntree."
         ) from error
     if not isinstance(formula, str):
         raise ValueError(f"formula must be text, 'y ~ a + b'; got {formula!r}.")

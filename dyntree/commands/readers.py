@@ -329,7 +329,8 @@ def _zstd() -> Any:
         return import_module(name)
     except ImportError as error:
         raise ImportError(
-            'reading .zst needs backports.zstd: pip install "dyntree[zstd]".'
+            "reading .zst needs backports.zstd: pip install '.[zstd]' in a clone of "
+            "dyntree."
         ) from error
 
 

@@ -97,8 +97,8 @@ def _by_narwhals(series: Any) -> Any:
     except ModuleNotFoundError as error:
         raise ImportError(
             f"reading a {type(series).__name__} of {type(series).__module__} needs "
-            "narwhals >= 2. Install it with: pip install 'dyntree[formula]', or give "
-            "an array."
+            "narwhals >= 2. Install it with: pip install '.[formula]' in a clone of "
+            "dyntree, or give an array."
         ) from error
 
     if hasattr(series, "type") and not hasattr(series, "chunks"):  # an array of Arrow's

@@ -53,9 +53,10 @@ default stream and of the same peers.
 TOGETHER = """\
 ## Error, density, speed and memory together
 
-The table compares `AveragedStream` with its defaults with the streaming learners of
-river, and with batch learners of scikit-learn that are refitted to the last 1000 rows
-at every hundredth row. Rows come one after the other (`python -m
+The table compares `AveragedStream` (with linear leaves for a real response, unless the
+stream says constant ones, which are the default) with the streaming learners of river,
+and with batch learners of scikit-learn that are refitted to the last 1000 rows at every
+hundredth row. Rows come one after the other (`python -m
 tests.statistical.streams --averaged` prints more about the streams). Density is the
 mean log density of the response, or minus the log loss of labels; a dash means that a
 model has no density. Speed includes predicting and learning, in one thread. Memory is

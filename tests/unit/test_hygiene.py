@@ -7,6 +7,7 @@ import json
 import locale
 import os
 import random
+import re
 import sys
 import threading
 import time
@@ -286,3 +287,19 @@ def test_the_mirror_and_the_model_do_not_share_a_stream() -> None:
     r.dynaTree(X, y, N=5, seed=1, verb=0)
     model.update(X, y)
     assert model_bytes(model) == model_bytes(twin.update(X, y))
+
+
+def test_nobody_is_sent_to_the_package_of_another_project() -> None:
+    """The name on PyPI is not ours: every line that installs it names a clone."""
+    root = Path(dyntree.__file__).parents[1]
+    parts = ("dyntree", "rbridge", "vignettes", "README.md")
+    found = [
+        path
+        for part in parts
+        for path in (
+            (root / part).rglob("*") if (root / part).is_dir() else [root / part]
+        )
+        if path.suffix in (".py", ".R", ".Rd", ".md", ".txt")
+        and re.search(r"install +(-\S+ +)*['\"]*dyntree\b", path.read_text("utf-8"))
+    ]
+    assert not found

@@ -526,7 +526,7 @@ def test_a_missing_package_is_named_with_its_extra(path: str, package: str) -> N
     assert process.returncode == 1
     last = process.stderr.splitlines()[-1]
     assert last.startswith(f"ImportError: {module} needs ")
-    assert last.endswith(f"pip install 'dyntree[{package}]'.")
+    assert last.endswith(f"pip install '.[{package}]' in a clone of dyntree.")
 
 
 def test_every_file_of_the_house_has_a_level() -> None:

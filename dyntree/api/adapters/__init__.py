@@ -5,7 +5,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError(
         "dyntree.api.adapters needs river >= 0.22. Install it with: "
-        "pip install 'dyntree[river]'."
+        "pip install '.[river]' in a clone of dyntree."
     ) from error
 
 from dyntree.api.adapters.anomalies import RiverAnomalyDetector, RiverChangeAlarm

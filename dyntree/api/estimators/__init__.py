@@ -5,7 +5,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError(
         "dyntree.api.estimators needs scikit-learn >= 1.6. Install it with: "
-        "pip install 'dyntree[sklearn]'."
+        "pip install '.[sklearn]' in a clone of dyntree."
     ) from error
 
 from dyntree.api.estimators.canopy import CanopyMixture

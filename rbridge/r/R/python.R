@@ -9,7 +9,8 @@ guest <- function() {
       imported("rbridge.guest"),
       error = function(e) stop(
         "R's package dyntree needs the Python package dyntree, which could not be ",
-        "loaded: ", conditionMessage(e), "\nInstall it with pip install dyntree, and ",
+        "loaded: ", conditionMessage(e), "\nInstall it in a clone of its repository with ",
+        "pip install -e . (the package of that name on PyPI is another project's), and ",
         "name that Python before the first call: Sys.setenv(RETICULATE_PYTHON = ",
         "\".../bin/python\").", call. = FALSE))
     found$listen(function(text) cat(text))

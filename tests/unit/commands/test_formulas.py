@@ -155,4 +155,6 @@ def test_plain_formulas_need_no_formulaic(tmp_path: Path) -> None:
     )
     process = python("-c", code)
     assert process.stdout.split() == ["0", "1"], process.stderr
-    assert process.stderr.strip().endswith("pip install 'dyntree[formula]'.")
+    assert process.stderr.strip().endswith(
+        "pip install '.[formula]' in a clone of dyntree."
+    )

@@ -53,7 +53,7 @@ def test_a_python_without_dyntree_is_told_with_the_remedy(
     assert (
         "needs the Python package dyntree, which could not be loaded" in process.stderr
     )
-    assert "pip install dyntree" in process.stderr
+    assert "in a clone of its repository with pip install -e ." in process.stderr
 
 
 DEMO = """
