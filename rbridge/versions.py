@@ -83,8 +83,8 @@ def check_fit(r: Version, rpy2: Mapping[str, str]) -> None:
     """
     if not rpy2:
         raise RBridgeLoadError(
-            "backend='rpy2' needs rpy2, which is not installed. Run pip install "
-            "'dyntree[r]', for R before 4.5 with rpy2==3.5.17, or use "
+            "backend='rpy2' needs rpy2, which is not installed. Run pip install '.[r]' "
+            "in a clone of dyntree, for R before 4.5 with rpy2==3.5.17, or use "
             "backend='subprocess', which needs R alone."
         )
     part = "rpy2-rinterface" if "rpy2-rinterface" in rpy2 else "rpy2"

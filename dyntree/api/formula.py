@@ -46,6 +46,7 @@ from dyntree.params import NIG
 from dyntree.residuals import Notes, OneStepAhead
 from dyntree.runtime.progress import Progress
 from dyntree.trees.answers.predictions import blank_prediction
+from dyntree.trees.averages.tables import AveragedTrees
 from dyntree.trees.factory import Trees, make_tree
 
 # of the trees; categories are the design's
@@ -274,8 +275,9 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             are held.
         n_clouds : int, default 1
             Without a window, the number of clouds of trees that are averaged, as in
-            `AveragedTrees`. All clouds learn the rows in the order of the data, so that
-            one-step-ahead predictions have their usual meaning.
+            `AveragedTrees`. The first cloud learns the rows in the order of the data,
+            and all others in random orders. Predictions one step ahead are those of the
+            first cloud.
         discard, forget, drift, rejuvenate_every
             As in `StreamingTree`, only with a window.
         n_particles : int, optional
@@ -431,7 +433,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             options["classes"] = levels or (False, True)
             if not is_named:
                 options["classes"] = sorted_labels(responses)
-        self._blank = make_tree(options | {"shuffle": False})
+        self._blank = make_tree(options)
         if offsets is not None:
             offsets.check_model(self._blank.tree.options)
         if design.is_class and not is_named:
@@ -531,14 +533,17 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     def replay(self) -> OneStepAhead:
         """Learn the data once more, row by row, from the same seed.
 
+        Of several clouds only the first does, which learned the rows in their order.
+
         Returns
         -------
         OneStepAhead
             The predictions of each row before it was learned.
         """
         start = self._start
+        tree = self.unlearned("fitted") if start is None else start.copy()
         fit = DynamicTreeResults(
-            self, self.unlearned("fitted") if start is None else start.copy()
+            self, tree[0] if isinstance(tree, AveragedTrees) else tree
         )
         assert self.exog is not None
         assert self.endog is not None

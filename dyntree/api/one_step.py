@@ -23,7 +23,9 @@ class OneStepResults:
 
     Each row of the model's data is predicted by the trees that learned the rows before
     it. The first call computes these predictions by learning the rows once more from
-    the same seed. Appended rows are not included.
+    the same seed. Appended rows are not included. Of several clouds of trees
+    (`n_clouds`) only the first is asked, because the others learned the rows in random
+    orders.
     """
 
     model: FittedModel
@@ -51,6 +53,9 @@ class OneStepResults:
     @property
     def llf_obs(self) -> Vector:
         """Terms of the log evidence, one for each row of the model's data.
+
+        Of several clouds they are the terms of the first, which learned the rows in
+        their order.
 
         For regression, the trees begin at the tenth row, whose term includes the nine
         rows before it; the terms of these rows are 0. See `fitted` for the cost and the

@@ -31,7 +31,7 @@ from dyntree.errors import UndefinedTermWarning
 from dyntree.residuals import OneStepAhead
 from dyntree.runtime.rewording import reworded
 from dyntree.summaries import Importance, Relevance, Sensitivity
-from dyntree.trees.base import cloud_sizes
+from dyntree.trees.base import cloud_sizes, forest_sizes
 from dyntree.trees.factory import Trees
 from dyntree.trees.streaming import StreamingTree
 
@@ -515,7 +515,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
 
     def _facts(self) -> list[tuple[str, str]]:
         """What the model is, by name."""
-        tree = self.inner
+        tree, forests = self.inner, forest_sizes(self.inner)
         facts = [
             ("Dep. Variable:", self.model.endog_names),
             ("Model:", f"DynamicTree, {LEAVES[tree.options.model]}"),
@@ -523,6 +523,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             ("Rows Held:", self._n_held()),
             ("Log-Evidence:", f"{self.llf:.5g}"),
             ("Particles:", cloud_sizes(self.inner)),
+            *([("Random Trees:", forests)] if forests else []),
             ("Seed:", str(tree.seed)),
         ]
         if isinstance(self.tree, StreamingTree):

@@ -11,6 +11,7 @@ from dyntree.labels import is_label
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain
+from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import is_idle, is_plain_row, previewed
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.weights import weighed
@@ -19,8 +20,24 @@ from dyntree.trees.state import TreeState
 
 def cloud_sizes(model: Any) -> str:
     """Particles of a model, "1000"; of several clouds "10 clouds of 1000"."""
-    n_particles, members = model.options.n_particles, getattr(model, "members", None)
-    return f"{len(members)} clouds of {n_particles}" if members else str(n_particles)
+    n_particles = model.options.n_particles
+    if getattr(model, "members", None) is None:
+        return str(n_particles)
+    n_clouds = sum(not is_forest(state) for state in model.states)
+    return f"{n_clouds} clouds of {n_particles}"
+
+
+def forest_sizes(model: Any) -> str:
+    """Random trees beside the clouds of a model, "10 forests of 6"; "" without any."""
+    sizes = [state.options.n_particles for state in model.states if is_forest(state)]
+    if not sizes or getattr(model, "members", None) is None:
+        return ""
+    return f"{len(sizes)} forests of {' or '.join(map(str, sorted({*sizes})))}"
+
+
+def is_forest(state: TreeState) -> bool:
+    """Whether a state is that of random trees."""
+    return isinstance(state.options, ForestOptions)
 
 
 class TreeModel:
@@ -210,7 +227,11 @@ class TreeModel:
             "kind": type(self).__name__,
             "model": options.model,
             "rules": options.rules,
-            "particles": sum(state.options.n_particles for state in self.states),
+            "particles": sum(
+                state.options.n_particles
+                for state in self.states
+                if not is_forest(state)
+            ),
             "seed": model.seed,
             "columns": list(self.feature_names),
             "classes": plain(self.classes),
@@ -223,7 +244,9 @@ class TreeModel:
 
     def __repr__(self) -> str:
         model: Any = self
+        forests = forest_sizes(model.tree)
+        beside = f", {forests} trees" if forests else ""
         return (
             f"<{type(self).__name__} {model.tree.options.model!r}: "
-            f"{cloud_sizes(model.tree)} particles, {model.n_seen} rows learned>"
+            f"{cloud_sizes(model.tree)} particles{beside}, {model.n_seen} rows learned>"
         )

@@ -34,6 +34,15 @@ from dyntree.params import MODELS
             AveragedStream("linear", n_particles=8),
             "<AveragedStream 'linear': 7 clouds of 8 particles",
         ),
+        (
+            AveragedTrees("class", n_clouds=3, n_particles=8),
+            "<AveragedTrees 'class': 3 clouds of 8 particles, 3 forests of 20 trees",
+        ),
+        (
+            AveragedStream("class", n_particles=8),
+            "<AveragedStream 'class': 6 clouds of 8 particles, "
+            "2 forests of 10 or 20 trees",
+        ),
     ],
 )
 def test_a_model_names_its_leaves_its_particles_and_its_rows(
@@ -41,7 +50,7 @@ def test_a_model_names_its_leaves_its_particles_and_its_rows(
 ) -> None:
     assert repr(model) == f"{said}, 0 rows learned>"
     X = np.linspace(0.0, 1.0, 30)[:, None]
-    model.update(X, X[:, 0])
+    model.update(X, (X[:, 0] > 0.5).astype(float))
     assert repr(model) == f"{said}, 30 rows learned>"
 
 

@@ -163,7 +163,8 @@ def test_many_rows_are_told_and_learned_as_one_by_one(name: str) -> None:
     frame = pd.DataFrame(X, columns=["p", "q"], index=range(100, 160))
     one, many = learned(name, X, y), fresh(name)
     for part in (slice(1), slice(1, 30), slice(30, 60)):
-        many.learn_many(frame.iloc[part], pd.Series(y[part]))
+        some = frame.iloc[part]
+        many.learn_many(some, pd.Series(y[part], index=some.index))
     assert state(one) == state(many)
     told = many.predict_many(frame)
     assert told.index.equals(frame.index)
