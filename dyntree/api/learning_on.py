@@ -134,7 +134,8 @@ class LearningResults:
             "offset": offset, "exposure": exposure,
         }  # fmt: skip
         check_passed(self.design, passed)
-        return given or RowWeights.named_by(self.design), offsets
+        own = RowWeights.named_by(self.design, self._weights_argument)
+        return given or own, offsets
 
     def _offsets(self, offset: Any, exposure: Any) -> RowOffsets | None:
         """Offsets of further rows, where such trees know them."""

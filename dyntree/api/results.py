@@ -317,9 +317,9 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
 
     def _own_weights(self, exog: Any, table: Table) -> Vector | None:
         """Weights of rows that were asked about without any; None: all 1."""
-        if "weights" not in self.design.beside:
+        if self._weights_argument != "weights":
             return None
-        named = RowWeights.named_by(self.design)
+        named = RowWeights.named_by(self.design, "weights")
         weights = self.model.weights
         if exog is not None:
             if named is None or named.column not in table.names:

@@ -47,13 +47,11 @@ class RowWeights:
         return None if weights is None else cls("weights", weights)
 
     @classmethod
-    def named_by(cls, design: Design) -> Self | None:
+    def named_by(cls, design: Design, argument: str) -> Self | None:
         """Those of the column that was named when the design was made, if one was."""
-        for argument in MEANINGS:
-            column = design.beside.get(argument)
-            if column is not None:
-                return cls(argument, column)
-        return None
+        columns = [design.beside.get(name) for name in MEANINGS]
+        column = next((one for one in columns if one is not None), None)
+        return None if column is None else cls(argument, column)
 
     @property
     def meaning(self) -> str:

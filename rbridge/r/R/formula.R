@@ -160,6 +160,7 @@ per_row <- function(value, name, n) {
 new_beside <- function(object, X, given, n, learns = FALSE) {
   by_formula <- !is.null(attr(object, "formula")) && is.data.frame(X)
   if (!by_formula) check_given(object, given)
+  if (learns && is.null(attr(object, "formula"))) warn_of_defaults(object, given)
   if (!by_formula && all(vapply(given, is.null, NA))) return(given)
   terms <- attr(object, "terms")
   for (name in names(given)) {
@@ -196,6 +197,16 @@ check_given <- function(object, given) {
     stop(lost[1L], " must be given beside new rows that are no data frame, as the fit by ",
          "formula has it; got none. Give ", lost[1L], " =, or a data frame of the variables.",
          call. = FALSE)
+}
+
+# Rows that are learned without values, after rows that came with some.
+warn_of_defaults <- function(object, given) {
+  had <- c(exposure = any(object$exposure != 1), weights = any(object$weights != 1),
+           offset = any(held_offset(object) != 0))
+  for (name in names(had)[had]) if (is.null(given[[name]]))
+    warning(name, " is ", if (name == "offset") 0 else 1, " in these rows, as none is ",
+            "given, but rows of the fit came with ", name, ". Give ", name, " =.",
+            call. = FALSE)
 }
 
 is_native <- function(object) identical(object[["rules"]], "native")

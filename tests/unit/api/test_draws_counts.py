@@ -110,6 +110,9 @@ def test_results_of_counts_have_the_exposures_of_their_rows() -> None:
     np.testing.assert_allclose(mean, told.mean, rtol=1e-12)
     density = np.log(np.exp(draws.log_likelihood.y.values[0]).mean(axis=0))
     np.testing.assert_allclose(density, told.log_density(new["k"]), rtol=1e-10)
+    for passed in ("hours", new["hours"]):  # in place of the named column
+        again = to_datatree(fit, new, exposure=passed, seed=1)
+        np.testing.assert_array_equal(draws.posterior.mu, again.posterior.mu)
     by_value = results("k ~ x", exposure=frame()["hours"].to_numpy(), model="negbin")
     asked = to_datatree(by_value, new, exposure="hours", seed=1)
     np.testing.assert_array_equal(draws.posterior.mu, asked.posterior.mu)

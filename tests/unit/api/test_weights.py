@@ -92,6 +92,26 @@ def test_weights_that_are_named_are_those_of_further_rows(
         by_value.append(new)
 
 
+@pytest.mark.parametrize("weighting", ["variance", "frequency"])
+def test_results_of_the_shell_know_the_column_too(
+    weighting: str, tmp_path: Path
+) -> None:
+    import dyntree.formula.api as dtf
+
+    data, path = table(), tmp_path / "t.csv"
+    data.to_csv(path, index=False)
+    asked = ["--formula", "y ~ np.sqrt(x)", "--weights", "w", "--quiet",
+             "--weighting", weighting, "--particles", 20, "--seed", 1]  # fmt: skip
+    assert said("fit", path, *asked, "--out", tmp_path / "m.dyn") == 0
+    fit = dtf.load(tmp_path / "m.dyn")
+    kind = {"variance": "weights", "frequency": "freq_weights"}[weighting]
+    told = fit.copy().append(data, **{kind: "w"})
+    assert fit.copy().append(data).llf == told.llf
+    assert len(fit.get_prediction(data).summary_frame()) == len(data)
+    with pytest.raises(ValueError, match=rf"^{kind} must .* pass {kind}="):
+        fit.append(data.drop(columns="w"))
+
+
 def test_predictions_have_the_weights_of_the_model() -> None:
     """Those of its own rows, and of new ones that have the column; 1 without."""
     data = table().assign(w=lambda one: np.where(one.index < 2, 0.0, one.w))

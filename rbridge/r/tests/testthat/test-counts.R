@@ -93,7 +93,7 @@ test_that("what are no counts or exposures is refused", {
                "exposure must be finite and > 0; got 0 in row 1")
   expect_error(dynaTree(X, d$k, model = "negbin", exposure = 1:3), "one value a row")
   expect_error(dynaTree(X, factor(d$k), model = "negbin"), "y is a factor")
-  expect_error(update(fit, X[1:2, ], c(1, 2.5)), "y must be counts")
+  expect_error(update(fit, X[1:2, ], c(1, 2.5), exposure = 1), "y must be counts")
   expect_error(update(fit, X[1:2, ], 1:2, exposure = c(1, -1)), "got -1 in row 2")
   expect_error(predict(fit, X[1:2, ], exposure = "2"), "exposure must hold numbers; got \"2\"")
   expect_error(predict(fit, X[1:2, ], ei = TRUE), "ei is for real responses")

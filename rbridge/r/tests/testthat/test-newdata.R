@@ -128,6 +128,25 @@ test_that("integer64, whose bits are other numbers, is told and not read", {
   expect_error(hdp_topics(structure(matrix(1, 3, 3), class = "integer64")), "matrix of counts")
 })
 
+test_that("rows without values after rows with some are learned with a warning", {
+  native()
+  d <- measured()
+  X <- as.matrix(d[c("a", "w")])
+  n <- rpois(nrow(d), 3)
+  fits <- list(
+    exposure = dynaTree(X, n, N = 5, model = "poisson", exposure = d$w, verb = 0),
+    weights = dynaTree(X, d$y, N = 5, weights = d$w, verb = 0),
+    offset = dynaTree(X, d$y, N = 5, offset = d$w, verb = 0)
+  )
+  for (name in names(fits)) {
+    expect_warning(update(copy(fits[[name]]), X, n, verb = 0), paste(name, "is [01] in these rows"))
+    given <- list(copy(fits[[name]]), X, n, verb = 0)
+    given[[name]] <- d$w
+    expect_silent(do.call(update, given))
+  }
+  expect_silent(update(dynaTree(X, d$y, N = 5, verb = 0), X, d$y, verb = 0))
+})
+
 test_that("what came is named where it is not what was asked for", {
   native()
   d <- measured()
