@@ -145,7 +145,9 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         if params.flag("back_transform", back_transform):
             names = self._columns_behind()
         beside = {"offset": offset, "exposure": exposure}
-        if transform and is_row(plain_data(exog, first.design.needed)):
+        passed = [name for name, value in beside.items() if value is not None]
+        needed = first.design.needed_without(passed)
+        if transform and is_row(plain_data(exog, needed)):
             return {
                 name: fit.predict(exog, back_transform=back_transform, **beside)
                 for name, fit in zip(names, self.values(), strict=True)

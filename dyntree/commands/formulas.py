@@ -17,7 +17,7 @@ from dyntree.api.terms import parse
 from dyntree.commands.readers import Row
 from dyntree.commands.rows import Kinds, named_level
 from dyntree.encoding.design import BESIDE, Design
-from dyntree.encoding.expressions import sides
+from dyntree.encoding.expressions import Expression, sides
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.params import TreeOptions
@@ -36,6 +36,15 @@ def is_plain(formula: str, columns: Sequence[str]) -> bool:
     response, _, right = sides(formula)
     names = [response, *(part.strip() for part in right.split("+"))]
     return all(name in columns or not SPECIAL.search(name) for name in names)
+
+
+def is_of_labels(response: str) -> bool:
+    """Whether a response that is no column by itself is a label: C(y), or y > 3."""
+    try:
+        found = Expression.parse(response)
+    except ValueError:  # which has its error where the formula is read
+        return False
+    return found.is_category or found.is_truth
 
 
 def designed(

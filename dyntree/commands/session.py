@@ -17,7 +17,7 @@ from dyntree.api.formula_files import file_notes, read_design
 from dyntree.api.offsets import foreseen, taught
 from dyntree.commands.bad_rows import NONE, BadRows
 from dyntree.commands.feed import NEW, Feed
-from dyntree.commands.formulas import designed, encoded_row
+from dyntree.commands.formulas import designed, encoded_row, is_of_labels
 from dyntree.commands.late_labels import LateLabels, Waiting, key_of
 from dyntree.commands.options import (
     cells_of,
@@ -198,7 +198,8 @@ class Session:
                 raise ValueError(f"row {notes['rows']}: {error}") from error
             if value is None and self.late is not None:
                 value = self.late.first_label(response)
-            notes["model"] = leaf_model_of([value])
+            is_label = response not in row and is_of_labels(response)
+            notes["model"] = "class" if is_label else leaf_model_of([value])
             notes["kinds"] |= kinds_of(self.options, response)
             self.model = new_model(self.options)
         if is_first or columns is not None:

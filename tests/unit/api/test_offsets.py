@@ -366,6 +366,10 @@ def test_several_responses_replace_them_too() -> None:
     np.testing.assert_allclose(fit.predict(data, exposure="hours"), expected)
     rates = fit.predict(data.drop(columns="hours"), exposure=1)
     np.testing.assert_allclose(rates.mul(data["hours"], axis=0), expected, rtol=1e-12)
+    row = data.iloc[3]
+    for lacks in (row.drop("hours"), row.drop("hours").to_dict()):
+        told = fit.predict(lacks, exposure=row["hours"])
+        assert told["k"] == pytest.approx(expected["k"].iloc[3], rel=1e-12)
     ours = fit.copy().append(data, exposure=data["hours"])
     assert ours.llf == pytest.approx(fit.append(data).llf, rel=1e-12)
 

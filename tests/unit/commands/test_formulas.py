@@ -158,3 +158,22 @@ def test_plain_formulas_need_no_formulaic(tmp_path: Path) -> None:
     assert process.stderr.strip().endswith(
         "pip install '.[formula]' in a clone of dyntree."
     )
+
+
+@pytest.mark.parametrize("response", ["y > 0", "I(-1 < y <= 1)"])
+def test_comparisons_are_classified(response: str, tmp_path: Path) -> None:
+    """In every command; the labels are truth values, as of a formula in Python."""
+    path, _ = table(tmp_path)
+    frame = pd.read_csv(path)
+    formula, out = f"{response} ~ p + q", tmp_path / "m.dyn"
+    assert run("fit", path, "--formula", formula, "--out", out, *FLAGS) == 0
+    fit = dtf.dynamic_tree(formula, frame, **SMALL).fit()
+    again = dtf.load(out)
+    assert {*again.tree.classes} == {False, True}
+    assert {*again.predict(frame)} == {*fit.predict(frame)} == {False, True}
+    said, saved = tmp_path / "o.csv", tmp_path / "s.dyn"
+    asked = ["--formula", formula, "--out", said, "--checkpoint", saved, *FLAGS]
+    assert run("stream", path, *asked) == 0
+    assert {*dyntree.load(saved).classes} == {False, True}
+    assert {*pd.read_csv(said)["label"].dropna()} <= {False, True}
+    assert run("evaluate", path, "--formula", formula, *FLAGS) == 0
