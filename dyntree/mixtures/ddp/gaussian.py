@@ -46,8 +46,9 @@ class GaussianKnownVariance(Family):
         Mean of the base, from which new particles come; by default the mean of the
         first phase.
     base_variance : float or array_like of shape (n_columns,), optional
-        Variance of the base; by default the variance of the first phase. It is a single
-        number if `variance` is a matrix that is not diagonal.
+        Variance of the base; by default the variance of the first phase. If `variance`
+        is a matrix that is not diagonal, it is a single number, or one for each axis of
+        the matrix beside a `base_mean` of each column, as `family_` has both.
 
     Notes
     -----
@@ -121,7 +122,7 @@ class GaussianKnownVariance(Family):
             if self.is_rotated:
                 values, axes = np.linalg.eigh(self._noise_matrix())
                 var = spread_of((rows - mean) @ axes, 0.0, values)
-        elif self.is_rotated and np.ndim(var):
+        elif self.is_rotated and np.ndim(var) and not np.ndim(self.base_mean):
             raise ValueError(
                 "base_variance must be one number where variance is a matrix that is "
                 f"not diagonal; got shape {np.shape(var)}."
