@@ -74,6 +74,12 @@ def call(*arguments: Any) -> None:
         assert cli.main([str(one) for one in arguments]) == 0
 
 
+def means(path: Path) -> list[float]:
+    """Predictive means that were written, bit for bit."""
+    with path.open(newline="") as file:
+        return [float(row["mean"]) for row in csv.DictReader(file)]
+
+
 @contextmanager
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
@@ -118,7 +124,7 @@ def test_levels(is_named: bool, kinds: list[str], places: list[int]) -> None:
             assert model.log_evidence == tree.log_evidence
             for asked in files if path.suffix == ".parquet" else files[:1]:
                 call("predict", here / "m", asked, "--out", here / "p.csv")
-                assert pd.read_csv(here / "p.csv")["mean"].tolist() == answer
+                assert means(here / "p.csv") == answer
 
 
 @settings(max_examples=8, deadline=None)
