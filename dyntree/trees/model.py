@@ -82,12 +82,12 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Linear leaves: number of leading columns in the regression, by default all.
     classes : sequence, optional
         Labels of a class model: text, numbers, booleans, dates, times, durations,
-        bytes, pandas periods or intervals, or tuples of these. By default, the sorted
-        labels of the call with which the trees begin. A later new label is added;
-        under R's rules it is an error. The prior of a leaf is spread over the known
-        labels. Probabilities and `log_evidence` therefore depend on when a label became
-        known, and so on how a stream is cut into calls. If you name all labels, they do
-        not.
+        bytes, pandas periods or intervals, or tuples of these. Numbers with a fraction
+        are labels only if they are named here. By default, the sorted labels of the
+        call with which the trees begin. A later new label is added; under R's rules it
+        is an error. The prior of a leaf is spread over the known labels. Probabilities
+        and `log_evidence` therefore depend on when a label became known, and so on how
+        a stream is cut into calls. If you name all labels, they do not.
     prior : "adaptive" or NIG, default "adaptive"
         Native regression leaves have an inverse gamma prior for the variance, a flat
         prior for the level and a normal prior for the slopes. With "adaptive", the
