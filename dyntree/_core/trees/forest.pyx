@@ -9,8 +9,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from dyntree._core.openmp cimport team, thread_number
+from dyntree._core.trees.gap_walk cimport has_gap
 from dyntree._core.trees.random_trees cimport (
-    GIVEN_UP, Knot, RandomTree, RandomTrees, Room,
+    GIVEN_UP, Knot, RandomTree, RandomTrees, Room, first_way,
 )
 from dyntree._core.trees.row_ring cimport AHEAD, RowRing
 
@@ -268,6 +269,7 @@ cdef class Forest(RandomTrees):
         """Predictive of real responses: as of `query.mixture`, a Student t a knot."""
         cdef int64_t j, now = self.ring.n_seen, n_found, most
         cdef int32_t k, n
+        cdef bint gaps
         cdef Room room
         most = (self.n_trees + 1) * <int64_t> (self.most_depth + 1)
         cdef double[:, ::1] out = np.empty((most, 5))
@@ -276,14 +278,15 @@ cdef class Forest(RandomTrees):
             self.open(&room)
             for j in range(X.shape[0]):
                 n_found = 0
+                gaps = has_gap(&X[j, 0], self.law.n_features)
                 starts.append(starts[j])
                 for k in range(self.n_trees):
-                    self.first_way(&X[j, 0], &room)
+                    first_way(&room, gaps)
                     while True:
                         n = self.walk(&self.trees[k], &X[j, 0], now, False, &room)
                         self.write_laws(&self.trees[k], n, now, &room, &out[n_found, 0])
                         n_found += n
-                        if not self.next_way(&room):
+                        if not (gaps and self.next_way(&room)):
                             break
                         if n_found + self.most_depth + 1 > most:    # a row of many ways
                             parts.append(np.array(out[:n_found]))

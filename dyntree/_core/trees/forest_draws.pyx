@@ -3,7 +3,10 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t
 
-from dyntree._core.trees.random_trees cimport Knot, RandomTree, RandomTrees, Room
+from dyntree._core.trees.gap_walk cimport has_gap
+from dyntree._core.trees.random_trees cimport (
+    Knot, RandomTree, RandomTrees, Room, first_way,
+)
 
 
 def tree_laws(RandomTrees f, int32_t k, const double[:, ::1] X):
@@ -49,7 +52,7 @@ def tree_laws(RandomTrees f, int32_t k, const double[:, ::1] X):
     try:
         f.open(&room)
         for j in range(X.shape[0]):
-            f.first_way(&X[j, 0], &room)
+            first_way(&room, has_gap(&X[j, 0], f.law.n_features))
             while True:
                 n = f.walk(t, &X[j, 0], now, False, &room)
                 for h in range(n):
@@ -68,7 +71,7 @@ def tree_laws(RandomTrees f, int32_t k, const double[:, ::1] X):
                 start.append(start[len(row)] + n)
                 row.append(j)
                 share.append(room.share)
-                if not f.next_way(&room):
+                if not (room.takes_ways and f.next_way(&room)):
                     break
     finally:
         f.close(&room)

@@ -14,7 +14,7 @@ from dyntree._core.trees.forest cimport Forest
 from dyntree._core.trees.gap_answers cimport mixture_over
 from dyntree._core.trees.gap_walk cimport has_gap
 from dyntree._core.trees.particles cimport Particles
-from dyntree._core.trees.random_trees cimport Knot, Room
+from dyntree._core.trees.random_trees cimport Knot, Room, first_way
 from dyntree._core.trees.tree cimport find_leaf
 from dyntree._core.trees.window cimport foresee, take
 from dyntree._core.types cimport handle_t
@@ -99,8 +99,9 @@ cdef double add_forest(
     cdef const Knot *v
     cdef int32_t k, h, n
     cdef double w, rest
+    cdef bint gaps = has_gap(x, f.law.n_features)
     for k in range(f.n_trees):
-        f.first_way(x, room)
+        first_way(room, gaps)
         while True:
             n = f.walk(&f.trees[k], x, now, False, room)
             rest = room.share / f.n_trees
@@ -109,7 +110,7 @@ cdef double add_forest(
                 w = 1.0 if h == n - 1 else f.pruned(v, f.kept(v.last, now))
                 total += weight * (rest * w) * room.own[<int64_t> h * 4 + 1]
                 rest *= 1.0 - w
-            if not f.next_way(room):
+            if not (gaps and f.next_way(room)):
                 break
     return total
 

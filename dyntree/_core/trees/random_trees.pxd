@@ -50,6 +50,11 @@ cdef struct Room:           # scratch of one thread
     int32_t n_open          # open cuts that the last walk met, up to MOST_OPEN
     double share            # of its way
 
+cdef inline void first_way(Room *room, bint gaps) noexcept nogil:
+    """Begin with the first way of a row, which has gaps or none."""
+    room.takes_ways = gaps
+    room.way = 0
+
 cdef class RandomTrees:
     cdef:
         readonly CounterSource source
@@ -75,8 +80,7 @@ cdef class RandomTrees:
     cdef int32_t walk(
         self, RandomTree *t, const double *x, int64_t now, bint fades, Room *room
     ) noexcept nogil
-    # begin with the first way of row x, and go on; False where that was the last
-    cdef void first_way(self, const double *x, Room *room) noexcept nogil
+    # the way after that of the last walk of a row with gaps; False where it was the last
     cdef bint next_way(self, Room *room) noexcept nogil
     cdef double left_share(self, RandomTree *t, const Knot *knot, int64_t now) noexcept nogil
     cdef bint goes_left_on_way(self, RandomTree *t, const Knot *knot, int64_t now, Room *room) noexcept nogil

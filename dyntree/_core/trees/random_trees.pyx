@@ -212,10 +212,6 @@ cdef class RandomTrees:
                 v = knot.left + (0 if goes_left(&knot.cut, x) else 1)
 
     # ------------------------------------------------------------ rows with gaps
-    cdef void first_way(self, const double *x, Room *room) noexcept nogil:
-        room.takes_ways = has_gap(x, self.law.n_features)
-        room.way = 0
-
     cdef bint next_way(self, Room *room) noexcept nogil:
         """The next way after that of the last walk: right at its last cut to the left."""
         cdef int32_t i = room.n_open - 1
@@ -268,7 +264,7 @@ cdef class RandomTrees:
         cdef const double *x = self.ring.row(row)
         cdef int32_t c, n
         memset(room.mixed, 0, self.n_classes * sizeof(double))
-        self.first_way(x, room)
+        first_way(room, True)
         while True:
             n = self.walk(t, x, row, False, room)
             own = log(room.share) + self.density_ahead(t, n, row, y, w, room)
@@ -337,7 +333,7 @@ cdef class RandomTrees:
         cdef double over_ways = 0.0
         cdef int32_t h, v, n
         cdef bint were_open = False
-        self.first_way(self.ring.row(row), room)
+        first_way(room, has_gap(self.ring.row(row), self.law.n_features))
         if room.takes_ways:
             self.walk(t, self.ring.row(row), row, False, room)
             were_open = room.n_open > 0
@@ -656,12 +652,13 @@ cdef class RandomTrees:
     ) noexcept nogil:
         """Add what each tree says of a row."""
         cdef int32_t k, c, n
+        cdef bint gaps = has_gap(x, self.law.n_features)
         for k in range(self.n_trees):
-            self.first_way(x, room)
+            first_way(room, gaps)
             while True:
                 n = self.walk(&self.trees[k], x, now, False, room)
                 self.look_ahead(&self.trees[k], n, now, room)
                 for c in range(self.n_classes):
                     out[c] += room.share * room.ahead[c]
-                if not self.next_way(room):
+                if not (gaps and self.next_way(room)):
                     break
