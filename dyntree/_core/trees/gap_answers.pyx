@@ -6,7 +6,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free
 
 from dyntree._core.memory cimport resize
-from dyntree._core.trees.gap_filler cimport GapFiller
+from dyntree._core.trees.gap_filler cimport MOST_WAYS, GapFiller
 from dyntree._core.trees.gap_walk cimport MOST_LEAVES, GapWalk, has_gap
 from dyntree._core.trees.leaf cimport LEAST_DF, LeafModel
 from dyntree._core.trees.nodes cimport Leaf
@@ -113,29 +113,36 @@ cdef class RowLeaves:
         """
         cdef GapFiller filler = self.c.filler
         cdef int32_t i, k
-        places, shares, laws = [], [], []
+        cdef int64_t most = self.n * <int64_t> (1 if filler is None else MOST_WAYS)
+        places, shares = np.empty(most, dtype=np.int32), np.ones(most)
+        laws = np.empty((most, 4))
+        cdef int32_t[::1] place = places
+        cdef double[::1] share = shares
+        cdef double[:, ::1] law = laws
+        cdef int64_t n = 0
         for i in range(self.n):
             if filler is None:
-                places.append(i)
-                shares.append(1.0)
-                laws.append(self.law(i, x))
+                place[n] = i
+                self.write_law(i, x, &law[n, 0])
+                n += 1
                 continue
             for k in range(filler.begin(self.leaf(i), x, self.c.pool.seen)):
                 if filler.shares[k] > 0.0:
-                    places.append(i)
-                    shares.append(filler.shares[k])
-                    laws.append(self.law(i, filler.way(k)))
+                    place[n], share[n] = i, filler.shares[k]
+                    self.write_law(i, filler.way(k), &law[n, 0])
+                    n += 1
             filler.end()
-        return np.array(places, dtype=np.int32), np.array(shares), np.array(laws)
+        return places[:n].copy(), shares[:n].copy(), laws[:n].copy()
 
-    cdef object law(self, int32_t place, const double *x):
+    cdef void write_law(self, int32_t place, const double *x, double *law) noexcept:
         """Location, scale, df and the scale of the mean in one leaf."""
         cdef LeafModel model = self.c.leaf_model
         cdef const Leaf *leaf = self.leaf(place)
         cdef double noise = model.noise * model.sum_squares(leaf) / model.df(leaf)
         cdef double *out = &self.out[0]
         model.predict(leaf, x, out)
-        return out[0], out[1], out[2], sqrt(max(out[1] * out[1] - noise, 0.0))
+        law[0], law[1], law[2] = out[0], out[1], out[2]
+        law[3] = sqrt(max(out[1] * out[1] - noise, 0.0))
 
     cdef object shares_of(self):
         """Average share of each leaf over particles, shape (n,)."""

@@ -29,6 +29,8 @@ cdef class GapWalk:
     cdef double mass(self, handle_t h) noexcept nogil
     cdef double left_share(self, const Node *node) noexcept nogil
     cdef handle_t descended(self, handle_t h) noexcept nogil
+    cdef bint all_below(self, handle_t h, double share) noexcept nogil
     cdef int32_t largest_split(self) noexcept nogil
+    cdef void largest_first(self, handle_t h) noexcept nogil
     # the leaves below h that row x may lie in
     cdef void find(self, handle_t h, const double *x) noexcept nogil

@@ -64,6 +64,29 @@ cdef class GapWalk:
             h = node.left if goes_left(node, self.x) else node.right
         return h
 
+    cdef bint all_below(self, handle_t h, double share) noexcept nogil:
+        """Append all leaves below h, which have a share together; False: too many."""
+        cdef const Node *node
+        cdef double left
+        h = self.descended(h)
+        if h < 0:
+            if self.n == MOST_LEAVES:
+                return False
+            self.leaves[self.n], self.shares[self.n] = h, share
+            self.n += 1
+            return True
+        node = self.arena.node(h)
+        left = self.left_share(node)
+        if left > 0.0 and not self.all_below(node.left, left * share):
+            return False
+        return left == 1.0 or self.all_below(node.right, (1.0 - left) * share)
+
+    cdef void find(self, handle_t h, const double *x) noexcept nogil:
+        self.x = x
+        self.n = 0
+        if not self.all_below(h, 1.0):
+            self.largest_first(h)
+
     cdef int32_t largest_split(self) noexcept nogil:
         """Place of the open split with the largest share, or -1."""
         cdef int32_t k, largest = -1
@@ -74,16 +97,19 @@ cdef class GapWalk:
                 largest = k
         return largest
 
-    cdef void find(self, handle_t h, const double *x) noexcept nogil:
-        cdef int32_t k, i
+    cdef void largest_first(self, handle_t h) noexcept nogil:
+        """Find as many leaves as there is room for.
+
+        The open split with the largest share parts first, so that those that send all
+        their rows to the larger side, once there is no room, have small ones.
+        """
+        cdef int32_t k = 0, i
         cdef double share, left
         cdef const Node *node
-        self.x = x
         self.n = 1
         self.shares[0] = 1.0
         self.leaves[0] = self.descended(h)
-        k = self.largest_split()
-        while k >= 0:       # the largest first, so that what does not part is small
+        while k >= 0:
             node = self.arena.node(self.leaves[k])
             left = self.left_share(node)
             if self.n == MOST_LEAVES:
