@@ -214,9 +214,10 @@ class DynamicTreeModel(ModelRows, ModelFacts):
 
         Rows are learned in the order given. Numbers are features without change; dates
         become days since 1970-01-01 UTC, and durations days. Each level of a column of
-        text or categories, or of C(column), becomes a 0/1 feature. No level is left out
-        and there is no column of ones, because trees need neither. Ordered categories
-        of pandas become numbers 0, 1, 2, ..., unless they are in C(column).
+        text or categories, or of C(column), becomes a 0/1 feature, but two levels share
+        one, named after the second, as the values of a bool do. Otherwise no level is
+        left out, and there is no column of ones, because trees need neither. Ordered
+        categories of pandas become numbers 0, 1, 2, ..., unless they are in C(column).
 
         Parameters
         ----------
@@ -343,7 +344,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         ...     "y ~ x + C(site)", data, model="linear", n_particles=200, seed=1
         ... )
         >>> model.exog_names
-        ['x', 'C(site)[u]', 'C(site)[v]']
+        ['x', 'C(site)[v]']
         >>> model.fit().predict({"x": 0.25, "site": "u"}).__round__(1)
         1.0
         """

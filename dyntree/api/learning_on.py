@@ -285,14 +285,16 @@ class LearningResults:
         """Learn rows that bring levels; the design goes as far as the trees do."""
         steps = [(row, design.features()) for row, design in new.designs]
         growth = Growth(self.design.features(), steps, new.designs[-1][1].widen)
-        late = GrowingRows(new.features, growth)
+        late, n_seen = GrowingRows(new.features, growth), self.inner.n_seen
         try:
             responses = taught(self.inner.options, new.responses, new.shift)
             self.tree.update(late, responses, new.weights, progress=progress)
         finally:
             names = self.inner.feature_names
-            known = [self.design, *(design for _, design in new.designs)]
-            self.design = next(design for design in known if design.names == names)
+            n_learned = self.inner.n_seen - n_seen
+            for row, design in new.designs:
+                if row < n_learned and design.names == names:  # a level may add none
+                    self.design = design
 
     def copy(self) -> Self:
         """Return independent results that would learn alike, of the same model."""

@@ -56,7 +56,8 @@ class Design(KnownOffsets):
     """How a table becomes the rows and the responses of a tree.
 
     Kinds of columns and levels are those of the first table. A term is the product of
-    its factors; levels have one feature each, and there is no column of ones.
+    its factors; levels have one feature each, two of them share one, and there is no
+    column of ones.
 
     Parameters
     ----------
@@ -328,7 +329,7 @@ class Design(KnownOffsets):
         """The design with one more level of the factors with these steps."""
         terms = tuple(
             tuple(
-                replace(f, levels=(*f.levels, level))
+                f.with_level(level)
                 if f.levels is not None and f.expression.steps == steps
                 else f
                 for f in term

@@ -48,11 +48,14 @@ class Factor:
     levels : tuple of str, int, float or bool, optional
         None for numbers.
     coding : Coding, optional
-        What stands for each level; by default a 0/1 feature.
+        What stands for each level; by default a 0/1 feature, or one for two levels.
     basis : Basis, optional
         Columns that stand for a number.
     is_named : bool, default False
         Whether the formula names the levels: C(column, levels=[...]).
+    rest : int, optional
+        Place of the level that is 0 in all features: one of the two that share the
+        first feature.
     """
 
     expression: Expression
@@ -60,6 +63,7 @@ class Factor:
     coding: Coding | None = None
     basis: Basis | None = None
     is_named: bool = False
+    rest: int | None = None
 
     @property
     def reads_numbers(self) -> bool:
@@ -68,7 +72,7 @@ class Factor:
 
     @property
     def has_indicators(self) -> bool:
-        """Whether it has one 0/1 feature a level."""
+        """Whether it has 0/1 features, one a level but for one of two."""
         return self.levels is not None and self.coding is None
 
     @property
@@ -111,13 +115,24 @@ class Factor:
             return [f"{label}{ending}" for ending in self.coding.endings]
         if self.levels is None:
             return [label]
-        return level_names(TERM, label, self.levels)
+        return level_names(TERM, label, np.delete(objects_of(self.levels), self._none))
+
+    @property
+    def _none(self) -> list[int]:
+        """Places of levels without a feature."""
+        return [] if self.rest is None else [self.rest]
+
+    def with_level(self, level: Level) -> Self:
+        """The factor with one more level, the second of which adds no feature."""
+        levels = (*(self.levels or ()), level)
+        rest = 1 if len(levels) == 2 else self.rest
+        return replace(self, levels=levels, rest=rest)
 
     def features(self, places: Vector) -> Matrix:
         """Features of levels at these places, NaN where there is none."""
         if self.coding is not None:
             return self.coding.features(places)
-        return indicators(places, len(self.places))
+        return np.delete(indicators(places, len(self.places)), self._none, axis=1)
 
     def expand(self, numbers: Vector) -> Matrix:
         """Features of numbers; infinite where they have no finite value.
@@ -160,7 +175,8 @@ class Factor:
             check_levels(name, levels)
         made = cls._of_levels(expression, levels, is_declared=name in declared)
         if column.is_ordered and not expression.is_category:
-            return replace(made, coding=Coding.ordered(len(made.levels or ())))
+            coding = Coding.ordered(len(made.levels or ()))
+            return replace(made, coding=coding, rest=None)
         return made
 
     @classmethod
@@ -183,7 +199,7 @@ class Factor:
             )
         contrast = expression.asked and expression.asked.get("contrast")
         if not contrast:
-            return made
+            return replace(made, rest=0) if len(levels) == 2 else made
         return replace(made, coding=Coding.learn(contrast, levels, label))
 
     def learned(self, read: Callable[[str], Vector]) -> Self:
@@ -211,6 +227,8 @@ class Factor:
             header["coding"] = self.coding.to_header()
         if self.basis is not None:
             header["basis"] = self.basis.to_header()
+        if self.rest is not None:
+            header["rest"] = self.rest
         return header | ({"named": True} if self.is_named else {})
 
     @classmethod
@@ -230,12 +248,17 @@ class Factor:
                 raise ValueError(f"levels must be text or numbers; got {levels!r}")
         if len({level_text(level) for level in levels}) != len(levels):
             raise ValueError(f"levels must be distinct; got {levels!r}")
-        coding = header.get("coding")
+        coding, rest = header.get("coding"), header.get("rest")
+        if rest is not None:
+            rest = params.count("rest", rest, 0, 1)
+        if (coding is not None or len(levels) < 2) and rest is not None:
+            raise ValueError(f"{expression.label!r} can have no level without feature")
         return cls(
             expression,
             tuple(levels),
             coding and Coding.from_header(coding, len(levels)),
             is_named=params.flag("named", header.get("named", False)),
+            rest=rest,
         )
 
 

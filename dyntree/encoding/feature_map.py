@@ -65,7 +65,9 @@ class FeatureMap(KnownColumns):
     waits for its first trees, `extend` lets more rows add levels and decide the kind of
     columns that were missing so far; `settle` fixes all that. From then on `grown` adds
     levels, whose features come last, in the order in which they came; the first level
-    of a column that had no value takes the column's own place.
+    of a column that had no value takes the column's own place. Two levels share one
+    feature, as the values of a bool do: 1 for the second of two that are settled, and
+    for the first where the other comes late. Each further level adds a feature.
 
     Parameters
     ----------
@@ -74,7 +76,7 @@ class FeatureMap(KnownColumns):
     names : tuple of str or None
         Their names, where the first rows came as a frame or as dicts; later frames and
         dicts are matched by name, in any order. A column of strings or categories makes
-        one 0/1 feature a level, named "column=level".
+        one 0/1 feature a level, named "column=level", or one for two levels.
     levels : tuple of (str, tuple of str)
         Levels of the columns of strings or categories.
     declared : tuple of str
@@ -246,8 +248,13 @@ class FeatureMap(KnownColumns):
             if name not in features.unknown
         }
         came = {name: int(row[0]) for name, row in decided.items() if len(row)}
-        new = rows[:, self.n_features :] == 1.0
-        starts = np.where(new.any(axis=0), new.argmax(axis=0), len(rows))
+        new = [
+            features.has_level(rows, name, level)
+            for name, level in features.late[len(self.late) :]
+        ]
+        starts = np.array(
+            [has.argmax() if has.any() else len(rows) for has in new], int
+        )
         starts = np.minimum.accumulate(starts[::-1])[::-1]  # some may have no row here
         steps = []
         for row in sorted({*came.values(), *starts.tolist()} - {len(rows)}):
@@ -348,13 +355,13 @@ class FeatureMap(KnownColumns):
         self._check_previewed(features)
         width = self.n_features
         rows = self.widen(rows) if rows.shape[1] < width else rows.copy()
-        for name, places in features.level_places.items():
+        for name in features.known:
             if name in self.unknown:
                 rows[:, self.places[name]] = np.nan
                 continue
-            later = [place for place in places if place >= width]
-            unseen = (rows[:, later] == 1.0).any(axis=1)
-            rows[np.ix_(unseen, self.level_places[name])] = np.nan
+            for level in features.known[name][len(self.known[name]) :]:
+                unseen = np.flatnonzero(features.has_level(X.rows, name, level))
+                rows[unseen[:, None], self.level_places[name]] = np.nan
         return np.ascontiguousarray(rows[:, :width])
 
     def _check_previewed(self, features: FeatureMap) -> None:

@@ -36,12 +36,15 @@ from dyntree.encoding.values import (
 )
 from dyntree.labels import level_text
 
+NO_FEATURE = -1  # the place of a level that is 0 in all features of its column
+
 
 class GrowingMap:
     """The columns that rows have had so far, each with a place it never leaves.
 
     A column of numbers, or of times, which count in days, is one feature. A column of
-    text has one 0/1 feature a level, "column=level". A column that comes is new at the
+    text has one 0/1 feature a level, "column=level", but for its second level, which is
+    0 in all of them. A column that comes is new at the
     end, and was missing in all rows before; a level that comes was 0 in rows that had
     another. A column that a row does not have is missing in it. What a column holds is
     settled by its first value. A column of text takes `MOST_LEVELS` levels; all others
@@ -55,7 +58,7 @@ class GrowingMap:
     times : dict of str
         Of each column of times the kind; see `columns`. It has a place in `numbers`.
     levels : dict of dict
-        Places of the levels of each column of text.
+        Places of the levels of each column of text; -1 for one without a feature.
     names : tuple of str
         Names of the features.
 
@@ -64,7 +67,10 @@ class GrowingMap:
     >>> columns = GrowingMap().grown({"size": 2.5, "colour": "red"})
     >>> columns.encode({"colour": "red"})
     array([[ 1., nan]])
-    >>> columns.grown({"colour": "blue"}).widen(np.array([[1.0, 2.5]]))
+    >>> both = columns.grown({"colour": "blue"})
+    >>> both.encode({"colour": "blue"})
+    array([[ 0., nan]])
+    >>> both.grown({"colour": "green"}).widen(np.array([[1.0, 2.5]]))
     array([[1. , 2.5, 0. ]])
     """
 
@@ -159,6 +165,9 @@ class GrowingMap:
             if place_of(value, places) is None and not wider.is_full(name):
                 check_level(name, value, argument="x")
                 text = level_text(value)
+                if len(places) == 1:  # shares the feature of the first
+                    places[text] = NO_FEATURE
+                    continue
                 places[text] = len(names)
                 names += level_names(COLUMN, name, [text])
         wider.names = tuple(names)
@@ -214,15 +223,15 @@ class GrowingMap:
             check_level(name, value, argument="x", takes_times=places is None)
             return  # a level that no row had is missing, as everywhere
         for other in (places or {}).values():
-            values[other] = 0.0
-        values[place] = 1.0
+            if other != NO_FEATURE:
+                values[other] = float(other == place)
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""
         wide = np.full((len(rows), self.width), np.nan)
         wide[:, : rows.shape[1]] = rows
         for places in self.levels.values():
-            first, *others = places.values()
+            first, *others = (k for k in places.values() if k != NO_FEATURE)
             for place in others:
                 column = wide[:, place]
                 column[np.isnan(column) & ~np.isnan(wide[:, first])] = 0.0

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree.encoding.columns import (
     LEVELS,
@@ -63,6 +64,34 @@ class KnownColumns:
             for name, levels in self.levels
         }
 
+    @cached_property
+    def _early(self) -> dict[str, tuple[str, ...]]:
+        """Settled levels with a feature: all, but of two the second alone."""
+        return {
+            name: levels[1:] if len(levels) == 2 else levels
+            for name, levels in self.levels
+        }
+
+    @cached_property
+    def _later(self) -> tuple[tuple[str, str], ...]:
+        """Late levels with a feature: all but the second one of a column."""
+        return tuple((name, lev) for name, lev in self.late if lev != self.rest[name])
+
+    @cached_property
+    def rest(self) -> dict[str, str | None]:
+        """Of each column with levels the one that is 0 in all its features, if any.
+
+        That is one of the two levels that share the column's first feature: the first
+        one, or the second where that came late.
+        """
+        n_settled = {name: len(levels) for name, levels in self.levels}
+        return {
+            name: levels[2 - n_settled[name]]
+            if len(levels) > 1 and n_settled[name] <= 2
+            else None
+            for name, levels in self.known.items()
+        }
+
     @property
     def may_grow(self) -> bool:
         """Whether there are columns that can bring levels."""
@@ -71,37 +100,37 @@ class KnownColumns:
     @property
     def n_features(self) -> int:
         """Number of encoded columns."""
-        n_settled = sum(len(levels) - 1 for _, levels in self.levels)
-        return self.n_columns + n_settled + len(self.late)
+        n_early = sum(len(levels) - 1 for levels in self._early.values())
+        return self.n_columns + n_early + len(self._later)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the encoded columns; x0, x1, ... where none were given."""
         if self.names is None:
             return tuple(f"x{k}" for k in range(self.n_features))
-        levels, titles = dict(self.levels), []
+        levels, titles = self._early, []
         for name in self.names:
             own = level_names(COLUMN, name, levels.get(name, ()))
             titles += own if name in levels else [name]
-        for name, level in self.late:
+        for name, level in self._later:
             titles += level_names(COLUMN, name, [level])
         return tuple(titles)
 
     @cached_property
     def level_places(self) -> dict[str, list[int]]:
-        """Places among the features of the levels of each column that has some."""
+        """Places of the features of each column that has levels."""
         places = {
             name: list(range(self.places[name], self.places[name] + len(levels)))
-            for name, levels in self.levels
+            for name, levels in self._early.items()
         }
-        for k, (name, _) in enumerate(self.late, self.n_features - len(self.late)):
+        for k, (name, _) in enumerate(self._later, self.n_features - len(self._later)):
             places[name].append(k)
         return places
 
     @cached_property
     def places(self) -> dict[str, int]:
         """Place of the first feature of each column, where columns have names."""
-        levels, places, n = dict(self.levels), {}, 0
+        levels, places, n = self._early, {}, 0
         for name in self.names or ():
             places[name] = n
             n += len(levels.get(name, ("",)))
@@ -212,14 +241,29 @@ class KnownColumns:
         """Features of codes, ndarray of shape (n_rows, n_features)."""
         if not self.levels:
             return codes
-        levels, arrays, names = dict(self.levels), [], self.names or ()
+        levels, arrays, names = self._early, [], self.names or ()
         for name, column in zip(names, codes.T, strict=True):
-            coded = name in levels
-            arrays.append(indicators(column, len(levels[name])) if coded else column)
-        for name, level in self.late:
+            if name not in levels:
+                arrays.append(column)
+                continue
+            first = self.known[name].index(levels[name][0]) if levels[name] else 0
+            arrays.append(indicators(column, len(levels[name]), first))
+        for name, level in self._later:
             column, place = codes[:, names.index(name)], self.known[name].index(level)
             arrays.append(indicators(column, 1, place))
         return np.ascontiguousarray(np.column_stack(arrays))
+
+    def has_level(self, rows: Matrix, name: str, level: str) -> NDArray[np.bool_]:
+        """Which rows of features have a level of a column, of shape (n_rows,)."""
+        places, rest = self.level_places[name], self.rest[name]
+        if level == rest:
+            found: NDArray[np.bool_] = (rows[:, places] == 0.0).all(axis=1)
+            return found
+        place = self.known[name].index(level)
+        if rest is not None and place > self.known[name].index(rest):
+            place -= 1
+        found = rows[:, places[place]] == 1.0
+        return found
 
     def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""

@@ -1,4 +1,4 @@
-"""From a value to its level, and one 0/1 feature a level, for all rows alike.
+"""From a value to its level, and 0/1 features of levels, for all rows alike.
 
 A level is known by its text. Equal numbers are one level: 1, 1.0 and ``np.int64(1)``,
 and the texts "1" and "1.0", are the level 1; other text, such as "01", is itself. True

@@ -128,12 +128,13 @@ class StreamAdapter(base.Estimator):
                 return
             wider = columns.grown(x)
             row, features = wider.encode(x), wider.features()
+            n_seen = self.stream.n_seen
             try:
                 with with_columns(self.stream.states, features, wider.widen):
                     self._columns = wider
                     self.stream.learn_row(row, y, w)
             except BaseException:  # an interrupt may come after the row was learned
-                if self.stream.feature_names != wider.names:
+                if self.stream.n_seen == n_seen:
                     self._columns = columns
                 raise
 

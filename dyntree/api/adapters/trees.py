@@ -29,8 +29,8 @@ class RiverDynamicTreeRegressor(StreamRegressor):
 
     Features may come late, in any order, or not at all. A feature that a row does not
     have is missing in that row, and a new feature was missing in all rows before. A
-    text feature becomes one 0/1 feature for each level, and new levels may come late,
-    too.
+    text feature becomes one 0/1 feature for each level, but the second level shares
+    that of the first, and new levels may come late, too.
 
     Parameters
     ----------
@@ -144,7 +144,8 @@ class RiverDynamicTreeClassifier(StreamClassifier):
     New labels are learned when they first appear. Features may come late, in any order,
     or not at all. A feature that a row does not have is missing in that row, and a new
     feature was missing in all rows before. A text feature becomes one 0/1 feature for
-    each level, and new levels may come late, too.
+    each level, but the second level shares that of the first, and new levels may come
+    late, too.
 
     Parameters
     ----------

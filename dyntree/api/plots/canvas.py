@@ -209,8 +209,15 @@ def typical_row(view: TreeView) -> Vector:
             row[k] = np.median(X[there[:, k], k])
     for places in view.tree.level_places.values():
         row[places] = 0.0
-        row[places[int(np.nansum(X[:, places], axis=0).argmax())]] = 1.0
+        row[most_frequent(X, places)] = 1.0
     return row
+
+
+def most_frequent(X: Matrix, places: list[int]) -> list[int]:
+    """Place of the level that most rows have; none for one that is 0 in all places."""
+    block = X[:, places]
+    counts = [*np.nansum(block, axis=0), np.sum((block == 0.0).all(axis=1))]
+    return places[(most := int(np.argmax(counts))) : most + 1]
 
 
 def fixed_row(view: TreeView, at: Any) -> Vector:

@@ -45,8 +45,9 @@ def plot_effects(
         Return value of ``sensitivity()`` of a model or of results, or results.
     features : sequence of str, optional
         Names of inputs; by default all of them. A factor has one panel, with its levels
-        on the axis. For the sensitivity of a model these may also be names of features,
-        such as a single level.
+        on the axis; that of two levels has the 0/1 feature that they share. For the
+        sensitivity of a model these may also be names of features, such as a single
+        level.
     response : str, default "y"
         Name of the response and its unit.
     ax : sequence of Axes, optional
@@ -81,6 +82,8 @@ def plot_effects(
     effects = _main_effects(found)
     known = {effect.name: effect for effect in effects}
     if isinstance(found, Sensitivity):  # a level by itself, where it is asked for
+        if found.places:  # two levels are an input of one feature
+            known |= dict(zip(found.inputs, effects, strict=True))
         alone = (_feature_effect(found, k) for k in range(len(found.names)))
         known = {effect.name: effect for effect in alone} | known
     if features is not None:

@@ -26,6 +26,7 @@ from .canvas import (
     fixed_row,
     legend_above,
     levels_of,
+    most_frequent,
     panels,
     place_of,
     plain,
@@ -213,7 +214,7 @@ def _slice(
     others = [k for k in levels if k != place]
     if others and not np.any(row[others] > 0.0):
         X, _ = view.rows()
-        rows[0, others[int(np.nansum(X[:, others], axis=0).argmax())]] = 1.0
+        rows[0, most_frequent(X[X[:, place] != 1.0], others)] = 1.0
     rows[0, place] = 0.0
     rows[1, levels] = 0.0
     rows[1, place] = 1.0

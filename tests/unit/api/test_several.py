@@ -62,9 +62,9 @@ def test_each_response_is_a_fit_of_its_own(options: dict[str, Any]) -> None:
 def test_a_dot_stands_for_inputs_alone() -> None:
     several = dtf.dynamic_tree("a + `b c` ~ .", data(), n_particles=5)
     for model in several.values():
-        assert model.exog_names == ["x", "z", "kind[down]", "kind[up]"]
+        assert model.exog_names == ["x", "z", "kind[up]"]
     less = dtf.dynamic_tree("a + `b c` ~ . - z", data(), n_particles=5)
-    assert less["a"].exog_names == ["x", "kind[down]", "kind[up]"]
+    assert less["a"].exog_names == ["x", "kind[up]"]
 
 
 def test_missing_responses_leave_out_their_own_rows() -> None:

@@ -28,10 +28,10 @@ def encoded(columns: GrowingMap, row: dict[Any, Any]) -> list[float]:
 
 
 def test_a_column_takes_so_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dyntree.encoding.growing_map.MOST_LEVELS", 2)
-    columns = known(*({"colour": colour, "size": 1} for colour in ("a", "b", "c")))
-    assert columns.names == ("colour=a", "size", "colour=b")
-    row = {"colour": "c", "size": 1}
+    monkeypatch.setattr("dyntree.encoding.growing_map.MOST_LEVELS", 3)
+    columns = known(*({"colour": colour, "size": 1} for colour in ("a", "b", "c", "d")))
+    assert columns.names == ("colour=a", "size", "colour=c")
+    row = {"colour": "d", "size": 1}
     assert not columns.is_new(row)
     assert columns.beyond(row) == ["colour"]
     assert columns.beyond({"colour": "b"}) == columns.beyond({"colour": None}) == []
@@ -40,17 +40,19 @@ def test_a_column_takes_so_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_columns_keep_their_places() -> None:
-    columns = known(FIRST, {"colour": "blue", "age": 3}, {"age": 1, "size": 0})
+    green, blue = {"colour": "green"}, {"colour": "blue", "age": 3}
+    columns = known(FIRST, green, blue, {"age": 1, "size": 0})
     assert columns.names == ("colour=red", "size", "age", "colour=blue")
     assert columns.width == 4
     row = {"colour": "blue", "size": 1, "age": True}
     assert encoded(columns, row) == [0.0, 1.0, 1.0, 1.0]
+    assert encoded(columns, row | green) == [0.0, 1.0, 1.0, 0.0]
     assert columns.features().feature_names == columns.names
 
 
 @pytest.mark.parametrize("nothing", [None, NAN, np.float64("nan")])
 def test_what_a_row_lacks_is_missing(nothing: Any) -> None:
-    columns = known(FIRST, {"colour": "blue"})
+    columns = known(FIRST, {"colour": "green"}, {"colour": "blue"})
     row = {"size": nothing, "colour": nothing}
     np.testing.assert_array_equal(columns.encode(row), [[NAN, NAN, NAN]])
     np.testing.assert_array_equal(columns.encode({}), [[NAN, NAN, NAN]])
@@ -84,10 +86,10 @@ def test_is_new_tells_when_growing_would_change_something() -> None:
     columns = known(FIRST)
     for row in ({"age": 1.0}, {"colour": "blue"}, {"size": 1, "shape": "round"}):
         assert columns.is_new(row)
-        assert columns.grown(row).names != columns.names
+        assert vars(columns.grown(row)) != vars(columns)
     for row in (FIRST, {}, {"size": 3}, {"colour": "red"}):
         assert not columns.is_new(row)
-        assert columns.grown(row).names == columns.names
+        assert vars(columns.grown(row)) == vars(columns)
 
 
 def test_growing_leaves_the_old_map_alone() -> None:

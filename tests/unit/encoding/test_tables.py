@@ -96,11 +96,11 @@ def test_every_frame_is_the_same_table(form: Any) -> None:
     )
     nan = np.nan
     np.testing.assert_array_equal(
-        design.encode(table)[:, :6],
+        design.encode(table)[:, :5],
         [
-            [1.5, 1, 0, 1, 19723, 1],
-            [2.5, 2, nan, nan, 19724, 0],
-            [nan, nan, 1, 0, nan, nan],
+            [1.5, 1, 1, 19723, 1],
+            [2.5, 2, nan, 19724, 0],
+            [nan, nan, 0, nan, nan],
         ],
     )
     declared = table.levels("kind")

@@ -362,7 +362,7 @@ def test_levels_and_labels_may_be_numbers_and_truth_values() -> None:
 
 
 def test_messages_show_what_was_given() -> None:
-    for place, rule in ((0, "a whole number >= 1"), (9, "at most .*, 4")):
+    for place, rule in ((0, "a whole number >= 1"), (9, "at most .*, 3")):
         told = make("dyntree_stream", first_split=place, model="linear")[1]
         assert re.search(f"{rule}.*; got {place}\\.", from_r(told["error"]))
     told = make("canopy_mixture", rows={"x": ROWS.abs()}, family="poisson")[1]

@@ -137,7 +137,9 @@ def cloud_parts(cloud: Any) -> set[str]:
 def test_levels_and_labels_may_come_while_trees_grow(kind: str) -> None:
     X, y = rows_of(kind)
     y = y.astype(object) if "class" in kind else y
-    rows = [{"p": x, "s": "u" if k < HALF else "v"} for k, x in enumerate(X[:, 0])]
+    rows = [
+        {"p": x, "s": "uvw"[(k >= HALF) * (1 + k % 2)]} for k, x in enumerate(X[:, 0])
+    ]
     if "class" in kind:
         y[HALF + 1 :: 3] = "late"
     model, again = stream(kind), stream(kind)

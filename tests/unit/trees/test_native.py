@@ -316,7 +316,7 @@ def test_values_just_below_give_finite_answers(model: str) -> None:
 def test_strings_become_indicators_and_new_levels_are_missing() -> None:
     frame = pd.DataFrame({"a": [0.5, None, 2.0] * 8, "site": ["n", "s", None] * 8})
     tree = native("linear").update(frame, np.arange(24.0))
-    assert tree.feature_names == ("a", "site=n", "site=s")
+    assert tree.feature_names == ("a", "site=s")
     with pytest.warns(UnseenLevelWarning, match="'site'") as caught:
         p = tree.predict(pd.DataFrame({"site": ["n", "moon"], "a": [1, 1]}))
     assert caught[0].filename == __file__
@@ -342,8 +342,8 @@ def test_levels_of_rows_one_by_one_are_those_of_rows_at_once(categories: Any) ->
     for each in (whole, parts):
         each.update(rows[10:], y[10:])
     assert model_bytes(whole) == model_bytes(parts)
-    names = ("s", "n") if categories else ("n", "s")
-    assert whole.tree.feature_names == ("a", *(f"site={name}" for name in names))
+    second = "site=n" if categories else "site=s"
+    assert whole.tree.feature_names == ("a", second)
 
 
 def test_declared_levels_serve_class_trees_from_the_first_row() -> None:

@@ -212,7 +212,7 @@ def test_effects_show_means_and_bands(real: DynamicTree) -> None:
 def test_a_factor_has_one_panel_with_its_levels() -> None:
     """Each at the main effect of the level's own feature where it holds."""
     rng = np.random.default_rng(0)
-    x, sites = rng.random(60), rng.choice(["v", "u"], 60).tolist()
+    x, sites = rng.random(60), rng.choice(["v", "u", "w"], 60).tolist()
     X = [{"x": a, "site": site} for a, site in zip(x, sites, strict=True)]
     y = x + 2.0 * (np.array(sites) == "u")
     for model in (

@@ -163,7 +163,7 @@ def test_levels_missing_values_and_dicts_reach_all_members() -> None:
     stream = small().update(rows, y)
     assert stream.columns == ("a", "b", "c")
     for member in stream.members:
-        assert member.feature_names == ("a", "b", "c=u", "c=v")
+        assert member.feature_names == ("a", "b", "c=v")
     assert np.isfinite(stream.predict({"a": 0.5, "c": "v", "b": None}).mean).all()
 
 
@@ -184,7 +184,8 @@ def test_levels_that_come_late_get_columns_in_all_members(model: str) -> None:
     known = {"classes": ("high", "low")} if model == "class" else {}
     whole = small(model, **known).update(rows[:15], y[:15]).update(rows[15:], y[15:])
     for member in whole.members:
-        assert member.feature_names == ("a", "c=u", "c=v", "c=w", "c=z")
+        shared = "c=u" if model == "class" else "c=v"  # which begins with one row
+        assert member.feature_names == ("a", shared, "c=w", "c=z")
     one = small(model, **known).update(rows[:15], y[:15])
     for k in range(15, 60):
         one.update(rows[k : k + 1], y[k : k + 1])
