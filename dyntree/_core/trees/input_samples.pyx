@@ -74,15 +74,19 @@ def scaled_beta(RandomSource source, p, low, high, shape, mode):
 def draw_levels(RandomSource source, values, group, shares):
     """Fill the rows of a design that are levels of one input: in each draw one holds.
 
-    Shares, of all columns, say how often; the draws are a stratified sample.
+    Shares, of all columns, say how often; the draws are a stratified sample. What they
+    lack to one is the share of a level that is 0 in all rows of the input.
     """
     n = values.shape[1]
     order, u = np.empty(n, dtype=np.int64), source.uniforms(n)
     shuffle(order, u)
     share = np.maximum(np.asarray(shares, dtype=np.float64)[group], 0.0)
     ends = np.cumsum(share if share.sum() > 0.0 else np.ones(len(group)))
-    place = np.searchsorted(ends / ends[len(group) - 1], (order + u) / n)
-    place = np.minimum(place, len(group) - 1)
+    whole = ends[len(group) - 1]
+    if whole < 1.0 - 1e-9:                  # more than rounding
+        ends, whole = np.append(ends, 1.0), 1.0
+    place = np.searchsorted(ends / whole, (order + u) / n)
+    place = np.minimum(place, len(ends) - 1)
     values[group] = place == np.arange(len(group))[:, None]
 
 

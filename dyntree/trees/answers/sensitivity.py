@@ -259,7 +259,8 @@ class TreeAnswers(TreeCriteria):
         factors : dict of str to sequence of str, optional
             Native rules: names of the indicator columns of each factor. By default
             the factors are the text columns. Each sample has one level of a factor,
-            with probabilities in proportion to `mode`, and a factor has one index.
+            with probabilities in proportion to `mode`, and a factor has one index. What
+            the modes of a factor lack to one is the share of a level without a column.
 
         Returns
         -------
