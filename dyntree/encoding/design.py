@@ -23,7 +23,12 @@ from dyntree.encoding.columns import (
 )
 from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
 from dyntree.encoding.expressions import Expression, Step, columns_of
-from dyntree.encoding.factors import Factor, declared_levels, names_of
+from dyntree.encoding.factors import (
+    Factor,
+    declared_levels,
+    names_of,
+    with_margins,
+)
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
     NewLevels,
@@ -169,7 +174,9 @@ class Design(KnownOffsets):
             return numbers_of(name, table.read(name), kinds[name])
 
         response = response if is_class else response.learned(read)
-        plan = tuple(tuple(made[f].learned(read) for f in term) for term in terms)
+        plan = with_margins(
+            tuple(tuple(made[f].learned(read) for f in term) for term in terms)
+        )
         known = tuple(offset.learned(read) for offset in offsets)
         design = cls(
             response, is_class, plan, kinds, new_levels, tuple(declared), (), known,
@@ -327,14 +334,16 @@ class Design(KnownOffsets):
 
     def _with_level(self, steps: tuple[Step, ...], level: Level) -> Design:
         """The design with one more level of the factors with these steps."""
-        terms = tuple(
+        terms = with_margins(
             tuple(
-                f.with_level(level)
-                if f.levels is not None and f.expression.steps == steps
-                else f
-                for f in term
+                tuple(
+                    f.with_level(level)
+                    if f.levels is not None and f.expression.steps == steps
+                    else f
+                    for f in term
+                )
+                for term in self.terms
             )
-            for term in self.terms
         )
         wider = replace(self, terms=terms, _told=self._told, _counts=self._counts)
         fresh = [name for name in wider.names if name not in self.names]

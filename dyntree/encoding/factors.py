@@ -298,6 +298,31 @@ def names_of(term: tuple[Factor, ...]) -> list[str]:
     return names
 
 
+def with_margins(
+    terms: tuple[tuple[Factor, ...], ...],
+) -> tuple[tuple[Factor, ...], ...]:
+    """Terms in which each level has a feature where it needs one.
+
+    One feature for two levels is enough beside the term without that factor: x:g is for
+    the second level of g what x is not for both. Without x, it would leave out the
+    first level, so that both have a feature there, as in R and patsy.
+    """
+    labels = {_labels(term) for term in terms}
+    return tuple(
+        tuple(
+            factor
+            if len(term) == 1 or _labels(term) - _labels((factor,)) in labels
+            else replace(factor, rest=None)
+            for factor in term
+        )
+        for term in terms
+    )
+
+
+def _labels(term: tuple[Factor, ...]) -> frozenset[str]:
+    return frozenset(factor.expression.label for factor in term)
+
+
 def declared_levels(
     categories: Mapping[str, Sequence[Level]] | None, columns: Sequence[str]
 ) -> dict[str, Levels]:

@@ -267,3 +267,24 @@ def test_river_remembers_a_level_without_a_feature_unless_its_row_fails() -> Non
     assert model.predict_one(second) > model.predict_one(first) + 3.0
     for row in (first, second, absent):
         assert again.predict_one(row) == model.predict_one(row)
+
+
+@pytest.mark.parametrize("rows", [40, 1])
+def test_an_interaction_alone_leaves_no_level_out(rows: int) -> None:
+    """y ~ x:g has a slope in either level; beside x one feature is enough.
+
+    Where the model begins with one level, the other comes late.
+    """
+    pytest.importorskip("formulaic")
+    import dyntree.formula.api as dtf
+
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.normal(size=80), "g": ["u", *["v", "u"] * 39, "v"]})
+    data["y"] = np.where(data.g == "u", 2.0, -2.0) * data.x
+    model = dtf.dynamic_tree("y ~ x:g", data[:rows], model="linear", seed=1)
+    fit = model.fit().extend(data[rows:])
+    assert fit.exog_names == ["x:g[u]", "x:g[v]"]
+    answers = fit.predict(pd.DataFrame({"x": [1.0, 1.0], "g": ["u", "v"]}))
+    np.testing.assert_allclose(answers, [2.0, -2.0], atol=0.2)
+    beside = dtf.dynamic_tree("y ~ x * g", data, n_particles=5, seed=1).fit()
+    assert beside.exog_names == ["x", "g[v]", "x:g[v]"]
