@@ -462,13 +462,14 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         has_rows = self.tree.is_ready and self.inner.n_active > 0
         if has_rows:
             table, kind = self._importance()
+            # as_latex joins the tables, so that both have four columns
             summary.tables.append(
                 SimpleTable(
                     [
-                        [f"{value:.4f}" for value in row]
+                        [*(f"{value:.4f}" for value in row), ""]
                         for row in table[["share", "use"]].to_numpy()
                     ],
-                    headers=["importance", "use"],
+                    headers=["importance", "use", ""],
                     stubs=list(table.index),
                     txt_fmt=fmt_params,
                 )

@@ -39,7 +39,7 @@ def rows_for(model: Any, n: int = 40) -> tuple[Any, Any]:
     if tree.options.rules == "native":
         X[::4, 1] = np.nan
     if tree.options.classes and tree.is_ready and tree.options.rules == "native":
-        y = [*y[:30], "a", True, 2, 2.5, "new", *y[35:]]
+        y = [*y[:30], "a", True, 2, 3, "new", *y[35:]]
     return X, y
 
 

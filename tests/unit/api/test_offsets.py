@@ -111,7 +111,7 @@ def test_offsets_add_up_and_may_be_part_of_terms() -> None:
     rows = [data.assign(x=value) for value in (0.2, 0.4)]
     levels = [np.mean(asked(moved, one)) for one in rows]
     assert a == pytest.approx(levels[1] - levels[0], abs=0.1)
-    assert len(known.avg_comparisons("x", seed=1)) == 1
+    assert len(known.avg_comparisons("x", contrast="sd", seed=1)) == 1
 
 
 # ------------------------------------------------------------ counts
@@ -325,7 +325,8 @@ def test_effects_of_rows_that_came_with_others(kind: str) -> None:
     plain = fit.extend(new)
     passed = fit.extend(lacks, **{argument: new[column]})
     for name in ("avg_comparisons", "avg_predictions"):
-        found = [getattr(one, name)(seed=1) for one in (plain, passed)]
+        more: Any = {"contrast": "sd"} if name == "avg_comparisons" else {}
+        found = [getattr(one, name)(seed=1, **more) for one in (plain, passed)]
         pd.testing.assert_frame_equal(*found, rtol=1e-9)
     drawn = [one.posterior_draws(n_draws=20, seed=1).values for one in (plain, passed)]
     np.testing.assert_allclose(*drawn, rtol=1e-9)

@@ -224,6 +224,7 @@ def test_labels_of_ndjson_that_look_alike_are_distinct(
     assert {*titles} >= ({"p_1", 'p_"1"'} if command == "stream" else {"p_1", "p_01"})
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_levels_and_classes_that_are_named_are_not_missing(
     command: str, tmp_path: Path, capsys: Any
@@ -277,6 +278,7 @@ def test_missing_names_the_words_that_are_missing(
     assert "row 6: column 'q' must hold numbers; got '?'" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
 def test_predict_reads_csv_by_the_levels_of_the_model(tmp_path: Path) -> None:
     kinds = ["NA", "null", "007", "7", ""]
     truth = {kind: 10.0 * k for k, kind in enumerate(kinds)}

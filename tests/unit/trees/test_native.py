@@ -154,6 +154,7 @@ def test_new_labels_keep_retired_counts() -> None:
 
 
 # ------------------------------------------------------------ missing values, levels
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
 def test_missing_values_are_taken_everywhere() -> None:
     X, y = smooth()
     X[::3, 0] = np.nan
