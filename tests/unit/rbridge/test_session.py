@@ -316,7 +316,7 @@ def test_releases_that_do_not_fit_are_refused(
 
 
 def test_no_rpy2_is_told_with_both_remedies() -> None:
-    with pytest.raises(RBridgeLoadError, match=r"dyntree\[r\].*backend='subprocess'"):
+    with pytest.raises(RBridgeLoadError, match=r"'\.\[r\]'.*backend='subprocess'"):
         check_fit((4, 2, 2), {})
 
 
