@@ -30,7 +30,7 @@ from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.api.terms import parse, without
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
-from dyntree.encoding.gaps import complete_rows
+from dyntree.encoding.gaps import complete_rows, no_complete_row
 from dyntree.encoding.tables import (
     Table,
     response_of,
@@ -423,7 +423,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         if weights is not None:
             self.weights = weights if kept is None else weights[kept]
         if not len(responses):
-            raise ValueError("data must have at least one complete row; got none.")
+            raise no_complete_row(table, [*response.columns, *design.columns])
         kind = object if design.is_class else np.float64
         self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
         self.table = table if kept is None else table.take(kept)
@@ -508,7 +508,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         table = self._table_with_response(design, endog, exog, offsets)
         found = self._rows_of(design, table, given, offsets)
         if not found.responses:
-            raise ValueError("data must have at least one complete row; got none.")
+            raise no_complete_row(table, [*design.response.columns, *design.columns])
         made = copy(self)
         made.design, made.grows = design, start is not None and bool(found.designs)
         if start is None and found.designs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,7 +47,7 @@ def checked_with_gaps(
     if not allow_missing:
         row = int(missing.argmax())
         raise ValueError(
-            f"{name} must have a value in every row; got {filled[row]!r} in row {row}. "
+            f"{name} must have a value in every row; got {filled[row]} in row {row}. "
             "Leave such rows out, as missing='drop' of the model does."
         )
     filled[missing] = 1.0
@@ -71,3 +71,27 @@ def complete_rows(
     left = {name: values[there] for name, values in offsets.items()}
     weights = None if weights is None else weights[there]
     return table.take(np.flatnonzero(there)), weights, left
+
+
+def no_complete_row(table: Table, names: Iterable[str]) -> ValueError:
+    """The error for data without a complete row, with the columns that have no value.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    names : iterable of str
+        Columns that a complete row has values in.
+    """
+    empty = [
+        name
+        for name in dict.fromkeys(names)
+        if name in table.names and all(map(is_missing, table.column(name).tolist()))
+    ]
+    message = "data must have at least one complete row; got none."
+    if table.n_rows and empty:
+        message += (
+            f" There is no value at all in {empty}. Give values, or leave such a "
+            "variable out of the formula."
+        )
+    return ValueError(message)

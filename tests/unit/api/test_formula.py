@@ -170,9 +170,13 @@ def test_missing_values() -> None:
         dtf.dynamic_tree("y ~ a + site", frame.dropna(subset=["a", "site"]))
     with pytest.raises(ValueError, match=r"no missing value of the inputs; .* row 3"):
         dtf.dynamic_tree("y ~ a + site", frame, missing="raise")
-    frame["y"] = np.nan
-    with pytest.raises(ValueError, match="at least one complete row"):
-        dtf.dynamic_tree("y ~ a + site", frame, missing="drop")
+    for name in ("a", "y", "site"):
+        lacking = frame.assign(**{name: None})
+        named = rf"at least one complete row; got none\. .* in \['{name}'\]\. Give"
+        with pytest.raises(ValueError, match=named):
+            dtf.dynamic_tree("y ~ a + site", lacking, missing="drop")
+        with pytest.raises(ValueError, match=named):
+            dropped.extend(lacking)
 
 
 @pytest.mark.parametrize(
