@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.series import column_of, objects_of
+from dyntree.encoding.tables import check_eager
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
 from dyntree.labels import checked_label
 from dyntree.params import as_array
@@ -93,7 +95,7 @@ def refuse_measurements(
     class. scikit-learn's classifiers refuse them, too.
     """
     for row, label in enumerate(labels):
-        if not isinstance(label, float) or label.is_integer():
+        if not isinstance(label, float | Decimal) or float(label).is_integer():
             continue
         if named is None or label not in named:
             raise ValueError(
@@ -106,6 +108,7 @@ def refuse_measurements(
 def _label_objects(y: Any, n_rows: int) -> list[Any]:
     """Labels as they were given, one a row; times of arrays as those of NumPy's."""
     if type(y).__module__.partition(".")[0] in ("polars", "pyarrow"):
+        check_eager(y, "y")
         y = column_of(y).labels()
     if isinstance(y, list | tuple) and any(isinstance(label, tuple) for label in y):
         y = objects_of(y)
@@ -119,6 +122,8 @@ def _vector(y: Any, n_rows: int) -> NDArray[Any]:
     """Responses as an array of one value a row, of any type."""
     values = as_array("y", y)
     if values.ndim == 0:
+        if values.dtype == object:
+            check_eager(y, "y")
         values = values.reshape(1)
     if values.ndim != 1 or len(values) != n_rows:
         raise ValueError(

@@ -69,7 +69,7 @@ LABELS: dict[str, tuple[Any, Any, Any]] = {
         np.datetime64("2024-01-02"),
     ),
 }  # fmt: skip
-FRACTIONS = ("floats", "text and numbers", "NumPy's numbers")
+FRACTIONS = ("decimals", "floats", "text and numbers", "NumPy's numbers")
 X, PLACES = data("constant", 30)
 PLACES = np.digitize(X[:, 0], (0.3, 0.6))
 SMALL: dict[str, Any] = {"n_particles": 10, "seed": 1}
@@ -163,6 +163,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
     "of 32 bits": lambda y: y.astype(np.float32),
     "big-endian": lambda y: y.astype(">f8"),
     "objects": lambda y: y.astype(object), "scalars": lambda y: [*y],
+    "decimals": lambda y: [Decimal(str(value)) for value in y],
     "one of many": lambda y: np.where(np.arange(len(y)) == 7, y, 1.0),
     "infinite": lambda y: np.where(np.arange(len(y)) == 7, np.inf, 1.0),
 }  # fmt: skip

@@ -222,6 +222,8 @@ def doors() -> dict[str, Any]:
         "formula": lambda X: dtf.dynamic_tree("x ~ z", X), "append": fit.append,
         "asked": fit.predict, "effects": lambda X: fit.avg_predictions(X),
         "endog": lambda X: dyntree.formula.api.DynamicTreeModel(y, X),
+        "responses": lambda X: dyntree.DynamicTree(**small).update(NUMBERS, X),
+        "labels": lambda X: dyntree.RandomTreesStream("class").update(NUMBERS, X),
         "rows of river": river.predict_many,
         "clusters": mixtures.OnlineDPGMM(lambda_=5.0).update,
         "phase": mixtures.DependentDPMixture(mixtures.GaussianUnknown()).update,
