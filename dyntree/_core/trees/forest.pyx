@@ -231,7 +231,7 @@ cdef class Forest(RandomTrees):
         return self.ring.held()
 
     def binary_columns(self):
-        """Whether each column has but 0 and 1 in the rows held, ndarray of bool."""
+        """Whether each column has only 0 and 1 in the active rows, ndarray of bool."""
         X = self.rows()[0]
         return ((X == 0.0) | (X == 1.0) | np.isnan(X)).all(axis=0)
 

@@ -133,15 +133,15 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         """Learn more rows in order; parameters and returns are those of `fit`.
 
         The first call is the same as `fit`. Later calls keep the parameters of the
-        first. If earlier rows came with exposures and these do not, there is a warning.
+        first. If earlier rows had exposures and these have none, there is a warning.
         """
         first = not hasattr(self, "model_")
         rows, counts = self._checked(X, y, first, y_numeric=True)
         if exposure is None and not first and self._is_exposed:
             warn(
                 AssumedValueWarning,
-                "exposure is 1 in these rows, as none is passed, but earlier rows came "
-                "with exposures. Pass exposure=..., or exposure=1.",
+                "exposure is 1 in these rows, as none is passed, but earlier rows had "
+                "exposures. Pass exposure=..., or exposure=1.",
             )
         self._learn(rows, counts, first, sample_weight, exposure=exposure)
         self._is_exposed = (self._is_exposed and not first) or exposure is not None

@@ -196,7 +196,7 @@ class TreePredictions(JointDraws):
     def _predict_cold(
         self, X: Any, exposure: Any = None
     ) -> Prediction | ClassPrediction:
-        """Before there are trees: what the rows kept back say without them.
+        """Predict before there are trees, from the rows that wait for them.
 
         Labels have trees from the first row on; before, those that were named have
         their prior probabilities.

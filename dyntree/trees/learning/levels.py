@@ -45,19 +45,19 @@ def warn_unseen(name: str, grows: bool) -> None:
     warn(
         UnseenLevelWarning,
         f"X has levels in column {name!r} that {came}; they count as missing, and "
-        "such rows are predicted over all levels, by how often each of them came. Name "
+        "such rows are predicted over all levels, by how often each was learned. Name "
         f"all levels at the start: {declared(name)}, or {remedy}.",
     )
 
 
 def warn_missing(name: Hashable, n_rows: int, argument: str) -> None:
-    """Warn of a column without a value in rows, which all rows learned had one of."""
+    """Warn that rows lack a value in a column where all rows learned had one."""
     rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
     warn(
         MissingInputWarning,
         f"{argument} has no value in column {name!r} in {rows}, and all rows learned "
         "had one. Such rows are predicted over all values that the column may have "
-        "had: their distributions are wide, and say nothing of why a value is missing. "
+        "had: their distributions are wide, and do not use that a value is missing. "
         "Give the values, or learn such rows.",
     )
 
