@@ -13,7 +13,7 @@ from dyntree import params
 from dyntree.encoding.bases import Basis, basis_from_header
 from dyntree.encoding.columns import LEVELS, Column, kind_of
 from dyntree.encoding.contrasts import Coding
-from dyntree.encoding.expressions import Expression
+from dyntree.encoding.expressions import Expression, Step
 from dyntree.encoding.learned import learn_basis
 from dyntree.encoding.levels import (
     TERM,
@@ -307,11 +307,11 @@ def with_margins(
     the second level of g what x is not for both. Without x, it would leave out the
     first level, so that both have a feature there, as in R and patsy.
     """
-    labels = {_labels(term) for term in terms}
+    variables = {_variables(term) for term in terms}
     return tuple(
         tuple(
             factor
-            if len(term) == 1 or _labels(term) - _labels((factor,)) in labels
+            if len(term) == 1 or _variables(term) - _variables((factor,)) in variables
             else replace(factor, rest=None)
             for factor in term
         )
@@ -319,8 +319,9 @@ def with_margins(
     )
 
 
-def _labels(term: tuple[Factor, ...]) -> frozenset[str]:
-    return frozenset(factor.expression.label for factor in term)
+def _variables(term: tuple[Factor, ...]) -> frozenset[tuple[Step, ...]]:
+    """The factors by their steps, since C(g) and g are the same."""
+    return frozenset(factor.expression.steps for factor in term)
 
 
 def declared_levels(

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dyntree.errors import MissingGroupWarning
 from dyntree.posterior import PosteriorDraws, grouped
 from tests.unit.models import refused
 
@@ -61,7 +62,8 @@ def test_averages_are_of_each_draw() -> None:
     weights = [1.0, 0.0, 3.0, 0.0, 0.0]
     told = draws.average(weights).values[:, 0]
     np.testing.assert_allclose(told, (VALUES[:, 0] + 3 * VALUES[:, 2]) / 4)
-    by = draws.average(by=["v", "u", "v", None, "u"])
+    with pytest.warns(MissingGroupWarning, match="no label in 1 of 5 rows"):
+        by = draws.average(by=["v", "u", "v", None, "u"])
     assert by.groups == ("u", "v")
     np.testing.assert_allclose(by.values[:, 0], VALUES[:, [1, 4]].mean(axis=1))
     np.testing.assert_allclose(by.values[:, 1], VALUES[:, [0, 2]].mean(axis=1))
@@ -102,7 +104,7 @@ BAD: list[tuple[Any, str, str]] = [
     (lambda d: d.average([0.0] * 5), "average", "none"),
     (lambda d: d.average([1.0, 0, 1, 1, 0], by=[*"uvuuv"]), "average", "'v'"),
     (lambda d: d.average(by=["u"]), "by", "1"),
-    (lambda d: d.average(by=[None] * 5), "average", "none"),
+    (lambda d: d.average(by=[None] * 5), "by", "none in all"),
 ]
 
 

@@ -62,12 +62,17 @@ def test_columns_become_numbers_days_and_levels() -> None:
 def test_terms_are_products() -> None:
     made = design(["x:site", "site:C(code)", "z:x"])
     assert made.names == (
-        "x:site[v]", "site[v]:C(code)[3]", "z:x",
+        "x:site[u]", "x:site[v]", "site[u]:C(code)[1]", "site[u]:C(code)[3]",
+        "site[v]:C(code)[1]", "site[v]:C(code)[3]", "z:x",
     )  # fmt: skip
     rows = made.encode(table_of(DATA))
-    np.testing.assert_array_equal(rows[0], [1, 1, 1])
-    np.testing.assert_array_equal(rows[1], [0, 0, 4])
+    np.testing.assert_array_equal(rows[0], [0, 1, 0, 0, 0, 1, 1])
+    np.testing.assert_array_equal(rows[1], [2, 0, 1, 0, 0, 0, 4])
     assert np.isnan(rows[2]).all()
+    margins = design(["x", "C(site)", "x:site", "site:C(code)", "C(code)"])
+    assert margins.names == (
+        "x", "C(site)[v]", "x:site[v]", "site[v]:C(code)[3]", "C(code)[3]",
+    )  # fmt: skip
 
 
 def test_a_bare_row_is_encoded_bit_for_bit_as_in_a_table() -> None:
@@ -212,13 +217,13 @@ def test_late_levels_bring_a_feature_a_term_after_all_others() -> None:
     wide = designs[-1][1]
     assert wide.names == (
         *made.names, "C(site)[w]", "site[w]:x", "site[w]:C(code)[3]", "site[w]:z",
-        "site[v]:C(code)[2]", "site[w]:C(code)[2]",
+        "site[u]:C(code)[2]", "site[v]:C(code)[2]", "site[w]:C(code)[2]",
     )  # fmt: skip
     rows = wide.encode(table_of(late))
     nan = np.nan
     np.testing.assert_array_equal(
         rows[:, len(made.names) :],
-        [[0] * 6, [1, 3, 1, 0, 0, 0], [nan] * 6, [1, 5, 0, 3, 0, 0]],
+        [[0] * 7, [1, 3, 1, 0, 0, 0, 0], [nan] * 7, [1, 5, 0, 3, 0, 0, 0]],
     )  # fmt: skip
     np.testing.assert_array_equal(
         rows[0, : len(made.names)], made.encode_row(late[0])[0]
