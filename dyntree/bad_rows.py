@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import take
+from dyntree.encoding.frames import is_frame
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of
-from dyntree.encoding.tables import is_frame, is_row, table_of
+from dyntree.encoding.tables import is_row, table_of
 from dyntree.trees.learning.exposures import check_exposure
 from dyntree.trees.learning.weights import check_weights, some
 

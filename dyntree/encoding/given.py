@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.columns import Column
+from dyntree.encoding.frames import is_frame
 from dyntree.encoding.series import column_of
-from dyntree.encoding.tables import columns_of_rows, is_frame, table_of
+from dyntree.encoding.tables import columns_of_rows, table_of
 from dyntree.encoding.values import LARGEST, Matrix, is_many, too_large
 from dyntree.errors import UnusableValueError
 from dyntree.params import as_array

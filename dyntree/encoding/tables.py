@@ -9,17 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.columns import Column
+from dyntree.encoding.frames import check_eager, is_frame, kind_name
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of
 from dyntree.params import as_array, short
 
 Row = Mapping[str, Any]
-
-
-TO_EAGER = {  # methods of dask, polars, Spark and ibis, and what they do
-    "compute": "Compute", "collect": "Collect", "toPandas": "Convert",
-    "to_pandas": "Convert",
-}  # fmt: skip
 
 
 class Table:
@@ -334,26 +329,6 @@ def is_row(data: Any) -> bool:
     )
 
 
-def is_frame(data: Any) -> bool:
-    """Whether data is a frame of some library; its type is asked, not its values."""
-    return hasattr(type(data), "columns") and not isinstance(data, Mapping)
-
-
-def check_eager(data: Any, argument: str = "data") -> None:
-    """Raise ValueError for a frame whose rows have not been computed yet."""
-    kind = type(data)
-    if not is_frame(data) or (hasattr(kind, "__len__") and not hasattr(data, "dask")):
-        return
-    remedy = "Make it a frame in memory first."
-    ways = [way for way in TO_EAGER if hasattr(kind, way)]
-    if ways:
-        remedy = f"{TO_EAGER[ways[0]]} it first: {argument}.{ways[0]}()."
-    raise ValueError(
-        f"{argument} must be a frame that holds its rows, not a lazy one; got "
-        f"{_kind_name(data)}. {remedy}"
-    )
-
-
 def table_of(data: Any, argument: str = "data") -> Table:
     """Data as a table.
 
@@ -501,14 +476,9 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
     return table.joined(name, endog)
 
 
-def _kind_name(data: Any) -> str:
-    """Library and name of the type of some data."""
-    return f"{type(data).__module__.split('.')[0]}.{type(data).__name__}"
-
-
 def _by_narwhals(data: Any, argument: str) -> Table:
     """A frame of another library."""
-    kind = _kind_name(data)
+    kind = kind_name(data)
     if not is_frame(data):
         raise ValueError(
             f"{argument} must be a frame, a dict of columns, a dict for one row or a "

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.frames import check_eager
 from dyntree.encoding.series import column_of, objects_of
-from dyntree.encoding.tables import check_eager
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
 from dyntree.labels import checked_label
 from dyntree.params import as_array

@@ -71,7 +71,7 @@ PYTHON_ORDER = [
 # The same for the files of a folder.
 FOLDER_ORDER = {
     "encoding": [
-        {"values", "pairing", "requests"}, {"columns", "bases"},
+        {"values", "pairing", "requests", "frames"}, {"columns", "bases"},
         {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
         {"given", "expressions", "gaps"},
         {"factors", "evaluation", "known_columns", "ordered"},

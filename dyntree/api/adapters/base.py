@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.columns import Column, kind_of
+from dyntree.encoding.frames import is_frame
 from dyntree.encoding.series import column_of
-from dyntree.encoding.tables import Table, is_frame, table_of
+from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import is_missing
 from dyntree.labels import level_text
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.encoding.tables import Table, is_frame, table_of
+from dyntree.encoding.frames import is_frame
+from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import Matrix, Vector
 
 from .arguments import as_numbers, is_real_extension, real_array

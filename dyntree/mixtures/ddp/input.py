@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.columns import Column
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.frames import is_frame
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of
-from dyntree.encoding.tables import is_frame, table_of
+from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import Matrix, is_missing
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.shared.arrays import Ids

@@ -23,10 +23,10 @@ from dyntree.encoding.columns import (
     numbers_of,
 )
 from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.frames import is_frame
 from dyntree.encoding.given import named_columns
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of, objects_of
-from dyntree.encoding.tables import is_frame
 from dyntree.encoding.values import LARGEST, NUMBER, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
 from dyntree.labels import is_label
