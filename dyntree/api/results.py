@@ -12,12 +12,7 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree.api.back_transform import BackTransformedResults
 from dyntree.api.learning_on import LearningResults
-from dyntree.api.offsets import (
-    RowOffsets,
-    foreseen,
-    mean_with,
-    row_shift,
-)
+from dyntree.api.offsets import RowOffsets, foreseen, mean_with, row_shift
 from dyntree.api.one_step import OneStepResults
 from dyntree.api.orders import evidence_over_orders
 from dyntree.api.predictions import PredictionResults

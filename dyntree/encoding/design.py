@@ -23,12 +23,7 @@ from dyntree.encoding.columns import (
 )
 from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
 from dyntree.encoding.expressions import Expression, Step, columns_of
-from dyntree.encoding.factors import (
-    Factor,
-    declared_levels,
-    names_of,
-    with_margins,
-)
+from dyntree.encoding.factors import Factor, declared_levels, names_of, with_margins
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
     NewLevels,
