@@ -173,15 +173,16 @@ class _StandIns:
 
     def __init__(self, columns: Sequence[str], text: str) -> None:
         self.columns = tuple(columns)
+        self._places = {name: k for k, name in enumerate(self.columns)}
         self.prefix = "column_"
         while self.prefix in text or any(self.prefix in name for name in columns):
             self.prefix += "_"
 
     def of(self, name: str) -> str:
         """The stand-in of a column; ValueError where there is no such column."""
-        if name not in self.columns:
+        if name not in self._places:
             raise absence([name], self.columns)  # also of what is taken away
-        return f"{self.prefix}{self.columns.index(name)}"
+        return f"{self.prefix}{self._places[name]}"
 
     def unquoted(self, text: str) -> str:
         """Text with stand-ins for the names in backticks."""

@@ -203,13 +203,15 @@ class Design(KnownOffsets):
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
         names = [name for term in self.terms for name in names_of(term)]
-        return (*(name for name in names if name not in self.late), *self.late)
+        late = frozenset(self.late)
+        return (*(name for name in names if name not in late), *self.late)
 
     @cached_property
     def _order(self) -> list[int]:
         """Place of each feature among those of the terms, one term after the other."""
         names = [name for term in self.terms for name in names_of(term)]
-        return [names.index(name) for name in self.names]
+        places = {name: k for k, name in enumerate(names)}
+        return [places[name] for name in self.names]
 
     @property
     def factors(self) -> dict[str, list[str]]:
@@ -341,16 +343,17 @@ class Design(KnownOffsets):
             )
         )
         wider = replace(self, terms=terms, _told=self._told, _counts=self._counts)
-        fresh = [name for name in wider.names if name not in self.names]
+        known = frozenset(self.names)
+        fresh = [name for name in wider.names if name not in known]
         return replace(wider, late=(*self.late, *fresh))
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower design has encoded, as this one would have."""
-        old, names = rows.shape[1], self.names
-        wide = np.full((len(rows), len(names)), np.nan)
+        old, places = rows.shape[1], {name: k for k, name in enumerate(self.names)}
+        wide = np.full((len(rows), len(places)), np.nan)
         wide[:, :old] = rows
         for term in self.terms:
-            first, *others = sorted(names.index(name) for name in names_of(term))
+            first, *others = sorted(places[name] for name in names_of(term))
             came = ~np.isnan(rows[:, first])
             for place in others:
                 if place >= old:

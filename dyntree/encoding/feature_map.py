@@ -120,7 +120,8 @@ class FeatureMap(KnownColumns):
                 )
         unknown: tuple[str, ...] = ()
         if names is not None and allow_missing:
-            unknown = tuple(name for name in names if name not in declared)
+            named = frozenset(declared)
+            unknown = tuple(name for name in names if name not in named)
         features = cls(n_columns, names, categories, declared, unknown, allow_missing)
         if isinstance(given, dict) and not unknown:  # nothing is left to later rows
             features = features._with_times(given)
@@ -140,13 +141,14 @@ class FeatureMap(KnownColumns):
         """See `extend`; columns are as `_matched` gives them."""
         levels, unknown, times = dict(self.levels), [], dict(self.times)
         named = columns if isinstance(columns, dict) and self.names else {}
+        declared = frozenset(self.declared)
         for k, (name, column) in enumerate(named.items()):
-            kind = kind_of(name, column, "X") if name in self.unknown else ""
+            kind = kind_of(name, column, "X") if name in self._unknown else ""
             if kind == UNKNOWN:
                 unknown.append(name)
             if kind in TIMES:
                 times[k] = kind
-            if kind == LEVELS or (name in levels and name not in self.declared):
+            if kind == LEVELS or (name in levels and name not in declared):
                 known, values = levels.get(name, ()), column.objects()
                 fresh = new_levels(values, known)
                 for row in () if column.is_category else fresh.values():
@@ -163,11 +165,11 @@ class FeatureMap(KnownColumns):
     def _with_times(self, columns: Columns) -> FeatureMap:
         """The map where these columns say which of them hold times."""
         kinds = [kind_of(name, column, "X") for name, column in columns.items()]
-        declared = [name in self.declared for name in columns]
+        declared = frozenset(self.declared)
         times = [
             (k, kind)
-            for k, (kind, named) in enumerate(zip(kinds, declared, strict=True))
-            if kind in TIMES and not named
+            for k, (kind, name) in enumerate(zip(kinds, columns, strict=True))
+            if kind in TIMES and name not in declared
         ]
         return replace(self, times=tuple(times))
 
@@ -194,18 +196,19 @@ class FeatureMap(KnownColumns):
         ValueError
             For more levels of a column than anybody means.
         """
-        codes, levels, unknown = codes.copy(), [], [*self.unknown]
+        codes, levels, unknown = codes.copy(), [], {*self.unknown}
+        declared = frozenset(self.declared)
         for name, old in self.levels:
-            column = codes[:, (self.names or ()).index(name)]
+            column = codes[:, self.column_places[name]]
             new = old
-            if name not in self.declared:
+            if name not in declared:
                 n_levels = len(old)
                 if n_first is not None:  # levels are in the order in which they came
                     n_levels = int(np.nanmax(column[:n_first], initial=-1.0)) + 1
                 new = tuple(sorted(old[:n_levels]))
                 check_levels(name, new)
             if not new:
-                unknown.append(name)
+                unknown.add(name)
                 column[:] = np.nan
                 continue
             place = {level: float(k) for k, level in enumerate(new)}
@@ -246,7 +249,7 @@ class FeatureMap(KnownColumns):
         decided = {
             name: np.flatnonzero(~np.isnan(rows[:, self.places[name]]))[:1]
             for name in self.unknown
-            if name not in features.unknown
+            if name not in features._unknown
         }
         came = {name: int(row[0]) for name, row in decided.items() if len(row)}
         new = [
@@ -269,11 +272,12 @@ class FeatureMap(KnownColumns):
         """The map once rows have come that may bring levels."""
         columns = self._matched(X, argument)
         levels, unknown, times = dict(self.levels), [], dict(self.times)
+        declared = frozenset(self.declared)
         fresh: dict[tuple[str, str], int] = {}
         for k, (name, column) in enumerate(
             columns.items() if isinstance(columns, dict) else ()
         ):
-            if name in self.unknown:
+            if name in self._unknown:
                 kind = first_kind(name, column, argument)
                 if kind == UNKNOWN:
                     unknown.append(name)
@@ -282,28 +286,30 @@ class FeatureMap(KnownColumns):
                 elif kind == LEVELS:
                     (_, first), *_ = column.present()
                     levels[name] = (level_text(first),)
-            if name not in levels or name in self.declared:
+            if name not in levels or name in declared:
                 continue
             known = self.known.get(name, levels[name])
-            level_codes(name, column, known, argument)  # refuses what can be no level
+            places = self._codes_of.get(name) or dict.fromkeys(known, 0)
+            level_codes(name, column, places, argument)  # refuses what can be no level
             late = new_levels(column.objects(), known, MOST_LEVELS - len(known))
             fresh |= {(name, level): row for level, row in late.items()}
-        order = list(columns)  # of levels that come with one row
-        came = sorted(fresh, key=lambda level: (fresh[level], order.index(level[0])))
-        return replace(
+        order = {name: k for k, name in enumerate(columns)}  # of levels of one row
+        came = sorted(fresh, key=lambda level: (fresh[level], order[level[0]]))
+        found = replace(
             self,
             levels=self._in_order(levels),
             unknown=tuple(unknown),
             late=(*self.late, *came),
             times=tuple(sorted(times.items())),
         )
+        return self if found == self else found  # which has its plans made
 
     def _before(self, n_late: int, unknown: tuple[str, ...]) -> FeatureMap:
         """The map as it was with so many late levels, and these columns unknown."""
-        levels = tuple(one for one in self.levels if one[0] not in unknown)
-        names = self.names or ()
+        left, names = frozenset(unknown), self.names or ()
+        levels = tuple(one for one in self.levels if one[0] not in left)
         times = tuple(
-            (k, kind) for k, kind in self.times if not names or names[k] not in unknown
+            (k, kind) for k, kind in self.times if not names or names[k] not in left
         )
         late = self.late[:n_late]
         return replace(self, levels=levels, unknown=unknown, late=late, times=times)
@@ -357,7 +363,7 @@ class FeatureMap(KnownColumns):
         width = self.n_features
         rows = self.widen(rows) if rows.shape[1] < width else rows.copy()
         for name in features.known:
-            if name in self.unknown:
+            if name in self._unknown:
                 rows[:, self.places[name]] = np.nan
                 continue
             for level in features.known[name][len(self.known[name]) :]:
@@ -370,7 +376,7 @@ class FeatureMap(KnownColumns):
         n = min(len(features.late), len(self.late))
         same = features.late[:n] == self.late[:n] and all(
             mine.get(name) == theirs.get(name)
-            or name in (self.unknown if name in theirs else features.unknown)
+            or name in (self._unknown if name in theirs else features._unknown)
             for mine, theirs in (
                 (dict(self.levels), dict(features.levels)),
                 (self._named_times, features._named_times),

@@ -228,13 +228,14 @@ class GrowingMap:
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""
+        old = rows.shape[1]
         wide = np.full((len(rows), self.width), np.nan)
-        wide[:, : rows.shape[1]] = rows
+        wide[:, :old] = rows
         for places in self.levels.values():
             first, *others = (k for k in places.values() if k != NO_FEATURE)
-            for place in others:
-                column = wide[:, place]
-                column[np.isnan(column) & ~np.isnan(wide[:, first])] = 0.0
+            fresh = [place for place in others if place >= old]
+            if fresh:
+                wide[np.ix_(~np.isnan(wide[:, first]), fresh)] = 0.0
         return wide
 
 

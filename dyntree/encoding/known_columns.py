@@ -20,11 +20,12 @@ from dyntree.encoding.columns import (
     numbers_of,
 )
 from dyntree.encoding.given import finite_rows, named_columns, unnamed_columns
-from dyntree.encoding.levels import COLUMN, indicators, level_codes, level_names
+from dyntree.encoding.levels import COLUMN, level_codes, level_names
 from dyntree.encoding.values import LARGEST, Matrix, Vector, declared
 from dyntree.labels import level_text
 from dyntree.params import count, flag
 
+Places = NDArray[np.int64]
 Columns = dict[Any, Column]  # by name, or by place where there are no names
 
 
@@ -58,11 +59,33 @@ class KnownColumns:
     @cached_property
     def known(self) -> dict[str, tuple[str, ...]]:
         """Levels of each column that has some, in the order of their codes."""
-        late = self.late
+        late: dict[str, list[str]] = {}
+        for name, level in self.late:
+            late.setdefault(name, []).append(level)
+        return {name: (*levels, *late.get(name, ())) for name, levels in self.levels}
+
+    @cached_property
+    def _codes_of(self) -> dict[str, dict[str, int]]:
+        """Code of each level of each column that has some."""
         return {
-            name: (*levels, *(level for column, level in late if column == name))
-            for name, levels in self.levels
+            name: {level: k for k, level in enumerate(levels)}
+            for name, levels in self.known.items()
         }
+
+    @cached_property
+    def column_places(self) -> dict[str, int]:
+        """Place of each column among the columns, where they have names."""
+        return {name: k for k, name in enumerate(self.names or ())}
+
+    @cached_property
+    def _unknown(self) -> frozenset[str]:
+        """Columns without any value so far, to be asked of each column."""
+        return frozenset(self.unknown)
+
+    @cached_property
+    def _kinds_of_times(self) -> dict[int, str]:
+        """Kind of each column of times, by its place."""
+        return dict(self.times)
 
     @cached_property
     def _early(self) -> dict[str, tuple[str, ...]]:
@@ -97,13 +120,13 @@ class KnownColumns:
         """Whether there are columns that can bring levels."""
         return bool(self.levels or self.unknown)
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """Number of encoded columns."""
         n_early = sum(len(levels) - 1 for levels in self._early.values())
         return self.n_columns + n_early + len(self._later)
 
-    @property
+    @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the encoded columns; x0, x1, ... where none were given."""
         if self.names is None:
@@ -167,21 +190,20 @@ class KnownColumns:
         if not isinstance(columns, dict):
             return finite_rows(columns, self.names, self.allow_missing, argument)
         arrays = [
-            level_codes(name, column, self.known[name], argument)
+            level_codes(name, column, self._codes_of[name], argument)
             if name in self.known
             else self._numbers(k, name, column, argument)
             for k, (name, column) in enumerate(columns.items())
         ]
-        return finite_rows(
-            np.column_stack(arrays), self.names, self.allow_missing, argument
-        )
+        rows = np.array(arrays).T
+        return finite_rows(rows, self.names, self.allow_missing, argument)
 
     def _numbers(self, k: int, name: Any, column: Column, argument: str) -> Vector:
         """A column of numbers; of those not known to be, text counts for nothing."""
         if column.values.dtype.kind == "f" and not self.times:
             return np.array(column.values, dtype=np.float64)
-        kind = dict(self.times).get(k, NUMBERS)
-        if name in self.unknown:
+        kind = self._kinds_of_times.get(k, NUMBERS)
+        if name in self._unknown:
             found = kind_of(name, column, argument)
             if found == LEVELS:
                 return np.full(len(column), np.nan)
@@ -214,12 +236,11 @@ class KnownColumns:
 
     def unseen(self, codes: Matrix, with_declared: bool = False) -> list[str]:
         """Columns with levels that are not known, as far as others are taken there."""
+        declared = () if with_declared else frozenset(self.declared)
         return [
             name
-            for k, name in enumerate(self.names or ())
-            if name in self.known
-            and (with_declared or name not in self.declared)
-            and np.any(codes[:, k] < 0.0)
+            for name in self.known
+            if name not in declared and np.any(codes[:, self.column_places[name]] < 0)
         ]
 
     def is_plain(self, X: Any) -> bool:
@@ -241,17 +262,46 @@ class KnownColumns:
         """Features of codes, ndarray of shape (n_rows, n_features)."""
         if not self.levels:
             return codes
-        levels, arrays, names = self._early, [], self.names or ()
-        for name, column in zip(names, codes.T, strict=True):
-            if name not in levels:
-                arrays.append(column)
-                continue
-            first = self.known[name].index(levels[name][0]) if levels[name] else 0
-            arrays.append(indicators(column, len(levels[name]), first))
-        for name, level in self._later:
-            column, place = codes[:, names.index(name)], self.known[name].index(level)
-            arrays.append(indicators(column, 1, place))
-        return np.ascontiguousarray(np.column_stack(arrays))
+        rows = np.zeros((len(codes), self.n_features))
+        numbers, features = self._numbered
+        rows[:, features] = codes[:, numbers]
+        columns, firsts, feature_of = self._levelled
+        own = codes[:, columns]
+        is_known = own >= 0.0
+        row, which = np.nonzero(is_known)
+        found = feature_of[firsts[which] + own[is_known].astype(np.int64)]
+        rows[row[found >= 0], found[found >= 0]] = 1.0
+        for k in np.flatnonzero(~is_known.all(axis=0)):
+            places = np.array(self.level_places[self.levels[k][0]], dtype=np.int64)
+            rows[np.flatnonzero(~is_known[:, k])[:, None], places] = np.nan
+        return rows
+
+    @cached_property
+    def _numbered(self) -> tuple[Places, Places]:
+        """Places of the columns without levels, and of their features."""
+        names = [name for name in self.names or () if name not in self._early]
+        columns = [self.column_places[name] for name in names]
+        features = [self.places[name] for name in names]
+        return np.array(columns, dtype=np.int64), np.array(features, dtype=np.int64)
+
+    @cached_property
+    def _levelled(self) -> tuple[Places, Places, Places]:
+        """Columns with levels, where the levels of each begin, and features of levels.
+
+        Columns and features are places; -1 stands for a level that has no feature.
+        """
+        columns = [self.column_places[name] for name, _ in self.levels]
+        firsts, features = [], list[int]()
+        for name, levels in self.known.items():
+            firsts.append(len(features))
+            places = iter(self.level_places[name])
+            rest = self.rest[name]
+            features += [-1 if level == rest else next(places) for level in levels]
+        return (
+            np.array(columns, dtype=np.int64),
+            np.array(firsts, dtype=np.int64),
+            np.array(features, dtype=np.int64),
+        )
 
     def has_level(self, rows: Matrix, name: str, level: str) -> NDArray[np.bool_]:
         """Which rows of features have a level of a column, of shape (n_rows,)."""
@@ -259,8 +309,8 @@ class KnownColumns:
         if level == rest:
             found: NDArray[np.bool_] = (rows[:, places] == 0.0).all(axis=1)
             return found
-        place = self.known[name].index(level)
-        if rest is not None and place > self.known[name].index(rest):
+        place = self._codes_of[name][level]
+        if rest is not None and place > self._codes_of[name][rest]:
             place -= 1
         found = rows[:, places[place]] == 1.0
         return found
@@ -276,8 +326,9 @@ class KnownColumns:
                 "dicts."
             )
         if columns is not None and self.names is not None:
+            known = self.column_places
             missing = [name for name in self.names if name not in columns]
-            unknown = [name for name in columns if name not in self.names]
+            unknown = [name for name in columns if name not in known]
             if missing or unknown:
                 remedies = ["Leave out what is unknown."] if unknown else []
                 if missing:
@@ -371,7 +422,7 @@ class KnownColumns:
             )
         finite_rows(codes, self.names, self.allow_missing, "codes")
         for name, texts in self.known.items():
-            column = codes[:, (self.names or ()).index(name)]
+            column = codes[:, self.column_places[name]]
             places = np.arange(-1.0, len(texts))
             if not np.all(np.isin(column[~np.isnan(column)], places)):
                 raise ValueError(f"codes must be places of levels; column {name!r}.")

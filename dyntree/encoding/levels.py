@@ -58,16 +58,15 @@ def _whole(text: str) -> int | None:
 
 
 def level_codes(
-    name: object, column: Column, levels: Iterable[str], argument: str = "X"
+    name: object, column: Column, places: Mapping[str, int], argument: str = "X"
 ) -> Vector:
-    """Place of each value among the levels: -1 where it is none, NaN where missing.
+    """Place of each value among levels: -1 where it is none, NaN where missing.
 
     Raises
     ------
     UnusableValueError, ValueError
         For a value that is no level and can become none.
     """
-    places = {level: k for k, level in enumerate(levels)}
     codes = np.empty(len(column))
     for row, value in enumerate(column.objects()):
         place = places.get(value) if type(value) is str else None

@@ -13,7 +13,8 @@ from dyntree.labels import can_store, plain_label
 
 def check_columns(table: Table, names: Sequence[str]) -> None:
     """Raise ValueError unless a table has these columns."""
-    absent = [name for name in names if name not in table.names]
+    given = dict.fromkeys(table.names)
+    absent = [name for name in names if name not in given]
     if absent:
         raise absence(absent, table.names)
 

@@ -51,8 +51,9 @@ def bare_places(design: Design) -> dict[str, int]:
 def feature_places(design: Design) -> dict[str, list[int]]:
     """Places of the features of all terms that each variable is part of."""
     found: dict[str, list[int]] = {name: [] for name in design.columns}
+    at = {name: k for k, name in enumerate(design.names)}
     for term in design.terms:
-        places = [design.names.index(name) for name in names_of(term)]
+        places = [at[name] for name in names_of(term)]
         for name in dict.fromkeys(n for f in term for n in f.expression.columns):
             found[name] += places
     return found
@@ -60,8 +61,9 @@ def feature_places(design: Design) -> dict[str, list[int]]:
 
 def _plain_terms(design: Design) -> list[tuple[Factor, list[int]]]:
     """Terms that are a column as it is, or its levels, and places of their features."""
+    at = {name: k for k, name in enumerate(design.names)}
     return [
-        (term[0], [design.names.index(name) for name in names_of(term)])
+        (term[0], [at[name] for name in names_of(term)])
         for term in design.terms
         if len(term) == 1 and term[0].expression.is_of_column and term[0].basis is None
     ]

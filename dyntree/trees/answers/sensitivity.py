@@ -148,15 +148,15 @@ def inputs_of(
     if factors is not None:
         if state.options.rules == "r":
             raise ValueError("factors is an option of rules='native'.")
-        unknown = [n for group in factors.values() for n in group if n not in names]
+        at = {name: k for k, name in enumerate(names)}
+        unknown = [n for group in factors.values() for n in group if n not in at]
         if unknown or not all(map(len, factors.values())):
             raise ValueError(
                 f"factors must name columns among {list(names)}, at least one a "
                 f"factor; got {unknown or dict(factors)!r}."
             )
         places = {
-            factor: [names.index(name) for name in group]
-            for factor, group in factors.items()
+            factor: [at[name] for name in group] for factor, group in factors.items()
         }
     home = {k: factor for factor, group in places.items() for k in group}
     found: dict[str, list[int]] = {}

@@ -38,7 +38,7 @@ from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
 from dyntree.trees.learning.scaling import on_scale
-from dyntree.trees.learning.warmup import keep_or_plant, take_new_labels
+from dyntree.trees.learning.warmup import Known, keep_or_plant, take_new_labels
 from dyntree.trees.learning.weights import (
     Responses,
     admit_weights,
@@ -351,27 +351,32 @@ class AveragedStream(TreeAverage):
                 admit_weights(state, found[1].weights)
                 take_new_labels(state, list(lead.options.classes or ()))
             return found
-        fresh = self._members_for(X, y)
+        known = checked(self.state, X, y)
+        fresh = self._members_for(X, y, known)
         check = fresh[0].options.check_model
-        found = keep_or_plant(fresh[0].state, X, y, weights, check)
+        found = keep_or_plant(fresh[0].state, X, y, weights, check, known)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
             for member in fresh[1:]:
                 member.state.new_levels = None
-                keep_or_plant(member.state, X, y, weights, member.options.check_model)
+                check = member.options.check_model
+                keep_or_plant(member.state, X, y, weights, check, known)
         self.members = fresh
         if self.is_ready and self.state.options.robust:
             lead_forests(self.members)
         return found
 
-    def _members_for(self, X: Any, y: Any) -> list[StreamingTree]:
-        """Copies of members without trees, with windows for the leaves of such rows."""
+    def _members_for(self, X: Any, y: Any, known: Known) -> list[StreamingTree]:
+        """Copies of members without trees, with windows for the leaves of such rows.
+
+        `known` are the rows as `checked` gives them.
+        """
         fresh = [member.copy() for member in self.members]
         if self._follows_width:
             trial = self.state.copy()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the members will say it
-                keep_or_plant(trial, X, y)
+                keep_or_plant(trial, X, y, known=known)
             assert trial.features is not None
             options = trial.options.with_width(trial.features.n_features)
             for k, member in enumerate(fresh):

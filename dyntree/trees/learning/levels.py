@@ -64,11 +64,8 @@ def warn_missing(name: Hashable, n_rows: int, argument: str) -> None:
 
 def full_columns(features: FeatureMap) -> list[str]:
     """Columns that take no more levels, though nobody declared any."""
-    return [
-        name
-        for name, levels in features.known.items()
-        if len(levels) >= MOST_LEVELS and name not in features.declared
-    ]
+    full = [name for name, own in features.known.items() if len(own) >= MOST_LEVELS]
+    return [name for name in full if name not in features.declared]
 
 
 def count_new(
@@ -83,10 +80,13 @@ def count_new(
     `before` and `after` are the columns without these rows and with them. `rows` are
     codes, shape (n_rows, n_columns), or else features, shape (n_rows, n_features).
     """
-    names, known = after.names or (), {} if before is None else before.known
+    known = {} if before is None else before.known
+    places, declared = after.places, frozenset(after.declared)
+    if coded:
+        places = after.column_places
     for name, levels in after.known.items():
-        if name not in after.declared:
-            place = names.index(name) if coded else after.level_places[name][0]
+        if name not in declared:
+            place = places[name]
             n_values = int(np.count_nonzero(~np.isnan(rows[:, place])))
             counts.count(name, n_values, len(levels) - len(known.get(name, ())))
 

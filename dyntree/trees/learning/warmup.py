@@ -38,6 +38,7 @@ from dyntree.trees.learning.weights import (
 from dyntree.trees.state import TreeState, n_ones, n_waiting, with_ones
 
 Check = Callable[[TreeOptions], None]
+Known = tuple[Matrix, list[Any], Growth]  # rows as `checked` gives them
 
 
 def take_in(
@@ -87,13 +88,17 @@ def keep_or_plant(
     y: Any,
     weights: Vector | None = None,
     check: Check | None = None,
+    known: Known | None = None,
 ) -> tuple[Matrix, Responses, Growth, int]:
     """Keep rows back, or plant trees on the first of them; learn no further row.
 
     Parameters are those of `take_in`, and so is what is returned; but the rows have
-    those in front that earlier calls kept back, and their number comes last.
+    those in front that earlier calls kept back, and their number comes last. `known`
+    are the rows as `checked` gives them, where another state of the same columns and
+    options has checked them.
     """
-    (rows, labels, growth), ones = checked(state, X, y), state.ones
+    rows, labels, growth = checked(state, X, y) if known is None else known
+    ones = state.ones
     if state.new_levels is not None and growth.features.known:
         last, coded = growth.features, state.cloud is None
         count_new(state.new_levels, state.features, last, rows, coded)
@@ -127,10 +132,10 @@ def keep_or_plant(
     weights = in_units(weights, unit, len(rows), n_before)
     if options.robust:
         weights = _usual_weights(labels, state.n_scale, weights)
-    cloud, options, known = plant(
+    cloud, options, numbers = plant(
         options, rows[:, :width], labels, state.seed, state.n_scale
     )
-    rows = on_scale(cloud, growth.features, rows, known, n_before)
+    rows = on_scale(cloud, growth.features, rows, numbers, n_before)
     state.features, state.options, state.cloud = first, options, cloud
     state.waiting_X, state.waiting_y = np.empty((0, 0)), []
     state.waiting_weights = None

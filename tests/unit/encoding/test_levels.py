@@ -137,8 +137,8 @@ def test_a_level_named_beforehand_is_any_equal_value() -> None:
 def test_levels_of_files_from_before_are_found() -> None:
     """Whole floats beside text once had the level "1.0"."""
     old = Column(objects_of([1.0, 1, "1.0", "1", True, "01"]))
-    assert level_codes("s", old, ["1.0"]).tolist() == [0, 0, 0, 0, -1, -1]
-    assert level_codes("s", old, ["1", "1.0"]).tolist() == [0, 0, 1, 0, 0, -1]
+    assert level_codes("s", old, {"1.0": 0}).tolist() == [0, 0, 0, 0, -1, -1]
+    assert level_codes("s", old, {"1": 0, "1.0": 1}).tolist() == [0, 0, 1, 0, 0, -1]
     factor = {"label": "s", "steps": [["column", "s"]], "category": False}
     header = {
         "response": factor | {"label": "y", "steps": [["column", "y"]]},
