@@ -23,6 +23,7 @@ from dyntree.online import Arrays
 
 HEADER = "header.json"
 MAX_HEADER = 1 << 24  # bytes
+MAX_VALUES = 1 << 21  # of a header, each of which takes about 60 bytes of memory
 MAX_MEMBERS = 1 << 14
 MAGIC = b"\x93NUMPY\x01\x00"
 LAYOUT = re.compile(
@@ -58,6 +59,11 @@ def write(file: BinaryIO, header: Mapping[str, Any], arrays: Arrays) -> None:
             f"a saved header must have at most {MAX_HEADER} bytes; got {len(text)}. "
             "Use fewer or shorter levels and labels."
         )
+    if (n_values := _most_values(text)) > MAX_VALUES:
+        raise ValueError(
+            f"a saved header must have at most {MAX_VALUES} names and values; got "
+            f"{n_values}. Use fewer columns, levels and labels."
+        )
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _store(archive, HEADER, text)
         for name in sorted(arrays):
@@ -91,6 +97,8 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         with zipfile.ZipFile(file) as archive:
             members = _members(archive, file.seek(0, 2))
             text = archive.read(HEADER)
+            if (n_values := _most_values(text)) > MAX_VALUES:
+                raise CheckpointError(f"its header has {n_values} names and values")
             header = json.loads(text, object_hook=_value, parse_constant=_refuse)
             arrays = {
                 name.removesuffix(".npy"): _array(name, archive.read(name))
@@ -131,6 +139,11 @@ def _members(archive: zipfile.ZipFile, n_bytes: int) -> list[str]:
     if sum(info.file_size for info in infos) > n_bytes:
         raise CheckpointError("its members claim more bytes than it has")
     return names
+
+
+def _most_values(text: bytes) -> int:
+    """How many names and values a text of JSON holds at most; it is not parsed."""
+    return 1 + sum(text.count(mark) for mark in (b",", b":", b"[", b"{"))
 
 
 def _store(archive: zipfile.ZipFile, name: str, *parts: Any) -> None:
