@@ -18,8 +18,8 @@ from dyntree.labels import (
     checked_label,
     from_json,
     is_missing,
+    label_repr,
     plain_label,
-    shown,
     to_json,
 )
 from dyntree.online import Arrays, Header, OnlineModel, check_online_model
@@ -306,7 +306,7 @@ def plain_value(value: Any) -> Any:
     if not can_store(plain) or (isinstance(plain, float) and math.isinf(plain)):
         raise UnusableValueError(
             f"row must hold finite numbers, text, truth values, dates or times; got "
-            f"{shown(value)}. Turn it into one of these, or leave it out as None."
+            f"{label_repr(value)}. Turn it into one of these, or leave it out as None."
         )
     return plain
 

@@ -8,6 +8,8 @@ import sys
 import warnings
 from pathlib import Path
 
+from dyntree.shown import shown
+
 OURS = (f"{Path(__file__).parent}{os.sep}", contextlib.__file__)  # whose frames to skip
 
 
@@ -96,8 +98,8 @@ class MixingWarning(UserWarning):
 
 
 def warn(category: type[Warning], message: str) -> None:
-    """Issue a warning that points at the calling line outside the package."""
+    """Issue a warning, on one line, that points at the calling line outside dyntree."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(shown(message), category, stacklevel=level)

@@ -177,7 +177,7 @@ def can_store(label: Any) -> bool:
     return isinstance(label, PLAIN) or any(fits)
 
 
-def shown(label: Any) -> str:
+def label_repr(label: Any) -> str:
     """A label as errors show it."""
     try:
         return repr(label)
@@ -211,7 +211,7 @@ def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") 
     if kind is int and -LARGEST_INT < label < LARGEST_INT:
         return label
     plain = plain_label(label)
-    came = f"{argument} must hold labels; got {shown(label)}{where}"
+    came = f"{argument} must hold labels; got {label_repr(label)}{where}"
     if is_missing(plain):
         raise ValueError(f"{came}.{remedy}")
     if not can_store(plain):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dyntree.shown import in_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -184,9 +185,10 @@ class Report:
         from dyntree.api.report import facts_table, inline, page
 
         figure = self.plot()
+        numbers = "\n".join(map(in_html, self.summary().split("\n")))
         sections = {
             "Picture": inline(figure, "Largest relative difference of each quantity."),
-            "Numbers": f"<pre>{escape(self.summary())}</pre>",
+            "Numbers": f"<pre>{numbers}</pre>",
             "Versions": facts_table(self.versions),
         }
         title = f"dynaTree and dyntree from seed {self.seed}"

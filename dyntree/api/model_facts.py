@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from dyntree.api.fitted_model import ModelData
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
+from dyntree.shown import in_html
 
 
 class ModelFacts:
@@ -42,7 +42,7 @@ class ModelFacts:
             "Features": ", ".join(self.exog_names),
         }
         rows = "".join(
-            f"<tr><th>{name}</th><td>{escape(str(fact))}</td></tr>"
+            f"<tr><th>{name}</th><td>{in_html(fact)}</td></tr>"
             for name, fact in facts.items()
         )
         return f"<table>{rows}</table>"

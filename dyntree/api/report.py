@@ -6,7 +6,6 @@ import base64
 import io
 from collections.abc import Mapping
 from dataclasses import asdict
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from dyntree.api.plots import Trace
 from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
 from dyntree.config import show_config
 from dyntree.evaluate import Prequential
+from dyntree.shown import in_html
 from dyntree.storage.plain import in_cell
 from dyntree.trees.answers.view import TreeView
 from dyntree.trees.factory import Trees
@@ -168,8 +168,8 @@ def report_html(
 
 def page(title: str, lead: str, sections: Mapping[str, str]) -> str:
     """Return a page of plain text and of HTML sections, which are given by heading."""
-    body = [f"<h2>{escape(name)}</h2>\n{text}" for name, text in sections.items()]
-    return PAGE.format(title=escape(title), lead=escape(lead), body="\n".join(body))
+    body = [f"<h2>{in_html(name)}</h2>\n{text}" for name, text in sections.items()]
+    return PAGE.format(title=in_html(title), lead=in_html(lead), body="\n".join(body))
 
 
 def _scores(seen: Prequential) -> str:
@@ -253,7 +253,7 @@ def inline(figure: Figure, caption: str) -> str:
     kind = "fits" if figure.get_figwidth() <= WIDEST else "wide"
     figure.savefig(file, format="svg", metadata={"Date": None})
     text = base64.b64encode(file.getvalue()).decode("ascii")
-    said = escape(caption, quote=True)
+    said = in_html(caption)
     return (
         f'<figure>\n<img class="{kind}" alt="{said}" '
         f'src="data:image/svg+xml;base64,{text}">\n'
@@ -280,7 +280,7 @@ def _settings(model: Trees, tree: Any) -> dict[str, Any]:
 def facts_table(facts: Mapping[str, Any]) -> str:
     """Return names and values as a table."""
     lines = [
-        f"<tr><td>{escape(str(name))}</td><td>{escape(str(value))}</td></tr>"
+        f"<tr><td>{in_html(name)}</td><td>{in_html(value)}</td></tr>"
         for name, value in facts.items()
         if value is not None
     ]

@@ -436,14 +436,14 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             has a display in notebooks. Importance is by feature if it cannot be
             computed by variable; see `importance`.
         """
-        from statsmodels.iolib.summary import Summary
-        from statsmodels.iolib.table import SimpleTable
         from statsmodels.iolib.tableformatting import fmt_2cols, fmt_params
+
+        from dyntree.api.summary_tables import ShownSummary, table_of_text
 
         facts = self._facts() + self._spread_of_evidence(n_orders)
         half = (len(facts) + 1) // 2
         left, right = (
-            SimpleTable(
+            table_of_text(
                 [[value] for _, value in part],
                 stubs=[name for name, _ in part],
                 title="Dynamic Tree Results",
@@ -452,14 +452,14 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             for part in (facts[:half], [*facts, ("", "")][half : 2 * half])
         )
         left.extend_right(right)
-        summary = Summary()
+        summary = ShownSummary()
         summary.tables.append(left)
         has_rows = self.tree.is_ready and self.inner.n_active > 0
         if has_rows:
             table, kind = self._importance()
             # as_latex joins the tables, so that both have four columns
             summary.tables.append(
-                SimpleTable(
+                table_of_text(
                     [
                         [*(f"{value:.4f}" for value in row), ""]
                         for row in table[["share", "use"]].to_numpy()

@@ -278,9 +278,9 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         -------
         statsmodels.iolib.summary.Summary
         """
-        from statsmodels.iolib.summary import Summary
+        from dyntree.api.summary_tables import ShownSummary
 
-        whole, notes = Summary(), []
+        whole, notes = ShownSummary(), []
         for fit in self.values():
             part = fit.summary()
             whole.tables += part.tables
