@@ -22,6 +22,7 @@ from dyntree.errors import CheckpointError
 from dyntree.labels import from_json, to_json
 from dyntree.online import Arrays, Savable
 from dyntree.release import RELEASE
+from dyntree.shown import shown
 from dyntree.storage import archive
 from dyntree.storage.atomic_files import replacing
 from dyntree.storage.one_writer import sole_writer as sole_writer  # a public name here
@@ -217,7 +218,7 @@ def load_with(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 def load_parts(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any], Any]:
     """Return model, notes and position that `save_with` wrote; errors as in `load`."""
     with open(path, "rb") as file:
-        return _read(file, f"{os.fspath(path)} cannot be loaded")
+        return _read(file, f"{shown(os.fspath(path))} cannot be loaded")
 
 
 def dumps(model: Savable) -> bytes:
@@ -291,8 +292,8 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
         at = read_position(header["position"]) if "position" in header else None
         return kind.from_arrays(described, arrays), notes, at
     except CheckpointError as error:
-        raise CheckpointError(f"{failure}: {error}") from error
+        raise CheckpointError(f"{failure}: {shown(error)}") from error
     except UNSOUND as error:
         raise CheckpointError(
-            f"{failure}: it does not describe a model ({error})"
+            f"{failure}: it does not describe a model ({shown(error)})"
         ) from error

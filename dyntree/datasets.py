@@ -13,6 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.shown import shown
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -225,17 +226,18 @@ def load_fashion_mnist(
         path = Path(folder) / f"{part}-{what}-ubyte.gz"
         if not path.is_file():
             raise FileNotFoundError(
-                f"{path} is not there. Install Debian's package dataset-fashion-mnist, "
+                f"{shown(path)} is not there. Install Debian's package "
+                "dataset-fashion-mnist, "
                 "or give the folder that holds the files of Fashion-MNIST."
             )
         with gzip.open(path) as file:
             data = file.read()
         if len(data) < head or int.from_bytes(data[:4], "big") != magic:
-            raise ValueError(f"{path} is no file of Fashion-MNIST.")
+            raise ValueError(f"{shown(path)} is no file of Fashion-MNIST.")
         found.append(np.frombuffer(data, np.uint8, offset=head))
     images, labels = found
     if images.size != 784 * labels.size:
-        raise ValueError(f"{folder} holds images and labels that do not match.")
+        raise ValueError(f"{shown(folder)} holds images and labels that do not match.")
     return images.reshape(-1, 28, 28), labels
 
 

@@ -45,6 +45,7 @@ from dyntree.labels import Level
 from dyntree.params import NIG
 from dyntree.residuals import Notes, OneStepAhead
 from dyntree.runtime.progress import Progress
+from dyntree.shown import shown
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.tables import AveragedTrees
 from dyntree.trees.factory import Trees, make_tree
@@ -626,7 +627,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         tree, notes, position = checkpoint.load_parts(path)
         if not isinstance(tree, Trees):
             raise CheckpointError(
-                f"{os.fspath(path)} cannot be loaded: it holds a "
+                f"{shown(os.fspath(path))} cannot be loaded: it holds a "
                 f"{type(tree).__name__}, no trees. Models without a formula load by "
                 "dyntree.load."
             )

@@ -8,6 +8,7 @@ from typing import Any
 from dyntree import checkpoint, params
 from dyntree.encoding.design import Design
 from dyntree.errors import CheckpointError
+from dyntree.shown import shown
 from dyntree.trees.model import DynamicTree
 
 MISSING = ("none", "drop", "raise")
@@ -45,7 +46,7 @@ def read_design(
     ------
     CheckpointError
     """
-    failure = f"{os.fspath(path)} cannot be loaded: it holds "
+    failure = f"{shown(os.fspath(path))} cannot be loaded: it holds "
     try:
         design = Design.from_header(notes["design"])
         params.one_of("missing", notes["missing"], MISSING)
@@ -53,7 +54,7 @@ def read_design(
             raise ValueError(f"formula must be text; got {notes['formula']!r}")
     except checkpoint.UNSOUND as error:
         raise CheckpointError(
-            f"{failure}no formula, or a broken one ({error}). Models without a "
+            f"{failure}no formula, or a broken one ({shown(error)}). Models without a "
             "formula load by dyntree.load."
         ) from error
     names, options = tree.feature_names or design.names, tree.options

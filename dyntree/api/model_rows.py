@@ -22,6 +22,7 @@ from dyntree.encoding.tables import (
     with_response,
 )
 from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.shown import shown
 
 
 @dataclass(frozen=True)
@@ -209,7 +210,7 @@ class ModelRows:
                         "leaves out those with missing inputs, too."
                     )
                 raise ValueError(
-                    f"data must have no missing value of {what}; got one in row "
+                    f"data must have no missing value of {shown(what)}; got one in row "
                     f"{bad[0]}. {remedy}"
                 )
         return rows, responses, kept

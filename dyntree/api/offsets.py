@@ -18,6 +18,7 @@ from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import AssumedValueWarning, warn
 from dyntree.params import TreeOptions
+from dyntree.shown import shown
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.exposures import check_exposure, refuse_exposure
 
@@ -207,7 +208,7 @@ def check_shift(design: Design, shift: Vector | None) -> None:
         return
     bad = np.flatnonzero(~np.isfinite(shift))
     if len(bad):
-        names = " + ".join(offset.label for offset in design.offsets)
+        names = shown(" + ".join(offset.label for offset in design.offsets))
         raise ValueError(
             f"data must give a finite offset, {names}, in every row; got none in row "
             f"{bad[0]}. An exposure must be > 0. Leave such rows out: missing='drop'."

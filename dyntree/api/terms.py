@@ -16,6 +16,7 @@ from dyntree.encoding.expressions import (
     with_names,
 )
 from dyntree.encoding.needed import absence
+from dyntree.shown import shown
 
 COMPARISON = re.compile(r"(<=|>=|==|!=|<|>)(-?)$")
 OPERANDS = ("name", "value", "python", "comparison")
@@ -106,7 +107,8 @@ def parse(formula: str, columns: Sequence[str], beside: Sequence[str] = ()) -> P
     except (FormulaicError, SyntaxError) as error:
         reason = stand_ins.named(str(error).splitlines()[0], quote="")
         raise ValueError(
-            f"formula must be one that formulaic can read; got {formula!r} ({reason})"
+            f"formula must be one that formulaic can read; got {formula!r} "
+            f"({shown(reason)})"
         ) from error
     terms, offsets = _without_offsets(made)
     # what names no column is an intercept, which trees do not need
@@ -135,8 +137,8 @@ def _without_offsets(
         if own and len(term) > 1:
             names = ":".join(factor.label for factor in term)
             raise ValueError(
-                f"formula must have {own[0].label} as a term of its own, in no "
-                f"interaction; got {names}. Write + {own[0].label}."
+                f"formula must have {shown(own[0].label)} as a term of its own, in no "
+                f"interaction; got {names}. Write + {shown(own[0].label)}."
             )
         if own:
             offsets += own
@@ -151,7 +153,7 @@ def _response(left: str) -> Expression:
     if found.is_arithmetic:
         raise ValueError(
             f"formula must have one response; got {left!r}, which reads as several. "
-            f"Write I({left}) for its value, or name a column."
+            f"Write I({shown(left)}) for its value, or name a column."
         )
     if found.asked is not None or (found.is_category and not found.is_of_column):
         raise ValueError(
@@ -215,7 +217,8 @@ class _StandIns:
         found = Expression.parse(inner[1])
         if found.asked is not None or found.is_category:
             raise ValueError(
-                f"formula must have an offset of numbers; got {text}. Name a column, "
+                f"formula must have an offset of numbers; got {shown(text)}. Name a "
+                "column, "
                 "or a value such as offset(np.log(x))."
             )
         return replace(found, label=text.strip())
@@ -254,7 +257,9 @@ def _compared(parts: list[tuple[str, str, str]]) -> list[str]:
     texts = [text for text, _, _ in found]
     for (_, kind, _), after in zip(found, texts[1:], strict=False):
         if kind == "comparison" and after in POWERS:
-            raise SyntaxError(f"{after} may not follow a comparison: write I(...)")
+            raise SyntaxError(
+                f"{shown(after)} may not follow a comparison: write I(...)"
+            )
     return texts
 
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
 from dyntree.errors import UnusableValueError
 from dyntree.params import short
+from dyntree.shown import shown
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
@@ -324,7 +325,7 @@ def misfit(
         noun = ZONES[kind]
         remedy = "Give all times of a column a zone, or none of them."
     remedy = remedy or (
-        f"It did at first; give another kind of value another column. C({name}) "
+        f"It did at first; give another kind of value another column. C({shown(name)}) "
         "makes levels."
     )
     rule, came = _placed(name, f"{argument} must hold {noun}", repr(value), row)

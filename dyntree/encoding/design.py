@@ -46,6 +46,7 @@ from dyntree.encoding.values import (
 from dyntree.errors import UnseenLevelWarning, warn
 from dyntree.labels import Level, checked_label, level_of
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
+from dyntree.shown import shown
 
 BESIDE = (*ARGUMENTS, "weights", "freq_weights")  # what rows have beside a formula
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late
@@ -150,7 +151,8 @@ class Design(KnownOffsets):
             numbers.append(response)
         if is_class and offsets:
             raise ValueError(
-                f"formula must have no {offsets[0].label} if the response is a label: "
+                f"formula must have no {shown(offsets[0].label)} if the response is a "
+                "label: "
                 "an offset is subtracted from numbers, or is the log exposure of "
                 "counts. Leave it out."
             )

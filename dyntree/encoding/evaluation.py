@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.values import LARGEST, Vector
 from dyntree.errors import UndefinedTermWarning, warn
+from dyntree.shown import shown
 
 MOST_TOLD = 10  # rows that a warning names
 
@@ -40,7 +41,8 @@ def evaluated(
 def not_finite(label: str, value: float, row: int) -> ValueError:
     """Error for a column whose value in a row is infinite or too large."""
     return ValueError(
-        f"data must give {label} a finite value of at most {LARGEST:g} in size, unless "
+        f"data must give {shown(label)} a finite value of at most {LARGEST:g} in "
+        "size, unless "
         f"it is missing; got {value} in row {row}. Give NaN, drop the row, or change "
         "the term."
     )
@@ -59,7 +61,8 @@ def tell_undefined(
     noun = "row" if len(rows) == 1 else "rows"
     warn(
         UndefinedTermWarning,
-        f"data should give {label} a finite value of at most {LARGEST:g} in size; got "
+        f"data should give {shown(label)} a finite value of at most {LARGEST:g} in "
+        "size; got "
         f"{value} in row {rows[0]}{where}. It counts as missing in {noun} {named}{more}"
         ". Change the term or the data if these rows should count.",
     )

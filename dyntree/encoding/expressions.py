@@ -18,6 +18,7 @@ from dyntree import params
 from dyntree.encoding.learned import statistic
 from dyntree.encoding.requests import BASES, SCALERS, Request
 from dyntree.encoding.values import Vector
+from dyntree.shown import shown
 
 Step = tuple[str, str | float]
 
@@ -301,7 +302,7 @@ def _in_backticks(literal: str) -> str:
     if "`" in name or not name:
         raise ValueError(
             f"formula must name columns that have a name without backticks; got "
-            f"Q({literal}). Rename the column."
+            f"Q({shown(literal)}). Rename the column."
         )
     return f"`{name}`"
 
@@ -412,7 +413,8 @@ def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) 
     if function in BASES or function == "C":
         raise ValueError(
             f"formula must have {function}(...) as a factor of its own; got "
-            f"{quoted.named(text)}. Write what is around it inside, or as another term."
+            f"{shown(quoted.named(text))}. Write what is around it inside, or as "
+            "another term."
         )
     if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
         function = f"np.{function}"
@@ -424,7 +426,7 @@ def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) 
             raise _refusal(text, quoted.named(ast.unparse(node)))
         raise ValueError(
             f"formula must give {function} {needed} arguments without names; got "
-            f"{quoted.named(ast.unparse(node))}. Write {USES[function]}."
+            f"{shown(quoted.named(ast.unparse(node)))}. Write {USES[function]}."
         )
     if function == "np.clip":
         _append_clip(steps, node, text, quoted)
@@ -476,6 +478,6 @@ def _refusal(text: str, part: str) -> ValueError:
     return ValueError(
         "formula must be made of columns, C(column), numbers, + - * / // % **, "
         "comparisons such as x > 3, I(...), Q('column') and "
-        f"{', '.join([*FUNCTIONS, *ARITY, *SCALERS, *BASES])}; got {where}. Put "
+        f"{', '.join([*FUNCTIONS, *ARITY, *SCALERS, *BASES])}; got {shown(where)}. Put "
         "such a column into the data."
     )

@@ -34,6 +34,7 @@ from dyntree.encoding.values import (
     is_missing,
 )
 from dyntree.labels import Level, level_of, level_text
+from dyntree.shown import shown
 
 Levels = tuple[Level, ...]
 
@@ -148,7 +149,8 @@ class Factor:
         if len(refused):
             low, high = self.basis.bounds
             raise ValueError(
-                f"data must be within the outer knots of {self.expression.label}, from "
+                "data must be within the outer knots of "
+                f"{shown(self.expression.label)}, from "
                 f"{low} to {high}; got {numbers[refused[0]]} in row {refused[0]}. Give "
                 "lower_bound= and upper_bound=, or use cr or ns, which extrapolate."
             )

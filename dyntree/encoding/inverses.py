@@ -10,6 +10,7 @@ import numpy as np
 
 from dyntree.encoding.expressions import APPLIED, FUNCTIONS, Expression, Step
 from dyntree.encoding.values import Vector
+from dyntree.shown import shown
 
 # Inverses of functions that rise, from the least and to the largest value of theirs.
 RISING: dict[str, tuple[Callable[[Any], Any], float, float]] = {
@@ -63,7 +64,8 @@ class Inverse:
             raise ValueError(
                 "back_transform needs a response that can be inverted: a column, "
                 f"{', '.join(RISING)} or np.negative of one, plus, minus, times or "
-                f"divided by numbers, or scaled; got {response.label}, {error}."
+                f"divided by numbers, or scaled; got {shown(response.label)}, "
+                f"{shown(error)}."
             ) from None
 
     def __call__(self, values: Vector) -> Vector:

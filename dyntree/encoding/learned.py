@@ -8,6 +8,7 @@ from dyntree.encoding.bases import Basis, Polynomials, powers
 from dyntree.encoding.requests import Request, wrong
 from dyntree.encoding.splines import b_spline, cubic_spline, natural_spline
 from dyntree.encoding.values import LARGEST, Vector
+from dyntree.shown import shown
 
 
 def statistic(what: str, values: Vector, label: str) -> float:
@@ -29,7 +30,7 @@ def statistic(what: str, values: Vector, label: str) -> float:
     spread = np.sqrt((values**2).sum() / n_free) if n_free > 0 else 0.0
     if not spread > 0.0 or not np.isfinite(spread):
         raise ValueError(
-            f"data must have distinct values to be scaled in {label}; got "
+            f"data must have distinct values to be scaled in {shown(label)}; got "
             f"{len(values)} of spread {spread}. Leave the scale out."
         )
     return float(spread)
@@ -40,7 +41,8 @@ def usable(values: Vector, label: str) -> Vector:
     found: Vector = values[np.abs(values) <= LARGEST]
     if not len(found):
         raise ValueError(
-            f"data must have a value in {label}, which is learned from the rows of the "
+            f"data must have a value in {shown(label)}, which is learned from the "
+            "rows of the "
             "fit; got none. Fit it to rows that have some."
         )
     return found

@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Self
 
+from dyntree.shown import shown
+
 Argument = str | float | bool | tuple[Any, ...] | None
 
 SIGNATURES: dict[str, tuple[str, ...]] = {
@@ -101,7 +103,9 @@ class Request:
 
 def wrong(label: str, rule: str, came: object, remedy: str) -> ValueError:
     """Error for a call of a formula with arguments that it cannot have."""
-    return ValueError(f"formula must give {rule}, in {label}; got {came}. {remedy}.")
+    return ValueError(
+        f"formula must give {rule}, in {shown(label)}; got {shown(came)}. {remedy}."
+    )
 
 
 def _listed(name: str, n_before: int) -> str:

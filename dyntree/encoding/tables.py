@@ -14,6 +14,7 @@ from dyntree.encoding.frames import check_eager, is_frame, kind_name
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of
 from dyntree.params import as_array, short
+from dyntree.shown import shown
 
 Row = Mapping[str, Any]
 
@@ -163,7 +164,7 @@ class PandasTable(Table):
             raise ValueError(
                 "subset must be what data.loc takes: a mask of one bool a row, labels "
                 f"in the index of data, or a Series of bools for them; got "
-                f"{short(subset)} ({error})."
+                f"{short(subset)} ({shown(error)})."
             ) from error
         return np.atleast_1d(np.asarray(found, dtype=np.int64))
 

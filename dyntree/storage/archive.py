@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dyntree.errors import CheckpointError
 from dyntree.online import Arrays
+from dyntree.shown import shown
 
 HEADER = "header.json"
 MAX_HEADER = 1 << 24  # bytes
@@ -109,10 +110,10 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         raise
     except zipfile.BadZipFile as error:
         raise CheckpointError(
-            f"it is not a model that dyntree saved, or it is broken ({error})"
+            f"it is not a model that dyntree saved, or it is broken ({shown(error)})"
         ) from error
     except BROKEN as error:
-        raise CheckpointError(f"it is broken ({error})") from error
+        raise CheckpointError(f"it is broken ({shown(error)})") from error
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise

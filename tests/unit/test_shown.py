@@ -183,3 +183,93 @@ def test_latex_has_no_command_of_the_users() -> None:
     assert in_latex("[a]*") == "{[}a]*"
     assert in_latex("*a") == "{*}a"
     assert in_latex("plain") == "plain"
+
+
+BAD = "na\x1b\n\u202eme"
+DATA = pd.DataFrame(
+    {
+        BAD: np.linspace(0.0, 1.0, 20),
+        f"g{BAD}": [f"u{BAD}", f"v{BAD}"] * 10,
+        f"y{BAD}": np.linspace(1.0, 0.0, 20),
+    }
+)
+INPUTS, RESPONSE = DATA.iloc[:, :2], DATA.iloc[:, 2]
+
+
+def learned(**options: Any) -> DynamicTree:
+    return DynamicTree(n_particles=5, **options).update(INPUTS, RESPONSE)
+
+
+CALLS = {
+    "absent": lambda: learned().predict(INPUTS.iloc[:, :1]),
+    "unknown": lambda: learned().predict(INPUTS.assign(**{f"z{BAD}": 1})),
+    "text": lambda: learned().predict(INPUTS.assign(**{BAD: f"oops{BAD}"})),
+    "bytes": lambda: learned().predict([{BAD: b"x", f"g{BAD}": "u"}]),
+    "infinite": lambda: learned().predict(INPUTS.assign(**{BAD: np.inf})),
+    "level": lambda: learned(new_levels="error").predict(
+        INPUTS.assign(**{f"g{BAD}": f"new{BAD}"})
+    ),
+    "categories": lambda: learned(categories={f"q{BAD}": ["a"]}),
+    "option": lambda: DynamicTree(f"model{BAD}"),
+    "load": lambda: dyntree.load(f"/nowhere{BAD}"),
+    "save": lambda: dyntree.save(learned(), f"/nowhere/none{BAD}/m.dyn"),
+    "classes": lambda: DynamicTree("class", classes=[f"a{BAD}"] * 2),
+}
+FORMULAS = {
+    "syntax": f"y ~ np.foo({BAD})",
+    "absent": f"y ~ `zz{BAD}`",
+    "operator": f"y{BAD} ~ ~",
+    "of text": f"`y{BAD}` ~ np.log(`g{BAD}`)",
+    "label": f"`g{BAD}` ~ `{BAD}` + offset(`{BAD}`)",
+    "offset": f"`y{BAD}` ~ `g{BAD}` + offset(np.log(`{BAD}` - 1))",
+    "argument": f"`y{BAD}` ~ bs(`{BAD}`, df=-3)",
+    "knots": f"`y{BAD}` ~ bs(`{BAD}`, knots=[99])",
+    "degree": f"`y{BAD}` ~ poly(`{BAD}`, 50)",
+    "attribute": f"`y{BAD}` ~ I(`{BAD}`.foo)",
+    "missing": f"np.log(`y{BAD}` * 0 - 1) ~ `{BAD}`",
+    "twice": f"`y{BAD}` + `y{BAD}` ~ .",
+    "quote": f"`y{BAD}` ~ `{BAD}",
+}
+
+
+def check_message(error: Exception) -> None:
+    assert is_shown(str(error))
+    assert len(str(error).splitlines()) == 1
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", CALLS)
+def test_errors_are_one_line(call: str) -> None:
+    with pytest.raises((ValueError, OSError)) as caught:
+        CALLS[call]()
+    check_message(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", FORMULAS)
+def test_errors_of_formulas_are_one_line(name: str) -> None:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 (any of them)
+        dtf.dynamic_tree(FORMULAS[name], DATA, n_particles=5).fit()
+    check_message(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_errors_of_rows_and_responses_are_one_line() -> None:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    fit = dtf.dynamic_tree(f"np.sin(`y{BAD}`) ~ .", DATA, n_particles=5).fit()
+    row = {BAD: f"oops{BAD}", f"g{BAD}": "u"}
+    for call in (
+        lambda: fit.predict(row),
+        lambda: fit.predict({f"a{BAD}": 1}),
+        lambda: fit.predict(INPUTS, back_transform=True),
+        lambda: fit.avg_comparisons([f"zz{BAD}"]),
+        lambda: fit.avg_comparisons([BAD], by=f"zz{BAD}"),
+    ):
+        with pytest.raises(ValueError) as caught:  # noqa: PT011 (any of them)
+            call()
+        check_message(caught.value)

@@ -34,6 +34,7 @@ from dyntree.mixtures.canopy.sweep_loop import Fit
 from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.shown import shown
 
 Callback = Callable[[CanopySweep], object]
 WATCHED = 4096  # rows whose likelihood tells when to stop
@@ -442,7 +443,8 @@ class Canopy(CanopyStreams):
         stored, notes = checkpoint.load_with(path)
         if not isinstance(stored, files.Running):
             raise CheckpointError(
-                f"{os.fspath(path)} holds a {type(stored).__name__}, no fit under way. "
+                f"{shown(os.fspath(path))} holds a {type(stored).__name__}, no fit "
+                "under way. "
                 "Load it by dyntree.load."
             )
         model = cls.__new__(cls)
@@ -452,7 +454,8 @@ class Canopy(CanopyStreams):
         parts, out = model._held_out(parts, validation)
         if files.fingerprint_of(parts, out) != notes:
             raise CheckpointError(
-                f"{os.fspath(path)} is of a fit to other rows. Give resume the X, "
+                f"{shown(os.fspath(path))} is of a fit to other rows. Give resume the "
+                "X, "
                 "sample_weight and validation that fit had."
             )
         fit, shards = model._prepared(parts, out, scratch)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.columns import DAY, DURATION, LOCAL, NOUNS, NUMBERS, TIMES, ZONED
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.shown import shown
 
 ENDINGS = (".parquet", ".pq")
 
@@ -41,15 +42,16 @@ class ParquetRows:
             from pyarrow import ArrowInvalid, parquet
         except ImportError as error:
             raise ImportError(
-                f"reading {os.fspath(path)} needs pyarrow: pip install pyarrow."
+                f"reading {shown(os.fspath(path))} needs pyarrow: pip install pyarrow."
             ) from error
         self.path = os.fspath(path)
         try:
             self._file = parquet.ParquetFile(self.path)
         except ArrowInvalid as error:
             raise ValueError(
-                f"{argument} must be Parquet where its name says so; {self.path} is "
-                f"not: {error}."
+                f"{argument} must be Parquet where its name says so; "
+                f"{shown(self.path)} is "
+                f"not: {shown(error)}."
             ) from error
         schema = self._file.schema_arrow
         labels = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -111,7 +113,8 @@ class ParquetRows:
             if kind != wanted.get(field.name, kind):
                 raise ValueError(
                     f"{argument} must hold {NOUNS[wanted[field.name]]} in column "
-                    f"{field.name!r}, as at first; {self.path} has {field.name!r} of "
+                    f"{field.name!r}, as at first; {shown(self.path)} has "
+                    f"{field.name!r} of "
                     f"{field.type}."
                 )
 
@@ -127,7 +130,7 @@ class ParquetRows:
         if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
             return NUMBERS
         raise ValueError(
-            f"{argument} must have columns of numbers or times; {self.path} has "
+            f"{argument} must have columns of numbers or times; {shown(self.path)} has "
             f"{field.name!r} of {kind}. Write a file without it."
         )
 
