@@ -15,6 +15,8 @@ from dyntree.encoding.tables import check_distinct
 from dyntree.errors import UnusableValueError
 from dyntree.labels import (
     can_store,
+    check_names,
+    check_text,
     checked_label,
     from_json,
     is_missing,
@@ -289,6 +291,7 @@ def plain_row(row: Any) -> Row:
         row = row.to_dict()
     if isinstance(row, Mapping):
         check_distinct(row, "row")
+        check_names(row, "row")
         return {str(name): plain_value(value) for name, value in row.items()}
     if not isinstance(row, list | tuple) and getattr(row, "ndim", 0) != 1:
         raise ValueError(
@@ -308,6 +311,8 @@ def plain_value(value: Any) -> Any:
             f"row must hold finite numbers, text, truth values, dates or times; got "
             f"{label_repr(value)}. Turn it into one of these, or leave it out as None."
         )
+    if isinstance(plain, str):
+        check_text(plain, "row")
     return plain
 
 

@@ -7,7 +7,7 @@ file equal to what went in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -177,6 +177,37 @@ def can_store(label: Any) -> bool:
     return isinstance(label, PLAIN) or any(fits)
 
 
+def check_text(text: str, argument: str, where: str = "") -> None:
+    """Raise ValueError for text with a lone surrogate, which no file can hold.
+
+    Parameters
+    ----------
+    text : str
+        A name, a level, a label or a formula.
+    argument : str
+        Name of what holds it in error messages.
+    where : str, optional
+        Place of the text in error messages, such as " in row 3".
+    """
+    if text.isascii():
+        return
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError(
+            f"{argument} must hold text without lone surrogates, which are halves of "
+            f"characters; got {str.__str__(text)!r}{where}. Mend the text where it "
+            r"comes from, such as an escape \ud800 in JSON, or leave it out."
+        ) from None
+
+
+def check_names(names: Iterable[Any], argument: str) -> None:
+    """Raise ValueError for a name of a column that is text with a lone surrogate."""
+    for name in names:
+        if isinstance(name, str):
+            check_text(name, argument, " as the name of a column")
+
+
 def label_repr(label: Any) -> str:
     """A label as errors show it."""
     try:
@@ -201,12 +232,15 @@ def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") 
     Raises
     ------
     ValueError
-        If the label is missing.
+        If the label is missing, or text with a lone surrogate.
     UnusableValueError
         If the value cannot be a label.
     """
     kind = type(label)
-    if kind is str or (kind is float and label == label):
+    if kind is str:
+        check_text(label, argument, where)
+        return label
+    if kind is float and label == label:
         return label
     if kind is int and -LARGEST_INT < label < LARGEST_INT:
         return label
@@ -221,7 +255,17 @@ def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") 
             "periods, intervals of numbers, or tuples of these. Name the classes by "
             "one of them."
         )
+    _check_parts(plain, argument, where)
     return plain
+
+
+def _check_parts(label: Any, argument: str, where: str) -> None:
+    """Raise ValueError for text with a lone surrogate, in a tuple of labels, too."""
+    if isinstance(label, str):
+        check_text(label, argument, where)
+    elif type(label) is tuple:
+        for part in label:
+            _check_parts(part, argument, where)
 
 
 def to_json(label: Any) -> Any:
@@ -267,7 +311,11 @@ def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
                 f"categories must give each column a sequence of levels; got "
                 f"{levels!r} for {name!r}."
             )
+        check_names([name], "categories")
         given = list(levels)
+        for level in given:
+            if isinstance(level, str):
+                check_text(level, "categories", f" for {name!r}")
         good = all(map(is_label, given)) and len({*given}) == len(given) > 0
         texts = tuple(level_text(level) for level in given if good)
         if not good or len({*texts}) != len(texts):

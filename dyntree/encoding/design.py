@@ -28,6 +28,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
     NewLevels,
     check_level,
+    check_level_text,
     new_levels,
     place_of,
 )
@@ -44,7 +45,7 @@ from dyntree.encoding.values import (
     is_missing,
 )
 from dyntree.errors import UnseenLevelWarning, warn
-from dyntree.labels import Level, checked_label, level_of
+from dyntree.labels import Level, check_names, checked_label, level_of
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 from dyntree.shown import shown
 
@@ -132,7 +133,10 @@ class Design(KnownOffsets):
         """
         one_of("new_levels", new_levels, NEW_LEVELS)
         factors = [factor for term in terms for factor in term]
-        check_columns(table, columns_of([response, *factors, *offsets]))
+        needed = columns_of([response, *factors, *offsets])
+        check_columns(table, needed)
+        named = [name for name in (beside or {}).values() if name is not None]
+        check_names([*needed, *named], "data")
         declared = declared_levels(categories, columns_of(factors))
         made = {f: Factor.learn(f, table, declared) for f in factors}
         numbers = [f for f in factors if made[f].reads_numbers]
@@ -409,7 +413,9 @@ class Design(KnownOffsets):
     def _check_level(factor: Factor, column: Column, value: Any, row: int) -> None:
         """Refuse a value that can be no level; what categories hold can be one."""
         name, takes_times = factor.source, factor.expression.is_category
-        if not column.is_category:
+        if column.is_category:
+            check_level_text(name, value, row)
+        else:
             check_level(name, value, row, takes_times=takes_times)
 
     def _tell_new(self, factor: Factor, value: Any, row: int) -> None:

@@ -18,6 +18,7 @@ from dyntree import params
 from dyntree.encoding.learned import statistic
 from dyntree.encoding.requests import BASES, SCALERS, Request
 from dyntree.encoding.values import Vector
+from dyntree.labels import check_text
 from dyntree.shown import shown
 
 Step = tuple[str, str | float]
@@ -275,6 +276,7 @@ def sides(formula: str) -> tuple[str, str, str]:
     >>> sides("`x ~ z` ~ u")
     ('`x ~ z`', '~', 'u')
     """
+    check_text(formula, "formula")
     formula = with_backticks(formula)
     found = re.fullmatch(r"((?:[^`~]|`[^`]*`)*)(~)(.*)", formula, re.DOTALL)
     left, tilde, right = found.groups() if found else formula.partition("~")

@@ -18,6 +18,7 @@ from dyntree.encoding.learned import learn_basis
 from dyntree.encoding.levels import (
     TERM,
     check_level,
+    check_level_text,
     indicators,
     level_names,
     new_levels,
@@ -284,8 +285,10 @@ def levels_in(name: str, column: Column) -> Levels:
     if column.categories is not None:
         kind_of(name, column)  # refuses values that are none
         values = list(column.categories)
-    elif not column.is_category:
-        for row, value in column.present():
+    for row, value in enumerate(values):
+        if column.is_category or column.categories is not None:
+            check_level_text(name, value)
+        elif not is_missing(value):
             check_level(name, value, row, takes_times=True)
     found = [level_of(values[row]) for row in new_levels(values).values()]
     levels = [level for level in found if level is not None]

@@ -13,10 +13,15 @@ from dyntree.encoding.columns import LEVELS, TIMES, UNKNOWN, first_kind, kind_of
 from dyntree.encoding.frames import check_eager, is_frame
 from dyntree.encoding.given import named_columns, unnamed_columns
 from dyntree.encoding.known_columns import Columns, KnownColumns
-from dyntree.encoding.levels import check_level, level_codes, new_levels
+from dyntree.encoding.levels import (
+    check_level,
+    check_level_text,
+    level_codes,
+    new_levels,
+)
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import MOST_LEVELS, Matrix, check_levels
-from dyntree.labels import level_text
+from dyntree.labels import check_names, level_text
 from dyntree.params import as_array
 
 Categories = tuple[tuple[str, tuple[str, ...]], ...]
@@ -110,6 +115,7 @@ class FeatureMap(KnownColumns):
         n_columns = len(given) if isinstance(given, dict) else given.shape[1]
         if n_columns < 1:
             raise ValueError("X must have at least one column; got none.")
+        check_names(names or (), "X")
         declared = tuple(name for name, _ in categories)
         for name in declared:
             if name not in (names or ()):
@@ -151,8 +157,9 @@ class FeatureMap(KnownColumns):
             if kind == LEVELS or (name in levels and name not in declared):
                 known, values = levels.get(name, ()), column.objects()
                 fresh = new_levels(values, known)
-                for row in () if column.is_category else fresh.values():
-                    check_level(name, values[row], row, "X")
+                check = check_level_text if column.is_category else check_level
+                for row in fresh.values():
+                    check(name, values[row], row, "X")
                 levels[name] = (*known, *fresh)
         grown = replace(
             self,

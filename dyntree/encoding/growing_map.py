@@ -34,7 +34,7 @@ from dyntree.encoding.values import (
     as_number,
     is_missing,
 )
-from dyntree.labels import level_text
+from dyntree.labels import check_names, level_text
 
 NO_FEATURE = -1  # the place of a level that is 0 in all features of its column
 
@@ -155,6 +155,8 @@ class GrowingMap:
             kind = value_kind(value)
             if kind is None:
                 raise unusable("x", name, value)
+            if name not in wider.levels:
+                check_names([name], "x")
             if name not in wider.levels and kind != LEVELS:
                 wider.numbers[name] = len(names)
                 if kind in TIMES:

@@ -16,7 +16,7 @@ import numpy as np
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
 from dyntree.encoding.values import Matrix, Vector, declared, is_missing
 from dyntree.errors import ManyLevelsWarning, warn
-from dyntree.labels import Level, level_text
+from dyntree.labels import Level, check_text, level_text
 
 MOST_NEW = 100  # by how many new values may outnumber others before it is told
 
@@ -76,7 +76,9 @@ def level_codes(
                 continue
             place = place_of(value, places)
         if place is None:
-            if not column.is_category:
+            if column.is_category:
+                check_level_text(name, value, row, argument)
+            else:
                 check_level(name, value, row, argument)
             place = -1
         codes[row] = place
@@ -92,9 +94,20 @@ def check_level(
 ) -> None:
     """Raise an error for a value that can become no level."""
     kind = value_kind(value)
+    if kind == LEVELS:
+        check_level_text(name, value, row, argument)
     if kind is None or not (kind in (LEVELS, NUMBERS) or takes_times):
         remedy = "Give another kind of value another column."
         raise misfit(argument, name, LEVELS, value, row, remedy)
+
+
+def check_level_text(
+    name: object, value: Any, row: int | None = None, argument: str = "data"
+) -> None:
+    """Raise ValueError for text with a lone surrogate; see `labels.check_text`."""
+    if isinstance(value, str):
+        where = "" if row is None else f" in row {row}"
+        check_text(value, argument, f"{where}, column {name!r}")
 
 
 def new_levels(

@@ -134,9 +134,9 @@ class PandasTable(Table):
 
     def columns(self) -> dict[str, Column]:
         """All columns by name; those of one type of numbers at once."""
-        kinds = {*self._frame.dtypes}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        if isinstance(kind, np.dtype) and kind.kind in "biuf":
+        kinds = [*self._frame.dtypes]
+        plain = all(isinstance(kind, np.dtype) for kind in kinds)  # others need no hash
+        if plain and len({*kinds}) == 1 and kinds[0].kind in "biuf":
             values = self._frame.to_numpy().T
             return dict(zip(self._places, map(Column, values), strict=True))
         series = (one for _, one in self._frame.items())

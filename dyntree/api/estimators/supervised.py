@@ -189,8 +189,8 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
 
 
 def check_labels(labels: Any) -> None:
-    """Refuse what are no classes, and labels that are missing among objects."""
-    if labels.dtype == object:
+    """Refuse what are no classes, missing labels, and text that cannot be written."""
+    if labels.dtype.kind in "OU":
         label_list(labels, len(labels))
     check_classification_targets(labels)
 

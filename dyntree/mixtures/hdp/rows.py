@@ -29,7 +29,7 @@ from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, NUMBER, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
-from dyntree.labels import is_label
+from dyntree.labels import check_text, is_label
 from dyntree.mixtures.hdp.batch import Batch, Times
 from dyntree.mixtures.hdp.families import MOST_FAR, Family
 from dyntree.mixtures.hdp.row_store import RowStore
@@ -219,6 +219,8 @@ def group_numbers(
     for row, label in enumerate(column.labels()):
         if not is_label(label):
             raise ValueError(f"groups[{row}] must be a label; got {label!r}.")
+        if isinstance(label, str):
+            check_text(label, "groups", f" in row {row}")
         place.append(labels.setdefault(label, len(labels)))
     return np.array(place, dtype=np.int64), tuple(labels)
 
