@@ -157,6 +157,16 @@ def test_models_and_fits_are_shown_on_one_line() -> None:
         assert len(repr(model).splitlines()) == 1
 
 
+def test_objects_of_r_are_shown() -> None:
+    from dyntree.api import rmirror
+
+    names = [f"x{text}" for text in NASTY]
+    X = pd.DataFrame(np.random.default_rng(1).random((20, len(names))), columns=names)
+    printed = repr(rmirror.dynaTree(X, X[names[0]], N=5, verb=0))
+    assert is_shown(printed)
+    assert all(shown(name) in printed for name in names)
+
+
 def test_a_report_is_escaped() -> None:
     pytest.importorskip("matplotlib", reason="needs matplotlib: dyntree[plot]")
     from dyntree.api.report import facts_table, page

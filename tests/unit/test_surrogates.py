@@ -180,6 +180,13 @@ def test_estimators_refuse() -> None:
     refused(lambda: classifier.fit(frame(), ["u", BAD] * 10), "y")
 
 
+def test_objects_of_r_refuse() -> None:
+    from dyntree.api import rmirror
+
+    X = named().drop(columns="g")
+    refused(lambda: rmirror.dynaTree(X, Y, N=5, verb=0), "X")
+
+
 def test_mixtures_refuse() -> None:
     model = OnlineDPGMM(lambda_=1.0)
     refused(lambda: model.update([{BAD: 1.0}, {BAD: 2.0}]), "X")

@@ -10,6 +10,7 @@ import numpy as np
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.labels import check_names
 
 from .arguments import as_numbers, is_real_extension, real_array
 
@@ -160,6 +161,7 @@ def _from_frame(frame: Any, name: str) -> tuple[Matrix, Names]:
     names = tuple(str(column) for column in frame.columns)
     if len(set(names)) < len(names):
         raise ValueError(f"{name} must have columns of different names; got {names}.")
+    check_names(names, name)
     block = np.empty((len(frame), len(names)))
     for j, column in enumerate(frame.columns):
         series = frame[column]

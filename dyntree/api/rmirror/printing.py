@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.shown import shown
+
 _DIGITS = 7
 _WIDTH = 80
 _MAX_PRINT = 99999
@@ -33,7 +35,9 @@ def format_object(
     parts = []
     for key, value in fields.items():
         missing = "NA" if key in _HOLD_NA else "NaN"
-        lines = _element(f"${key}", value, names.get(key), missing)
+        own = names.get(key)
+        own = None if own is None else tuple(map(shown, own))
+        lines = _element(f"${key}", value, own, missing)
         parts += [f"${key}", *lines, ""]
     return "\n".join([*parts, 'attr(,"class")', '[1] "dynaTree"'])
 
@@ -93,13 +97,13 @@ def _matrix(
     array: np.ndarray, names: tuple[str, ...] | None, missing: str
 ) -> list[str]:
     n_rows = array.shape[0]
-    shown = array[: max(1, _MAX_PRINT // max(1, array.shape[1]))]
-    heads = [f"[{i + 1},]" for i in range(len(shown))]
-    label = len(str(len(shown) + 1)) + 3
+    printed = array[: max(1, _MAX_PRINT // max(1, array.shape[1]))]
+    heads = [f"[{i + 1},]" for i in range(len(printed))]
+    label = len(str(len(printed) + 1)) + 3
     columns = []
     for j in range(array.shape[1]):
         title = f"[,{j + 1}]" if names is None else names[j]
-        cells = _cells(shown[:, j], missing) if len(shown) else []
+        cells = _cells(printed[:, j], missing) if len(printed) else []
         width = max(map(len, [title, *cells]))
         columns.append([f"{word:>{width}}" for word in (title, *cells)])
     lines = []
@@ -107,8 +111,8 @@ def _matrix(
         for i, head in enumerate(["", *heads]):
             words = [head.rjust(label), *(columns[j][i] for j in block)]
             lines.append(" ".join(words))
-    if len(shown) < n_rows:
-        lines.append(_omitted(n_rows - len(shown), "rows"))
+    if len(printed) < n_rows:
+        lines.append(_omitted(n_rows - len(printed), "rows"))
     return lines
 
 
