@@ -108,11 +108,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         Native rules: what happens if a row to be learned has a new level after the
         trees have begun. With "grow", the level gets an indicator column, which is 0
         in all earlier rows, for up to 1000 levels a column. Two levels share a column,
-        and so does the second level that comes. Splits use new columns; linear leaves
-        regress on the columns with which they began. With "missing" the
-        level counts as missing, with a warning the first time, and with "error" the
-        row is refused. In rows to be predicted, a new level counts as missing, or is
-        refused with "error".
+        and so does the second level that comes. Linear leaves regress on at most 64
+        columns where some come late. With "missing" the level counts as
+        missing, with a warning the first time, and with "error" the row is refused. In
+        rows to be predicted, a new level counts as missing, or is refused with "error".
     weighting : {"variance", "frequency"}, optional
         Native rules: what row weights mean. With "variance", the default for real
         responses, a row of weight w has the variance sigma^2 / w, as in weighted least

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,7 +39,7 @@ class TreeState:
     settles_all : bool
         Whether levels of all rows that come with the first trees are settled together,
         in whatever order the rows are learned.
-    warned : set of str
+    warned : set
         Kinds of warnings that were given.
     new_levels : NewLevels or None
         How many levels came new; None where another model that learns the same counts.
@@ -56,7 +57,7 @@ class TreeState:
     waiting_y: list[Any] = field(default_factory=list)
     n_scale: int = N_SCALE
     settles_all: bool = False
-    warned: set[str] = field(default_factory=set)
+    warned: set[Hashable] = field(default_factory=set)
     new_levels: NewLevels | None = field(default_factory=NewLevels)
     waiting_weights: Vector | None = None
     lock: Any = field(default_factory=ModelLock)
@@ -106,8 +107,8 @@ class TreeState:
 
         Those are the rows that come with the first trees, of which `n_first` plant
         them. Where levels may grow, those of later rows are as late as if their rows
-        had come one by one. Linear leaves take all, as they regress on no column that
-        is late.
+        had come one by one. Linear leaves take all, whose units are then those of all
+        rows at first.
         """
         options = self.options
         late = options.new_levels == "grow" and options.model != "linear"

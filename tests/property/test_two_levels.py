@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
@@ -24,6 +25,7 @@ from dyntree import (
     cli,
 )
 from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.errors import ManyLevelsWarning
 from tests.contract import same_answers
 from tests.helpers import same_bytes
 
@@ -201,9 +203,8 @@ def test_each_level_beyond_two_adds_a_feature(
     same_answers(again.predict(new), tree.predict(new))
     again.update(frame[:10], y[:10])
     same_answers(again.predict(new), tree.update(frame[:10], y[:10]).predict(new))
-    if model == "constant":  # linear leaves regress on no column that came late
-        means = tree.predict(new).mean
-        np.testing.assert_allclose(np.diff(means), 2.0, atol=0.7)
+    means = tree.predict(new).mean
+    np.testing.assert_allclose(np.diff(means), 2.0, atol=0.7)
 
 
 def maps(n_first: int) -> Iterator[tuple[FeatureMap, list[dict[str, Any]]]]:
@@ -288,3 +289,55 @@ def test_an_interaction_alone_leaves_no_level_out(rows: int) -> None:
     np.testing.assert_allclose(answers, [2.0, -2.0], atol=0.2)
     beside = dtf.dynamic_tree("y ~ x * g", data, n_particles=5, seed=1).fit()
     assert beside.exog_names == ["x", "g[v]", "x:g[v]"]
+
+
+LATE: dict[str, Callable[[], Any]] = {
+    "tree": lambda: DynamicTree("linear", n_particles=100, seed=1),
+    "stream": lambda: StreamingTree("linear", window=60, n_particles=100, seed=1),
+    "trees": lambda: AveragedTrees("linear", n_particles=20, seed=1),
+    "average": lambda: AveragedStream("linear", n_particles=20, seed=1),
+    "default": lambda: AveragedStream(n_particles=20, seed=1),
+}
+
+
+@pytest.mark.parametrize("kind", LATE)
+@pytest.mark.parametrize("first", ["a", "ab", "abc"])
+def test_late_levels_are_none_of_those_before(kind: str, first: str) -> None:
+    """Each is nearer to its own mean than to that of any other: lines meet it at once.
+
+    A constant leaf has to be split first, which a single cloud may do late.
+
+    Means are 4 apart with a noise of .1, so that no seed fails.
+    """
+    rng, truth = (
+        np.random.default_rng(3),
+        dict(zip("abcde", range(0, 20, 4), strict=True)),
+    )
+
+    def rows(levels: Any) -> tuple[pd.DataFrame, Any]:
+        frame = pd.DataFrame({"x": rng.random(len(levels)), "g": levels})
+        means = frame["g"].map(truth) + frame["x"]
+        return frame, (means + rng.normal(0.0, 0.1, len(frame))).to_numpy()
+
+    fit = LATE[kind]().update(*rows([*first] * 30))
+    for level in "abcde".removeprefix(first):
+        known = "abcde"[: "abcde".index(level) + 1]
+        fit.update(*rows(rng.permutation([*known] * 40)))
+        asked = pd.DataFrame({"x": 0.5, "g": [*known]})
+        off = fit.predict(asked).mean - [truth[one] + 0.5 for one in known]
+        assert np.all(np.abs(off) < 2.0), (level, off)
+
+
+def test_linear_leaves_say_when_they_regress_on_no_more_levels() -> None:
+    tree = StreamingTree("linear", window=20, n_particles=5, seed=1)
+    frame = pd.DataFrame({"x": X[:40], "g": [*"ab"] * 20})
+    tree.update(frame, Y[:40])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(70):
+            tree.update({"x": 0.5, "g": f"late {k}"}, [1.0])
+    told = [one for one in caught if "regress on 64 columns" in str(one.message)]
+    assert [one.category for one in told] == [ManyLevelsWarning]
+    again = checkpoint.loads(checkpoint.dumps(tree))
+    asked = {"x": 0.5, "g": "late 69"}
+    same_answers(again.predict(asked), tree.predict(asked))

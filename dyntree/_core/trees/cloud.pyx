@@ -434,6 +434,24 @@ cdef class Cloud(CloudFacts):
             ), self.source
         )
 
+    def with_columns(self, X, spans):
+        """A cloud like this one whose rows have more columns, 0 in those that are gone.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+            The active rows with all columns, the new ones last.
+        spans : ndarray of shape (n_features, 4)
+            Of all columns; see `Spans`.
+        """
+        cdef Cloud cloud = self.from_arrays(
+            *snapshot.with_columns(
+                *self.to_arrays(), X, spans, self.arena.stride
+            ), self.source
+        )
+        cloud.refresh_leaves(True)
+        return cloud
+
     def with_classes(self, int n_classes):
         """A cloud like this one whose leaves count n_classes labels, the new ones last.
         """

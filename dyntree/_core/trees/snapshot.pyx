@@ -1,16 +1,19 @@
 """Cloud <-> plain arrays: what copies and checkpoints are made of."""
 import numpy as np
 
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from dyntree._core.trees.arena cimport Arena
 from dyntree._core.trees.particles cimport Particles
+from dyntree._core.linalg cimport at, packed_size
 from dyntree._core.rng cimport RandomSource
 from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t
 
+cdef int FIRST_ROWS = 10        # as of native leaves
+cdef int MOST_TERMS = 64        # columns that a regression takes where some come late
 
 cdef class _Numbering:
     """Canonical numbers of the handles met: splits 1, 2, ...; leaves -1, -2, ..."""
@@ -253,6 +256,59 @@ def with_classes(header, arrays, int n_classes):
     retired = arrays["leaf_sums"][:, old + 1:2 * old + 2]
     sums[:, n_classes + 1:n_classes + old + 2] = retired
     return dict(header, n_classes=n_classes), dict(arrays, leaf_sums=sums)
+
+
+def with_columns(header, arrays, X, spans, int stride):
+    """Header and arrays of a cloud of native rules with more columns, the new ones last.
+
+    So is a cloud whose rows had these columns from the first on, where they were 0. In
+    the regressions of linear leaves such columns have no unit yet (`fix_units`): they
+    stand at their centre, and all their products are 0.
+    """
+    old, new = header["n_basis"], X.shape[1]
+    # and not only the leading ones; a row costs the square of their number
+    has_all = old == header["n_features"] and (
+        header["model"] != "linear" or new <= MOST_TERMS
+    )
+    header = dict(header, n_features=new, n_basis=new if has_all else old)
+    arrays = dict(arrays, X=X, spans=spans)
+    if header["model"] != "linear" or not has_all:
+        return header, arrays
+    state, more = dict(header["leaf_model"]), new - old
+    for name, value in ("centre", 0.0), ("spread", 0.0):
+        state[name] = [*state[name], *[value] * more]
+    for name, value in ("middle", 0.0), ("spreads", 1.0):
+        state[name] = [*state[name][:old], *[value] * more, *state[name][old:]]
+    if "widest" in state:       # as of a column that was the same in all rows
+        widest = sqrt(FIRST_ROWS / <double> max(state["n_told"], FIRST_ROWS))
+        state["widest"] = [*state["widest"], *[widest] * more]
+    header["leaf_model"] = state
+    arrays["leaf_sums"] = with_terms(arrays["leaf_sums"], stride, old, new)
+    return header, arrays
+
+
+def with_terms(sums, int stride, int old, int new):
+    """Sums of leaves whose regressions have more columns, which were 0 in all rows.
+
+    What is derived from them is not that of the new ones.
+    """
+    cdef int i, j, first = stride - packed_size(old + 2)
+    cdef int wide = first + packed_size(new + 2)
+    places = np.empty(stride, dtype=np.intp)
+    places[:first] = np.arange(first)
+    for j in range(old + 2):
+        for i in range(j + 1):
+            places[first + at(i, j)] = first + at(
+                i if i <= old else new + 1, j if j <= old else new + 1
+            )
+    n_derived = sums.shape[1] - 2 * stride
+    wider = np.zeros((len(sums), 3 * wide + n_derived - stride + (
+        packed_size(new + 2) - packed_size(old + 2)
+    )))
+    ends = sums.shape[1] - stride, wider.shape[1] - wide
+    for begin, place in (0, 0), (stride, wide), ends:   # active, retired, inherited ones
+        wider[:, place + places] = sums[:, begin:begin + stride]
+    return wider
 
 
 def with_weights(header, arrays, weighting, int stride):

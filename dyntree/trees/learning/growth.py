@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.forest import Forest
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ManyLevelsWarning, warn
 from dyntree.trees.state import TreeState
 
 
@@ -80,7 +80,6 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
     """Return a cloud like this one with more columns, the new ones last (native rules).
 
     `widen` gives the active rows their values there, and so the rows that were retired.
-    Linear leaves go on with the columns that they began with.
     """
     if isinstance(cloud, Forest):
         return cloud.widened(widen)
@@ -92,10 +91,22 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
     if len(X):  # rows that are gone had gaps as often as those that are held
         late = np.isnan(X[:, len(known) :])
         spans[len(known) :, 3] = header["n_seen"] * late.mean(axis=0)
-    header = dict(header, n_features=X.shape[1])
-    if header["model"] != "linear":
-        header["n_basis"] = X.shape[1]
-    return Cloud.from_arrays(header, dict(arrays, X=X, spans=spans), cloud.source)
+    return cloud.with_columns(X, spans)
+
+
+def warn_of_terms(state: TreeState, n_basis: int) -> None:
+    """Warn the first time that linear leaves regress on no column that comes late."""
+    assert state.features is not None  # those before
+    had_all = state.options.n_basis == state.features.n_features
+    if had_all and n_basis == state.options.n_basis and "terms" not in state.warned:
+        state.warned.add("terms")
+        warn(
+            ManyLevelsWarning,
+            f"linear leaves regress on {n_basis} columns, and on no level that comes "
+            "later: splits alone tell these from others. Each column makes a row "
+            "slower. Leave columns with so many levels out, make them numbers, or use "
+            "model='constant'.",
+        )
 
 
 @contextmanager
@@ -127,16 +138,22 @@ def _with_columns(
 ) -> Iterator[None]:
     """Have more columns in one tree, as `with_columns` says."""
     with state.lock:
-        before, n_seen = (state.features, state.waiting_X, state.cloud), state.n_seen
-        waiting, cloud = state.waiting_X, state.cloud
+        before = state.features, state.waiting_X, state.cloud, state.options
+        n_seen, waiting, cloud = state.n_seen, state.waiting_X, state.cloud
+        options = state.options
         if cloud is not None:
             cloud = widened(cloud, widen)
+            if options.n_basis is not None:
+                if features.n_features > cloud.n_basis:
+                    warn_of_terms(state, cloud.n_basis)
+                options = replace(options, n_basis=cloud.n_basis)
         elif state.waiting_y:
             waiting = widen(waiting)
         try:
-            state.features, state.waiting_X, state.cloud = features, waiting, cloud
+            state.features, state.waiting_X = features, waiting
+            state.cloud, state.options = cloud, options
             yield
         except BaseException as error:  # warnings that are made errors, too
             if isinstance(error, Exception) or state.n_seen == n_seen:
-                state.features, state.waiting_X, state.cloud = before
+                state.features, state.waiting_X, state.cloud, state.options = before
             raise
