@@ -248,8 +248,9 @@ def mean_with(tree: Any, row: Matrix, shift: float | None) -> float:
 
 def foreseen(tree: Trees, rows: Any, shift: Vector | None, weights: Any = None) -> Any:
     """What trees predict of rows of features with these offsets."""
+    if tree.tree.options.is_count:
+        exposure = 1.0 if shift is None else np.exp(shift)
+        return tree.predict(rows, weights, exposure=exposure)
     if shift is None:
         return tree.predict(rows, weights)
-    if tree.tree.options.is_count:
-        return tree.predict(rows, weights, exposure=np.exp(shift))
     return tree.predict(rows, weights).shifted(shift)  # type: ignore[union-attr]

@@ -161,12 +161,18 @@ class KnownColumns:
 
     def column_at(self, place: int) -> str | int:
         """Name of the column of a feature, or its place where columns have none."""
+        return self.columns_of_features[place]  # type: ignore[no-any-return]
+
+    @cached_property
+    def columns_of_features(self) -> list[Any]:
+        """Name of the column of each feature, or its place where columns have none."""
         if self.names is None:
-            return place
-        for name, places in self.level_places.items():
-            if place in places:
-                return name
-        return {first: name for name, first in self.places.items()}[place]
+            return [*range(self.n_features)]
+        columns: list[Any] = [None] * self.n_features
+        for name, first in self.places.items():
+            for place in self.level_places.get(name, [first]):
+                columns[place] = name
+        return columns
 
     def first(self, n: int) -> Self:
         """The first columns, where all are of numbers or times."""

@@ -371,7 +371,9 @@ def test_repeats_of_counts_have_exposures() -> None:
         X[order], y[order], 2.0, exposure=hours[order]
     )
     np.testing.assert_allclose(
-        repeats[1].predict(X).mean, alone.predict(X).mean, rtol=1e-12
+        repeats[1].predict(X, exposure=1).mean,
+        alone.predict(X, exposure=1).mean,
+        rtol=1e-12,
     )
     with pytest.raises(ValueError, match="exposure must be finite and > 0"):
         fit_repeats(model, X, y, 2, exposure=-hours)

@@ -14,7 +14,6 @@ from dyntree.api.estimators.supervised import OnlineRegressor
 from dyntree.api.estimators.trees import tree_of
 from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Vector
-from dyntree.errors import AssumedValueWarning, warn
 from dyntree.posterior import PosteriorDraws
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.weights import check_weights
@@ -66,8 +65,6 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     >>> tree.fit(X, y, exposure=hours).predict([[0.2], [0.8]]).round()
     array([2., 8.])
     """
-
-    _is_exposed = False  # whether rows came with exposures
 
     def __init__(
         self,
@@ -124,7 +121,6 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         """
         rows, counts = self._checked(X, y, True, y_numeric=True)
         self._learn(rows, counts, True, sample_weight, exposure=exposure)
-        self._is_exposed = exposure is not None
         return self
 
     def partial_fit(
@@ -137,14 +133,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         """
         first = not hasattr(self, "model_")
         rows, counts = self._checked(X, y, first, y_numeric=True)
-        if exposure is None and not first and self._is_exposed:
-            warn(
-                AssumedValueWarning,
-                "exposure is 1 in these rows, as none is passed, but earlier rows had "
-                "exposures. Pass exposure=..., or exposure=1.",
-            )
         self._learn(rows, counts, first, sample_weight, exposure=exposure)
-        self._is_exposed = (self._is_exposed and not first) or exposure is not None
         return self
 
     def predict(

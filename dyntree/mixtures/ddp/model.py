@@ -277,6 +277,11 @@ class DependentDPMixture(Answers):
         >>> both.options.concentration
         2.0
         """
+        if not isinstance(models, Iterable):
+            raise ValueError(
+                "models must be a sequence of DependentDPMixture; got one "
+                f"{type(models).__name__}. Put it in a list with the others."
+            )
         parents = list(models)
         for one in parents:
             if not isinstance(one, DependentDPMixture):

@@ -21,7 +21,11 @@ from dyntree.runtime.locking import locked
 from dyntree.summaries import ClassPrediction, Prediction, TreeStats
 from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.learning.check import extended, stored
-from dyntree.trees.learning.exposures import apart, asked_exposure, check_response_pairs
+from dyntree.trees.learning.exposures import (
+    apart,
+    check_response_pairs,
+    predicted_exposure,
+)
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights, reweighed
 
@@ -179,7 +183,7 @@ class TreePredictions(JointDraws):
                 return self._predict_cold(X, exposure)
             rows = stored(state, X)
             weights = response_weights(state, len(rows), sample_weight)
-            at = asked_exposure(state, len(rows), exposure)
+            at = predicted_exposure(state, X, len(rows), exposure)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if state.options.is_count:
                 return CountPrediction.of_laws(laws_of(cloud, rows, n_threads, at), at)
@@ -208,7 +212,7 @@ class TreePredictions(JointDraws):
         n_rows = len(X.rows if is_encoded else extended(self.state, X)[1])
         if is_prior:
             return blank_prediction(self.options, n_rows)
-        at = asked_exposure(self.state, n_rows, exposure)
+        at = predicted_exposure(self.state, X, n_rows, exposure)
         if self.options.is_count:
             return CountPrediction.of_sample(*apart(self.state.waiting_y), at)
         return Prediction.of_sample(self.state.waiting_y, n_rows)

@@ -43,7 +43,11 @@ from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.learning.check import stored
-from dyntree.trees.learning.exposures import asked_exposure, check_response_pairs
+from dyntree.trees.learning.exposures import (
+    asked_exposure,
+    check_response_pairs,
+    predicted_exposure,
+)
 from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
@@ -199,7 +203,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
             if not self.is_ready:
                 return self._trees[0].predict(X, sample_weight, exposure=exposure)
             rows = self._member_rows(X)
-            at = asked_exposure(self.state, len(rows[0]), exposure)
+            at = predicted_exposure(self.state, X, len(rows[0]), exposure)
             weights = [
                 response_weights(state, len(rows[0]), sample_weight)
                 for state in self.states

@@ -10,6 +10,7 @@ from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import (
+    Exposed,
     count_list,
     label_codes,
     label_list,
@@ -18,7 +19,11 @@ from dyntree.encoding.targets import (
     sorted_labels,
 )
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
-from dyntree.trees.learning.exposures import apart, in_exposure_units
+from dyntree.trees.learning.exposures import (
+    apart,
+    in_exposure_units,
+    warn_once_of_default,
+)
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import (
     full_columns,
@@ -108,6 +113,8 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
         refuse_measurements(labels, options.classes)
     elif options.is_count:
         labels = count_list(y, len(rows))
+        if not isinstance(labels[0], Exposed):
+            warn_once_of_default(state)
     else:
         response = real_response(y, len(rows), options.rules)
         if state.cloud is not None:
@@ -175,9 +182,10 @@ def encoded(
     if state.options.new_levels == "error":
         refuse_unseen(features, X, codes, argument)
     late = features.unseen(codes) or features.undecided(X)
-    if late and "unseen" not in state.warned:
-        state.warned.add("unseen")
-        warn_unseen(late[0], state.options.new_levels == "grow")
+    late = [name for name in late if ("unseen", name) not in state.warned]
+    if late:
+        state.warned.update(("unseen", name) for name in late)
+        warn_unseen(late, state.options.new_levels == "grow")
     return features.expand(codes)
 
 
@@ -194,23 +202,29 @@ def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
 def warn_once_of_gaps(state: TreeState, X: Any, rows: Matrix, argument: str) -> None:
     """Warn the first time that a column has gaps and had none in the rows learned.
 
-    Who gives an array for named columns has encoded levels, and warns of them.
+    Who gives an array for named columns has encoded levels, and warns of them. So did
+    whoever was warned of levels of a column that count as missing.
     """
-    if not rows.size or not np.isnan(rows.min()) or "gaps" in state.warned:
+    if not rows.size or not np.isnan(rows.min()):
         return
     features = state.features
     assert features is not None
     gaps = np.isnan(rows)
-    if "unseen" in state.warned:
-        of_levels = features.level_places.values()
-        gaps[:, [place for places in of_levels for place in places]] = False
+    for name, of_levels in features.level_places.items():
+        if ("unseen", name) in state.warned:
+            gaps[:, of_levels] = False
     if isinstance(X, np.ndarray) and features.names is not None:
         gaps[:, state.cloud.binary_columns()[state.ones :]] = False
     new = gaps.any(axis=0) & (state.cloud.gap_counts()[state.ones :] == 0)
-    if new.any():
-        state.warned.add("gaps")
-        place = int(new.argmax())
-        warn_missing(features.column_at(place), int(gaps[:, place].sum()), argument)
+    if not new.any():
+        return
+    columns = features.columns_of_features
+    late = {columns[k]: k for k in np.flatnonzero(new).tolist()}
+    late = {name: k for name, k in late.items() if ("gaps", name) not in state.warned}
+    if late:
+        state.warned.update(("gaps", name) for name in late)
+        n_rows = int(gaps[:, [*late.values()]].any(axis=1).sum())
+        warn_missing([*late], n_rows, argument)
 
 
 def previewed(

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from dyntree.arguments import as_numbers
+from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.frames import check_eager
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import Vector
+from dyntree.errors import AssumedValueWarning, warn
 from dyntree.params import TreeOptions
 from dyntree.trees.state import TreeState
 
@@ -21,6 +24,7 @@ NAME = "exposure"
 
 def check_exposure(values: Any, n_rows: int, name: str = NAME) -> Vector:
     """Exposures, or one for all rows -> an array of shape (n_rows,), finite and > 0."""
+    check_eager(values, name)
     exposure = as_numbers(name, values, "uif")
     if exposure.ndim == 0 and isinstance(values, Real | np.ndarray):
         exposure = np.full(n_rows, exposure)
@@ -30,7 +34,8 @@ def check_exposure(values: Any, n_rows: int, name: str = NAME) -> Vector:
     bad = np.flatnonzero(~(np.isfinite(exposure) & (exposure > 0.0)))
     if len(bad):
         raise ValueError(
-            f"{name} must be finite and > 0; got {exposure[bad[0]]} in row {bad[0]}."
+            f"{name} must be finite and > 0; got {exposure[bad[0]]} in row {bad[0]}. "
+            "Correct it, or leave the row out."
         )
     return exposure
 
@@ -109,3 +114,30 @@ def asked_exposure(
         return np.ones(n_rows)
     refuse_exposure(state.options, name)
     return check_exposure(exposure, n_rows, name)
+
+
+def predicted_exposure(state: TreeState, X: Any, n_rows: int, exposure: Any) -> Vector:
+    """As `asked_exposure`, with a warning where earlier rows had exposures.
+
+    Rows that are encoded are asked about by the package itself, as rates.
+    """
+    if exposure is None and state.options.is_count and not isinstance(X, Encoded):
+        warn_once_of_default(state)
+    return asked_exposure(state, n_rows, exposure)
+
+
+def warn_once_of_default(state: TreeState) -> None:
+    """Warn the first time that rows have no exposures, and those learned had some."""
+    if NAME in state.warned:
+        return
+    if state.cloud is None:
+        is_exposed = bool((apart(state.waiting_y)[1] != 1.0).any())
+    else:
+        is_exposed = state.exposure_unit != 1.0  # the mean of the first ones
+    if is_exposed:
+        state.warned.add(NAME)
+        warn(
+            AssumedValueWarning,
+            "exposure is 1 in these rows, as none is passed, but earlier rows had "
+            "exposures. Pass exposure=..., or exposure=1.",
+        )

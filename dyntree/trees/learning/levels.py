@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,25 +37,39 @@ def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) ->
     )
 
 
-def warn_unseen(name: str, grows: bool) -> None:
-    """Warn of a column with levels that are not known and count as missing."""
+def listed(names: Sequence[Hashable]) -> str:
+    """Columns in words.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b"]), listed([*"abcde"])
+    ("column 'a'", "columns 'a', 'b'", "columns 'a', 'b', 'c' and 2 more")
+    """
+    some = ", ".join(map(repr, names[:3])) + f" and {len(names) - 3} more" * (
+        len(names) > 3
+    )
+    return f"column{'s' * (len(names) > 1)} {some}"
+
+
+def warn_unseen(names: Sequence[str], grows: bool) -> None:
+    """Warn of columns with levels that are not known and count as missing."""
     came, remedy = "came after the first trees", "new_levels='grow'"
     if grows:
         came, remedy = "no row learned has had", "learn such rows first"
     warn(
         UnseenLevelWarning,
-        f"X has levels in column {name!r} that {came}; they count as missing, and "
+        f"X has levels in {listed(names)} that {came}; they count as missing, and "
         "such rows are predicted over all levels, by how often each was learned. Name "
-        f"all levels at the start: {declared(name)}, or {remedy}.",
+        f"all levels at the start: {declared(names[0])}, or {remedy}.",
     )
 
 
-def warn_missing(name: Hashable, n_rows: int, argument: str) -> None:
-    """Warn that rows lack a value in a column where all rows learned had one."""
+def warn_missing(names: Sequence[Hashable], n_rows: int, argument: str) -> None:
+    """Warn that rows lack values in columns where all rows learned had one."""
     rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
     warn(
         MissingInputWarning,
-        f"{argument} has no value in column {name!r} in {rows}, and all rows learned "
+        f"{argument} has no value in {listed(names)} in {rows}, and all rows learned "
         "had one. Such rows are predicted over all values that the column may have "
         "had: their distributions are wide, and do not use that a value is missing. "
         "Give the values, or learn such rows.",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dyntree.arguments import as_numbers
 from dyntree.encoding.feature_map import take
+from dyntree.encoding.frames import check_eager
 from dyntree.encoding.pairing import check_paired
 from dyntree.encoding.values import Vector
 from dyntree.params import TreeOptions
@@ -50,6 +51,7 @@ class Responses:
 
 def check_weights(values: Any, n_rows: int, name: str = NAME) -> Vector:
     """Weights, or one for all rows -> an array of shape (n_rows,), >= 0."""
+    check_eager(values, name)
     weights = as_numbers(name, values)
     if weights.ndim == 0 and isinstance(values, Real | np.ndarray):
         weights = np.full(n_rows, weights)
@@ -59,7 +61,8 @@ def check_weights(values: Any, n_rows: int, name: str = NAME) -> Vector:
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if len(bad):
         raise ValueError(
-            f"{name} must be finite and >= 0; got {weights[bad[0]]} in row {bad[0]}."
+            f"{name} must be finite and >= 0; got {weights[bad[0]]} in row {bad[0]}. "
+            "Correct it, or leave the row out."
         )
     return weights
 

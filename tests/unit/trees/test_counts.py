@@ -20,7 +20,7 @@ from dyntree._core.trees import criteria, query
 from dyntree._core.trees.cloud import Cloud
 from dyntree.checkpoint import dumps, loads
 from dyntree.count_summaries import CountPrediction
-from dyntree.errors import DegenerateTreesWarning
+from dyntree.errors import AssumedValueWarning, DegenerateTreesWarning
 from dyntree.evaluate import prequential
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import counts as plain
@@ -274,7 +274,7 @@ def test_before_there_are_trees_counts_are_foreseen_by_those_that_came(
     X, y, e = rows()
     tree = DynamicTree(model, **SMALL)
     tree.update(X[:6], y[:6], exposure=e[:6])
-    assert isinstance(tree.predict(X[:2]), CountPrediction)
+    assert isinstance(tree.predict(X[:2], exposure=1), CountPrediction)
     told = tree.predict(X[:2], exposure=3.0)
     assert told.rate == pytest.approx((y[:6].sum() + 0.5) / e[:6].sum())
     assert np.all(told.quantile(0.05) <= told.quantile(0.95))
@@ -424,3 +424,30 @@ def test_contrasts_are_at_the_exposure_of_the_pair(name: str, model: str) -> Non
 def test_a_count_that_is_nearly_whole_is_told_with_its_digits() -> None:
     with refused(DynamicTree("poisson", **SMALL), "got 12.00004 in row 1"):
         DynamicTree("poisson", **SMALL).update(np.ones((2, 1)), [3, 12.00004])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DynamicTree("poisson", n_particles=20, seed=1),
+        lambda: StreamingTree("negbin", window=50, n_particles=20, seed=1),
+        lambda: AveragedStream("poisson", n_particles=5, seed=1),
+        lambda: AveragedTrees("poisson", n_clouds=2, n_particles=5, seed=1),
+    ],
+)
+def test_rows_without_the_exposures_of_the_first_are_warned_of(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    X, exposure = rng.random((60, 1)), rng.integers(5, 20, 60).astype(float)
+    y = rng.poisson(exposure)
+    words = "exposure is 1 in these rows, as none is passed"
+    for way in ("predict", "update"):
+        model = make().update(X, y, exposure=exposure)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.predict(X[:2], exposure=1)
+            model.update(X[:2], y[:2], exposure=exposure[:2])
+        with pytest.warns(AssumedValueWarning, match=words):
+            model.predict(X[:2]) if way == "predict" else model.update(X[:2], y[:2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().update(X, y).predict(X)

@@ -171,3 +171,36 @@ def test_a_warning_says_what_an_unseen_level_does() -> None:
     model = DynamicTree("linear", **SMALL).update(X, y)
     with pytest.warns(UnseenLevelWarning, match="predicted over all levels"):
         model.predict(X[:3].assign(g="new"))
+
+
+def test_each_column_is_warned_of_once() -> None:
+    """A gap in one column, or a level, hides none of the others that come later."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.random(60) for name in "xz"})
+    for name in "gh":
+        frame[name] = rng.choice([*"ab"], 60)
+    tree = StreamingTree(n_particles=20, seed=1).update(frame, frame["x"])
+    row = frame[:1].astype(object)
+    told: list[str] = []
+    for change in (
+        {"x": None}, {"x": None, "z": None}, {"g": "new"}, {"g": None, "h": "new"},
+        {"x": None, "z": None, "g": "new", "h": None},
+    ):  # fmt: skip
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            tree.predict(row.assign(**change))
+        told.append(
+            " ".join(str(one.message).partition(" in 1 row")[0][:40] for one in caught)
+        )
+    assert told == [
+        "X has no value in column 'x'", "X has no value in column 'z'",
+        "X has levels in column 'g' that no row l",
+        "X has levels in column 'h' that no row l", "",
+    ]  # fmt: skip
+
+
+def test_columns_without_values_are_named_together() -> None:
+    X = np.random.default_rng(0).random((60, 5))
+    tree = StreamingTree(n_particles=20, seed=1).update(X, X[:, 0])
+    with pytest.warns(MissingInputWarning, match="columns 0, 1, 2 and 2"):
+        tree.predict(np.full((2, 5), np.nan))

@@ -57,7 +57,7 @@ def test_it_learns_what_a_stream_does() -> None:
     own = StreamingTree("negbin", window=30, **SMALL)
     frame = pd.DataFrame(X)
     own.update(frame[["x"]], y, exposure=frame["hours"])
-    told = own.predict({"x": 0.3}).mean[0]
+    told = own.predict({"x": 0.3}, exposure=1).mean[0]
     assert one.predict_one({"x": 0.3}) == pytest.approx(told, rel=1e-12)
 
 
