@@ -24,7 +24,7 @@ from dyntree.online import Arrays, Savable
 from dyntree.release import RELEASE
 from dyntree.shown import shown
 from dyntree.storage import archive
-from dyntree.storage.atomic_files import replacing
+from dyntree.storage.atomic_files import PRIVATE, replacing
 from dyntree.storage.one_writer import sole_writer as sole_writer  # a public name here
 from dyntree.storage.positions import position_text, read_position
 
@@ -104,8 +104,10 @@ def save(model: Savable, path: str | os.PathLike[str], *, position: Any = None) 
     model : DynamicTree or StreamingTree
         A model in any state: before its first row, in mid-stream, or frozen.
     path : str or path
-        An existing file is replaced when the new one is complete and on disk. After an
-        error, or if the process is killed, the old file remains.
+        An existing file is replaced when the new one is complete and on disk; the new
+        one has its owner and its mode. After an error, or if the process is killed, the
+        old file remains. A new file can be read by its owner only, because models hold
+        rows of the data; ``chmod`` opens it for others, also for later saves.
     position : None, bool, int, float, str, list or dict, default None
         Position in the source of the rows, such as the offset in a log or the id of a
         message. It may be any value that JSON can represent. Model and position are in
@@ -120,7 +122,7 @@ def save(model: Savable, path: str | os.PathLike[str], *, position: Any = None) 
         represent the position exactly: numbers that are not finite, tuples, keys that
         are not text, more than 64 levels or more than 1 MiB.
     OSError
-        If the file cannot be written.
+        If the file cannot be written, or `path` is a device, a named pipe or a socket.
 
     Examples
     --------
@@ -157,7 +159,7 @@ def save_with(
     """
     at = {} if position is None else {"position": position_text(position)}
     header, arrays = _described(model)
-    with replacing(path) as file:
+    with replacing(path, PRIVATE) as file:
         archive.write(file, header | {"notes": notes} | at, arrays)
 
 

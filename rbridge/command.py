@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from dyntree.commands.tables import (
     split_formula,
     write_table,
 )
-from dyntree.storage.atomic_files import replacing
+from dyntree.storage.atomic_files import writing
 
 from .crosscheck import Step, crosscheck
 from .errors import RBridgeError
@@ -62,15 +63,17 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out is None:
         print(report.summary())
     else:
-        with replacing(arguments.out) as file:
+        with writing(arguments.out) as file:
             file.write(f"{report.summary()}\n".encode())
     if arguments.csv is not None:
         write_table(report.to_frame(), arguments.csv)
     if arguments.html is not None:
-        with replacing(arguments.html) as file:
+        with writing(arguments.html) as file:
             file.write(report.to_html().encode())
     if arguments.picture is not None:
-        report.plot().savefig(arguments.picture, bbox_inches="tight")
+        kind = Path(arguments.picture).suffix[1:] or None
+        with writing(arguments.picture) as file:
+            report.plot().savefig(file, format=kind, bbox_inches="tight")
     if not (report.draw_for_draw or report.statistical):
         raise Disagreement(report.verdict)
 

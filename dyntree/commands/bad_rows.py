@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any
 
 from dyntree.commands.lines import ENDS
-from dyntree.commands.outputs import output, settled_length, written
+from dyntree.commands.outputs import Output, output
 from dyntree.commands.readers import Record, format_to_write
 from dyntree.commands.rows import WRITERS
 
 STOP, SKIP = "stop", "skip"
-NONE = {"rows": 0, "in_a_row": 0, "bytes": 0, "file": None}
+NONE = {"rows": 0, "in_a_row": 0, "bytes": 0, "end": None, "file": None}
 TITLES = ("input", "line", "reason", "row")
 
 
@@ -46,7 +46,7 @@ class BadRows:
     ) -> None:
         self._how, self._most, self._facts = how, most, facts
         self._is_late, self.has_moved = is_late, False
-        self._file: BinaryIO | None = None
+        self._file: Output | None = None
         self._write = WRITERS["csv"]
         if how not in (STOP, SKIP):
             self._write = WRITERS[format_to_write(how, "--bad-rows")]
@@ -59,7 +59,7 @@ class BadRows:
             return
         before = self._facts["file"]
         resumed = before is not None and _is_same(before, self._how)
-        n_bytes = self._facts["bytes"] if resumed else 0
+        known = self._facts["bytes"], self._facts["end"]
         if not resumed and self._is_late and _has_content(self._how):
             told = "none yet" if before is None else f"they went to {before} before"
             raise ValueError(
@@ -67,7 +67,7 @@ class BadRows:
                 f"stream {told}. Move it away, or name another file."
             )
         self.has_moved = not resumed
-        with output(self._how, resumed, n_bytes) as (self._file, place):
+        with output(self._how, resumed, known, is_saved=True) as (self._file, place):
             place()
             self._facts["file"] = self._how
             if not resumed and self._write is WRITERS["csv"]:
@@ -106,14 +106,12 @@ class BadRows:
             text = record.text.rstrip("".join(ENDS))
             values = source, record.line, reason, text
             line = self._write(dict(zip(TITLES, values, strict=True)))
-            with written(self._how):
-                self._file.write(line)
+            self._file.write(line)
 
     def save(self) -> None:
         """Have their file on disk, before a checkpoint tells its length."""
         if self._file is not None:
-            with written(self._how):
-                self._facts["bytes"] = settled_length(self._file)
+            self._facts |= self._file.settle()
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -17,11 +17,12 @@ from dyntree.commands.options import (
     columns_beside,
     kinds_of,
     leaf_model_of,
+    limits_of,
     model_options,
     new_model,
     times_of,
 )
-from dyntree.commands.readers import format_to_write
+from dyntree.commands.readers import format_of, format_to_write
 from dyntree.commands.rows import Cells, named_class
 from dyntree.commands.tables import (
     TableFile,
@@ -41,7 +42,8 @@ from dyntree.encoding.values import Vector
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.online import OnlineModel
 from dyntree.params import TreeOptions
-from dyntree.storage.atomic_files import replacing
+from dyntree.shown import shown
+from dyntree.storage.atomic_files import writing
 from dyntree.storage.plain import strict
 from dyntree.trees.learning.exposures import check_exposure, with_exposure
 
@@ -60,9 +62,12 @@ SCORES = {
 def fit(arguments: argparse.Namespace) -> None:
     """Learn a table and save the model."""
     model, X, y, weights, notes = _model_and_rows(arguments)
+    if arguments.missing is not None:
+        notes["missing_words"] = arguments.missing
     given = (X, y) if weights is None else (X, y, weights)
     model.update(*given, progress=_progress(arguments))
-    checkpoint.save_with(model, notes, arguments.out)
+    with checkpoint.sole_writer(arguments.out):
+        checkpoint.save_with(model, notes, arguments.out)
 
 
 def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any], Any]:
@@ -85,6 +90,8 @@ def predict(arguments: argparse.Namespace) -> None:
     format_to_write(arguments.out, "--out")  # wrong ones are told at once
     model: Any
     model, notes, _ = saved_model(arguments.saved)
+    if arguments.missing is None and format_of(arguments.table) == "csv":
+        arguments.missing = notes.get("missing_words")  # those of the rows learned
     known = dict.fromkeys(model.columns or (), "number")
     if not hasattr(model, "tree"):  # a mixture, which foresees no response
         read = _read(arguments, known, _cells(arguments, {}))
@@ -176,7 +183,7 @@ def _write_page(
             "first row scored": int(seen.rows[0]),
         },
     )
-    with replacing(arguments.html) as file:
+    with writing(arguments.html) as file:
         file.write(page.encode("utf-8"))
 
 
@@ -191,7 +198,7 @@ def info(arguments: argparse.Namespace) -> None:
         return
     for name, value in facts.items():
         if value is not None:
-            print(f"{name:<18}{value}")
+            print(f"{name:<18}{shown(str(value))}")
 
 
 def _model_and_rows(
@@ -230,7 +237,8 @@ def _model_and_rows(
     if classes is not None:
         y = objects_of([named_class(label, classes) for label in y.tolist()])
     X = read.columns(inputs)
-    options = {"model": leaf_model_of(y.tolist())} | options
+    if "model" not in options:
+        options = {"model": leaf_model_of(y.tolist())} | options
     warn_of_text(X, [name for name in inputs if name not in named])
     notes = {"formula": formula, "response": response}
     notes |= {} if over is None else {"exposure": over}
@@ -259,7 +267,7 @@ def _read(
     """The table that the arguments name."""
     known = kinds | times_of(arguments)
     given = arguments.table, arguments.separator, known, response, cells
-    read = read_table(*given)
+    read = read_table(*given, limits_of(arguments))
     names = [*map(str, read.frame.columns)]
     if stray := [name for name in times_of(arguments) if name not in names]:
         raise ValueError(

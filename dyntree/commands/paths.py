@@ -7,6 +7,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dyntree.storage.atomic_files import check_replaceable
+
 READ = {"table": "the table", "saved": "the model", "labels": "--labels"}
 WRITTEN = {
     name: f"--{name.replace('_', '-')}"
@@ -20,7 +22,8 @@ STANDARD = {"table": (0, "standard input"), "out": (1, "standard output")}
 def check_paths(arguments: Mapping[str, Any]) -> None:
     """Raise ValueError where a command would write to what it reads, or twice.
 
-    Nor may a table or a report replace a saved model.
+    Nor may a table or a report replace a saved model, or a model or a status anything
+    that is no file.
 
     Files are told apart by what they are, not by their names: links lead to what they
     point to, and a shell's ``<`` and ``>`` count as the files behind them.
@@ -45,8 +48,11 @@ def check_paths(arguments: Mapping[str, Any]) -> None:
         {"checkpoint", "out"} if arguments.get("command") == "fit" else {"checkpoint"}
     )
     for name, title in WRITTEN.items():
+        path = arguments.get(name)
         if name not in models:
-            _check_no_model(title, arguments.get(name))
+            _check_no_model(title, path)
+        if name in models | {"status"} and path not in (None, "-"):
+            check_replaceable(path)
 
 
 def _check_no_model(title: str, path: Any) -> None:

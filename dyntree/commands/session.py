@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
@@ -30,10 +30,11 @@ from dyntree.commands.options import (
     stream_options,
     told_differences,
 )
-from dyntree.commands.outputs import settled_length, written
+from dyntree.commands.outputs import Output
 from dyntree.commands.readers import Record, Row, format_of, format_to_write
 from dyntree.commands.rows import WRITERS, Cells, Kinds, named_class
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
+from dyntree.commands.terminal import say
 from dyntree.commands.watch import Reports, Watch, process_bytes
 from dyntree.delayed import DelayedLabels
 from dyntree.encoding.design import Design
@@ -178,7 +179,7 @@ class Session:
             found["model"] = self.notes["model"]
         return found
 
-    def begin(self, row: Row, columns: list[str] | None, out: BinaryIO) -> None:
+    def begin(self, row: Row, columns: list[str] | None, out: Output) -> None:
         """Learn from the first row what the stream is of.
 
         Parameters
@@ -186,7 +187,7 @@ class Session:
         row : dict
         columns : list of str or None
             Those of all rows, of a format that tells them.
-        out : binary file
+        out : Output
         """
         notes = self.notes
         is_first, response = notes["inputs"] is None, response_name(notes["formula"])
@@ -225,8 +226,7 @@ class Session:
             self.place()
             if self.writes == "csv":
                 titles = {name: name for name in self._titles()}
-                with written(self.out):
-                    out.write(WRITERS["csv"](titles))
+                out.write(WRITERS["csv"](titles))
             self.save(out)
         self.begun = True
 
@@ -268,16 +268,14 @@ class Session:
         asked = self.notes.get("surprise"), "alarm" in self.notes
         return [name for name, is_asked in zip(MARKS, asked, strict=True) if is_asked]
 
-    def take(self, record: Record, feed: Feed, out: BinaryIO) -> None:
+    def take(self, record: Record, feed: Feed, out: Output) -> None:
         """Predict a row, learn it if it has a response, and write its line."""
         notes, started = self.notes, time.perf_counter()
         line = self._tried("row", notes["rows"], record, feed, self._line)
         if line is None:
             return
         if line:
-            with written(self.out):
-                out.write(line)
-                out.flush()
+            out.write(line)
         if self.watch is not None:
             self.watch.took(time.perf_counter() - started)
         feed.took(record)
@@ -306,16 +304,19 @@ class Session:
                 del self.notes["kinds"][name]  # a bad row tells nothing of them
             if not record.finished and self._can_wait(feed):
                 warnings.warn(
-                    f"line {record.line} of {feed.path} has no newline at its end and "
-                    f"is no whole row ({record.reason or error}); it is left for the "
-                    "next call.",
+                    f"line {record.line} of {feed.path} is no whole row, and the file "
+                    f"ends in it ({record.reason or error}); it is left for the next "
+                    "call, with what follows.",
                     stacklevel=2,
                 )
+                feed.leave()
                 return None
             told = str(error).replace(" in row 0", "")  # of the one it was given
             reason = in_shell_words(told)
             if not record.finished:
                 reason += " The input ended before the row did."
+            if record.row is not None:
+                record = self._cut(record, feed)
             self.bad.bad(source, number, record, reason)
             return b""
         self.bad.good()
@@ -327,9 +328,17 @@ class Session:
             )
         return line
 
+    def _cut(self, record: Record, feed: Feed) -> Record:
+        """Cut a bad row down to its first line; labels read after it come again."""
+        if record.is_one_line:
+            return record
+        if self.late is not None and feed is self.late.feed:
+            self.late.give_back()
+        return feed.cut(record)
+
     def _can_wait(self, feed: Feed) -> bool:
         """Whether a next call would read an unfinished row again."""
-        return self.path is not None and feed.is_file
+        return self.path is not None and feed.is_file and not feed.grows
 
     def _line(self, row: Row) -> bytes:
         """The line of a row, which is learned, or kept until its label comes."""
@@ -366,8 +375,7 @@ class Session:
         tail, is_alarm = self.watch.scored(answer, y)
         if is_alarm:
             self.notes["last_alarm"] = name
-            text = f"alarm at {name}: predictions have become worse."
-            print(f"dyntree: {text}", file=sys.stderr, flush=True)
+            say(f"alarm at {name}: predictions have become worse.")
         return {"surprise": tail, "alarm": is_alarm}
 
     def _learn(
@@ -527,12 +535,11 @@ class Session:
         line |= {name: marks.get(name) for name in self._marks()}
         return WRITERS[self.writes](line)
 
-    def save(self, out: BinaryIO) -> None:
+    def save(self, out: Output) -> None:
         """Write a checkpoint, once the outputs so far are on disk."""
         if self.path is None:
             return
-        with written(self.out):
-            self.notes["bytes"] = settled_length(out)
+        self.notes |= out.settle()
         if self.watch is not None and self.watch.alarm is not None:
             self.notes["alarm_held"] = self.watch.alarm_text
         self.bad.save()
@@ -577,8 +584,7 @@ class Session:
             for name, n in self.counts().items()
             if n or name in ("rows", "learned")
         ]
-        text = ", ".join(parts)
-        print(f"{start}dyntree: {text}", end=end, file=sys.stderr, flush=True)
+        say(", ".join(parts), start, end)
 
     def counts(self) -> dict[str, int]:
         """How many rows and labels had what fate, by the names of `watch.HELP`."""

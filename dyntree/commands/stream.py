@@ -14,11 +14,11 @@ from __future__ import annotations
 import argparse
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
 
 from dyntree.commands.bad_rows import BadRow
 from dyntree.commands.feed import LOOK, Feed
-from dyntree.commands.outputs import output
+from dyntree.commands.options import limits_of
+from dyntree.commands.outputs import Output, output
 from dyntree.commands.readers import Record
 from dyntree.commands.session import Session
 from dyntree.commands.stops import Stopped, Stops
@@ -44,7 +44,9 @@ def _stream(arguments: argparse.Namespace) -> int | None:
     stops = Stops(None if reports is None else reports.tick)
     continues = arguments.input_continues
     with ExitStack() as stack:
-        written = output(arguments.out, session.resumed, session.notes["bytes"])
+        before = session.notes["bytes"], session.notes.get("end")
+        is_saved = session.path is not None
+        written = output(arguments.out, session.resumed, before, is_saved)
         out, session.place = stack.enter_context(written)
         stack.enter_context(session.bad.kept())
         stack.enter_context(stops)
@@ -95,6 +97,7 @@ def _rows(arguments: argparse.Namespace, session: Session, stops: Stops) -> Feed
         follows=arguments.follow,
         before=before if continues else "",
         may_be_old=arguments.labels is not None,  # when only labels were rotated
+        limits=limits_of(arguments),
     )
 
 
@@ -111,10 +114,11 @@ def _labels(arguments: argparse.Namespace, session: Session, stops: Stops) -> Fe
         follows=arguments.follow,
         before=before if arguments.input_continues else "",
         may_be_old=True,
+        limits=limits_of(arguments),
     )
 
 
-def _take(session: Session, record: Record, rows: Feed, out: BinaryIO) -> None:
+def _take(session: Session, record: Record, rows: Feed, out: Output) -> None:
     """Take a row; the first one tells what the stream is of."""
     if not session.begun and record.row is not None:
         rows.meets(record)
@@ -122,7 +126,7 @@ def _take(session: Session, record: Record, rows: Feed, out: BinaryIO) -> None:
     session.take(record, rows, out)
 
 
-def _take_both(session: Session, rows: Feed, stops: Stops, out: BinaryIO) -> None:
+def _take_both(session: Session, rows: Feed, stops: Stops, out: Output) -> None:
     """Take rows as they come, and labels as far as their rows are there."""
     assert session.late is not None
     assert session.late.feed is not None

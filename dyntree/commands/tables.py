@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dyntree.commands.lines import Limits
 from dyntree.commands.readers import (
     TABULAR,
     Tabular,
@@ -16,7 +17,6 @@ from dyntree.commands.readers import (
     format_to_write,
     good_rows,
     opened,
-    opened_text,
     text_rows,
 )
 from dyntree.commands.rows import TIME, Cells, Kinds, ndjson_line, told_by_all
@@ -24,7 +24,7 @@ from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
 from dyntree.encoding.series import column_of
-from dyntree.storage.atomic_files import replacing
+from dyntree.storage.atomic_files import writing
 from dyntree.storage.plain import distinct_names, in_cell
 
 if TYPE_CHECKING:
@@ -63,8 +63,10 @@ def split_formula(
             f"formula must be like 'y ~ .' or 'y ~ a + b'; got {formula!r}."
         )
     if inputs == ["."]:
-        inputs = [name for name in columns if name not in {response, *beside}]
-    absent = [name for name in inputs if name not in columns]
+        others = frozenset([response, *beside])
+        inputs = [name for name in columns if name not in others]
+    known = frozenset(columns)
+    absent = [name for name in inputs if name not in known]
     if absent or not inputs:
         raise ValueError(
             f"formula must name columns of the table, {list(columns)}; got "
@@ -96,7 +98,8 @@ class TableFile:
     def check(self, names: Sequence[str]) -> None:
         """Raise ValueError for columns that are absent or not sound."""
         found = list(self.frame.columns)
-        if absent := [name for name in names if name not in found]:
+        known = frozenset(found)
+        if absent := [name for name in names if name not in known]:
             raise ValueError(
                 f"the table must have the columns {absent}; it has {found}."
             )
@@ -111,6 +114,7 @@ def read_table(
     kinds: Mapping[str, str] | None = None,
     response: str = "",
     cells: Cells | None = None,
+    limits: Limits | None = None,
 ) -> TableFile:
     """A CSV or, by its suffix, NDJSON, Parquet or Arrow file; "-" is CSV on stdin.
 
@@ -125,6 +129,8 @@ def read_table(
         The column that errors call the response.
     cells : Cells, optional
         How those of a CSV file are read.
+    limits : Limits, optional
+        How much text a row may be.
 
     Raises
     ------
@@ -142,8 +148,14 @@ def read_table(
                 return TableFile(
                     pd.DataFrame(list(good_rows(Tabular(packed, kind)))), {}
                 )
-        with opened_text(path) as file:
-            rows = list(text_rows(file, kind, separator))
+        with opened(path) as file:
+            rows = list(text_rows(file, kind, separator, limits))
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        name = "standard input" if path == "-" else path
+        reason = f"cannot be read: {error.strerror}"
+        raise OSError(error.errno, reason, name) from error
     except ImportError as error:
         if kind not in TABULAR:
             raise
@@ -270,7 +282,7 @@ def write_table(frame: pd.DataFrame, path: str | None) -> None:
     """Write CSV, or by its name NDJSON, whole or not at all, or to standard output."""
     if format_to_write(path, "--out") == "ndjson":
         assert path is not None
-        with replacing(path) as file:
+        with writing(path) as file:
             for row in frame.to_dict("records"):
                 file.write(ndjson_line({str(name): row[name] for name in row}))
         return
@@ -281,7 +293,7 @@ def write_table(frame: pd.DataFrame, path: str | None) -> None:
         frame.to_csv(sys.stdout, index=False)
         sys.stdout.flush()
         return
-    with replacing(path) as file:
+    with writing(path) as file:
         file.write(frame.to_csv(index=False).encode("utf-8"))
 
 

@@ -4,26 +4,41 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 try:
     import fcntl
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-SUFFIX = ".lock"
+MARK = b"dyntree lock of process "  # how the content of a lock file begins
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 held: set[int] = set()  # lock files of this process, open
+
+
+def lock_of(path: str | os.PathLike[str]) -> Path:
+    """The lock file of a path, which stands beside it.
+
+    Examples
+    --------
+    >>> lock_of("/data/m.dyn").name
+    '.m.dyn.dyntree-lock'
+    """
+    target = Path(os.path.realpath(path))
+    return target.with_name(f".{target.name}.dyntree-lock")
 
 
 @contextmanager
 def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     """Context in which no other process can enter it with the same path.
 
-    The system holds the lock, on a file beside `path` with the process's number in it,
-    and lets go of it when the process ends, however it does. Where the system has no
-    such locks (Windows, some network disks), anybody may enter.
+    The system holds the lock on a hidden file beside `path`, ``.NAME.dyntree-lock``,
+    with the process's number in it, and lets go of it when the process ends, however it
+    does. A file of that name which is none of ours is never changed. Where the system
+    has no such locks (Windows, some network disks), anybody may enter.
 
     Parameters
     ----------
@@ -33,7 +48,8 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     Raises
     ------
     ValueError
-        If another process is in it, or this one already.
+        If another process is in it, or this one already, or if the name of the lock
+        file is taken by something else.
     OSError
         If there can be no file beside `path`.
 
@@ -46,14 +62,14 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     ...     with sole_writer(f"{folder}/m.dyn"):
     ...         dyntree.save(model.update([[0.5]], [1.0]), f"{folder}/m.dyn")
     """
-    beside = f"{os.path.realpath(path)}{SUFFIX}"
+    beside = lock_of(path)
     file = None if fcntl is None else _locked(beside, os.fspath(path))
     if file is None:
         yield
         return
     try:
         os.ftruncate(file, 0)
-        os.write(file, str(os.getpid()).encode("ascii"))
+        os.pwrite(file, MARK + str(os.getpid()).encode("ascii"), 0)
         yield
     finally:
         if file in held:  # not in a process that was forked meanwhile
@@ -64,23 +80,54 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
             os.close(file)
 
 
-def _locked(beside: str, path: str) -> int | None:
-    """The lock file, open and held; None where the system has no such locks."""
+@contextmanager
+def sole_appender(file: int, name: str) -> Iterator[None]:
+    """Context in which no other open file of the system can enter for the same file.
+
+    For an output whose name nobody knows, such as standard output after ``>>``.
+
+    Parameters
+    ----------
+    file : int
+        Number of an open file.
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    ValueError
+        If another process is in it.
+    """
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _taken(name, "another process") from None
+    except OSError:  # none has locks there
+        yield
+        return
+    try:
+        yield
+    finally:
+        if fcntl is not None:
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def _locked(beside: Path, path: str) -> int | None:
+    """The lock file, open and locked; None where the system has no such locks."""
     while True:
-        file = os.open(beside, os.O_RDWR | os.O_CREAT, 0o666)
+        file = _opened(beside, path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_there(file, beside):
                 held.add(file)
                 return file
         except BlockingIOError:
-            number = os.read(file, 32).decode("ascii", "replace") or "unknown"
-            own = number == str(os.getpid())
-            who = "this process already" if own else f"another process, number {number}"
-            raise ValueError(
-                f"{path} is written by {who}. Wait until it has ended, stop it, or "
-                "name another file."
-            ) from None
+            number = os.pread(file, 64, 0).removeprefix(MARK).decode("ascii", "replace")
+            is_own = number == str(os.getpid())
+            other = f"another process, number {number or 'unknown'}"
+            raise _taken(path, "this process already" if is_own else other) from None
         except OSError as error:
             if error.errno not in NO_LOCKS:
                 raise
@@ -91,10 +138,44 @@ def _locked(beside: str, path: str) -> int | None:
                 os.close(file)
 
 
-def _is_there(file: int, beside: str) -> bool:
+def _opened(beside: Path, path: str) -> int:
+    """The lock file, open; what has its name and is none is refused."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        file = os.open(beside, flags, 0o666)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise _not_ours(beside, path) from None
+        reason = f"cannot be written, nor locked beside it: {error.strerror}"
+        raise OSError(error.errno, reason, path) from error
+    start = b""
+    is_file = stat.S_ISREG(os.fstat(file).st_mode)
+    if is_file:
+        start = os.pread(file, len(MARK), 0)
+    if not is_file or start not in (b"", MARK):
+        os.close(file)
+        raise _not_ours(beside, path)
+    return file
+
+
+def _not_ours(beside: Path, path: str) -> ValueError:
+    return ValueError(
+        f"{path} cannot be locked: {beside} must be a lock file of dyntree, or a free "
+        "name; it is something else. Move it away, or name another file."
+    )
+
+
+def _taken(path: str, who: str) -> ValueError:
+    return ValueError(
+        f"{path} is written by {who}. Wait until it has ended, stop it, or name "
+        "another file."
+    )
+
+
+def _is_there(file: int, beside: Path) -> bool:
     """Whether an open file is still the one of that name."""
     try:
-        return os.path.samestat(os.fstat(file), os.stat(beside))
+        return os.path.samestat(os.fstat(file), os.lstat(beside))
     except FileNotFoundError:
         return False
 

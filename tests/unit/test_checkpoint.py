@@ -21,7 +21,7 @@ import dyntree
 from dyntree import DynamicTree, RandomTreesStream, StreamingTree, checkpoint
 from dyntree.errors import CheckpointError
 from dyntree.storage import archive
-from dyntree.storage.atomic_files import STALE
+from dyntree.storage.atomic_files import PART, STALE
 from tests import kills, mutants
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.conftest import measures_memory, python
@@ -455,7 +455,11 @@ def test_what_killed_saves_left_goes_in_time(tmp_path: Path) -> None:
     path, model = tmp_path / "m.dyn", DynamicTree(seed=1)
     old, young, other = (
         tmp_path / name
-        for name in (".m.dyn.aa.part", ".m.dyn.bb.part", ".n.dyn.aa.part")
+        for name in (
+            f".m.dyn.{8 * 'a'}{PART}",
+            f".m.dyn.{8 * 'b'}{PART}",
+            ".m.dyn.aa.part",
+        )
     )
     for part in (old, young, other):
         part.write_bytes(b"half")

@@ -21,6 +21,8 @@ from tests.unit.conftest import ROOT
 
 pytest.importorskip("fcntl", reason="this system has no such locks")
 
+LOCK, MARK = ".m.dyn.dyntree-lock", one_writer.MARK.decode("ascii")
+
 HOLD = """
 import sys, time
 from dyntree.checkpoint import sole_writer
@@ -61,8 +63,8 @@ def test_the_lock_is_there_as_long_as_the_block(tmp_path: Path) -> None:
     path = tmp_path / "m.dyn"
     for _ in range(2):
         with sole_writer(path):
-            lock = (tmp_path / "m.dyn.lock").read_text()
-            assert lock == str(os.getpid())
+            lock = (tmp_path / LOCK).read_text()
+            assert lock == f"{MARK}{os.getpid()}"
         assert [*tmp_path.iterdir()] == []
 
 
@@ -82,10 +84,10 @@ def test_another_process_is_named(tmp_path: Path) -> None:
             pass
         process.send_signal(signal.SIGKILL)
         process.wait()
-        assert (tmp_path / "m.dyn.lock").exists()
+        assert (tmp_path / LOCK).exists()
         with sole_writer(path):
-            assert (tmp_path / "m.dyn.lock").read_text() == str(os.getpid())
-    assert not (tmp_path / "m.dyn.lock").exists()
+            assert (tmp_path / LOCK).read_text() == f"{MARK}{os.getpid()}"
+    assert not (tmp_path / LOCK).exists()
 
 
 def test_the_same_process_is_told_so(tmp_path: Path) -> None:
@@ -138,7 +140,7 @@ def test_a_forked_child_holds_nothing_and_removes_nothing(
             else:
                 if end == "leaves the block":
                     assert os.waitpid(child, 0)[1] == 0
-                assert (tmp_path / "m.dyn.lock").read_text() == str(os.getpid())
+                assert (tmp_path / LOCK).read_text() == f"{MARK}{os.getpid()}"
                 assert not is_free(path)
         if child == 0:
             os._exit(0)
@@ -156,10 +158,10 @@ def test_who_leaves_removes_nobody_elses_lock(tmp_path: Path) -> None:
     """As where somebody removed the lock file, and a third one came meanwhile."""
     path = tmp_path / "m.dyn"
     with sole_writer(path):
-        (tmp_path / "m.dyn.lock").unlink()
+        (tmp_path / LOCK).unlink()
         with other_writer(path) as process:
-            lock = tmp_path / "m.dyn.lock"
-            assert lock.read_text() == str(process.pid)
+            lock = tmp_path / LOCK
+            assert lock.read_text() == f"{MARK}{process.pid}"
             process.kill()
             process.wait()
     assert lock.exists()
@@ -171,7 +173,7 @@ def test_a_lock_file_that_is_gone_is_no_error(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     with sole_writer(folder / "m.dyn"):
-        (folder / "m.dyn.lock").unlink()
+        (folder / LOCK).unlink()
         folder.rmdir()
     assert not one_writer.held
 
@@ -202,3 +204,53 @@ def test_other_errors_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(OSError, match="burns"), sole_writer(tmp_path / "m.dyn"):
         pass
     assert not one_writer.held
+
+
+@pytest.mark.parametrize(
+    "name", [".m.dyn.dyntree-lock", "m.dyn.lock", "m.lock", ".m.dyn.lock", "m.dyn"]
+)
+def test_files_of_others_are_as_they_were(name: str, tmp_path: Path) -> None:
+    theirs = tmp_path / name
+    theirs.write_text("[[package]]\n")
+    try:
+        with sole_writer(tmp_path / "m.dyn"):
+            assert theirs.read_text() == "[[package]]\n"
+    except ValueError as error:
+        assert name == LOCK
+        assert "must be a lock file of dyntree, or a free name" in str(error)  # noqa: PT017
+    assert theirs.read_text() == "[[package]]\n"
+    assert not one_writer.held
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])
+def test_what_is_no_lock_file_is_refused(kind: str, tmp_path: Path) -> None:
+    target, lock = tmp_path / "target", tmp_path / LOCK
+    if kind == "pipe":
+        os.mkfifo(lock)
+    elif kind == "folder":
+        lock.mkdir()
+    else:
+        lock.symlink_to(target)
+        if kind == "link":
+            target.write_text("theirs")
+    with (
+        pytest.raises(ValueError, match="must be a lock file"),
+        sole_writer(tmp_path / "m.dyn"),
+    ):
+        pass
+    assert target.exists() == (kind == "link")
+    assert kind != "link" or target.read_text() == "theirs"
+    assert lock.is_symlink() == ("link" in kind)
+
+
+def test_an_open_file_has_one_writer(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    with open(path, "ab") as mine, open(path, "ab") as other:
+        with (
+            one_writer.sole_appender(mine.fileno(), "standard output"),
+            pytest.raises(ValueError, match="standard output is written by another"),
+            one_writer.sole_appender(other.fileno(), "standard output"),
+        ):
+            pass
+        with one_writer.sole_appender(other.fileno(), "standard output"):
+            pass
