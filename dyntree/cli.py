@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import os
 import signal
 import sys
 import warnings
@@ -15,12 +14,16 @@ from typing import Any, TextIO
 
 from dyntree import __version__, params
 from dyntree.commands import batch, options
+from dyntree.commands.lines import Limits
+from dyntree.commands.outputs import STANDARD_OUTPUT, written
 from dyntree.commands.paths import check_paths
 from dyntree.commands.readers import PACKED, TABULAR, words_of
 from dyntree.commands.rows import MISSING
 from dyntree.commands.stream import stream
+from dyntree.commands.terminal import forget_unwritten, open_closed, say
 from dyntree.params import TreeOptions
 
+FAILED, WRONG_USE = 1, 2  # exit codes
 TABLE = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or - (CSV)"
 ROWS = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or -"
 STREAM_HELP = """Read rows one by one; predict each, write a line, then learn it. Rows
@@ -282,6 +285,16 @@ def _add_separator(made: Any) -> None:
         help="column of times in ISO 8601, or COLUMN=FORM as in day=%%d.%%m.%%Y; may "
         "be repeated",
     )  # fmt: skip
+    made.add_argument(
+        "--longest-line", type=_positive, default=Limits.line, metavar="N",
+        help="most characters of a line of CSV or NDJSON; a longer one is a bad row "
+        "(default %(default)s)",
+    )  # fmt: skip
+    made.add_argument(
+        "--most-quoted", type=_positive, default=Limits.quoted, metavar="N",
+        help="most lines of a row of CSV, whose cells in quotes may have several; the "
+        "first line of a longer one is a bad row (default %(default)s)",
+    )  # fmt: skip
 
 
 def _separator(text: str) -> str:
@@ -396,7 +409,7 @@ def _show(
     line: str | None = None,
 ) -> None:
     """Show a warning as a shell user expects it."""
-    print(f"dyntree: warning: {options.in_shell_words(str(message))}", file=sys.stderr)
+    say(f"warning: {options.in_shell_words(str(message))}")
 
 
 def _wrong_use(given: argparse.Namespace) -> str:
@@ -426,35 +439,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     0; 1 with a line on standard error; 128 and the number of a signal that ended it, so
     130 after Ctrl-C and 143 after SIGTERM; 141 where nobody reads the output any more.
-    Wrong usage exits with 2.
+    Wrong usage exits with 2, also where options do not go together.
 
     Parameters
     ----------
     arguments : sequence of str, optional
         Default those of the process.
     """
+    open_closed()
+    try:
+        return _main(arguments)
+    finally:
+        forget_unwritten()
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    """What `main` does, with standard streams that are there."""
     top = parser()
     given = top.parse_args(arguments)
     if given.command == "stream" and (wrong := _wrong_use(given)):
         top.error(wrong)
+    code = WRONG_USE
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show
+            options.check_options(given)
+            code = FAILED
             check_paths(vars(given))
             came = given.run(given)
+            with written(None):
+                sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+        return 128 + signal.SIGPIPE
     except (OSError, ValueError, ImportError, csv.Error) as error:
-        message = str(error)
-        if isinstance(error, OSError) and error.filename is not None:
-            message = f"{error.filename}: {error.strerror}"
-        message = " ".join(options.in_shell_words(message).split())
-        print(f"dyntree: {message}", file=sys.stderr)
-        return 1
+        say(options.in_shell_words(_message(error)))
+        return code
     except KeyboardInterrupt:
         came = signal.SIGINT
     if came is None:
         return 0
-    print("dyntree: interrupted", file=sys.stderr)
+    say("interrupted")
     return 128 + int(came)
+
+
+def _message(error: Exception) -> str:
+    """What an error says; of the system's, which file or stream it is about."""
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    if error.filename is None:
+        return f"{STANDARD_OUTPUT}: cannot be written: {error.strerror}"
+    return f"{error.filename}: {error.strerror}"

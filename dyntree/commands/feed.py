@@ -18,7 +18,15 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from dyntree.commands.lines import ENDS, Chunks, Lines, NotYet
+from dyntree.commands.lines import (
+    ENDS,
+    Chunks,
+    Limits,
+    Lines,
+    NotYet,
+    first_line,
+    is_file,
+)
 from dyntree.commands.readers import (
     TABULAR,
     TEXTS,
@@ -29,8 +37,10 @@ from dyntree.commands.readers import (
 from dyntree.commands.stops import Stopped, Stops
 
 LOOK = 0.1  # seconds between two looks at files that are followed
-NEW = {"rows": 0, "columns": None, "first": None, "last": None, "whole": True}
 Seen = dict[str, Any]
+NEW: Seen = {
+    "rows": 0, "columns": None, "first": None, "last": None, "whole": True, "cut": [],
+}  # fmt: skip
 
 
 class Feed:
@@ -47,7 +57,8 @@ class Feed:
     seen : dict, optional
         What `facts` said of the input of the last call, with the keys of `NEW`: how
         many rows were taken, their columns where the format tells them, fingerprints of
-        the first and the last one, and whether the last one had its newline.
+        the first and the last one, whether the last one had its newline, and which ones
+        were cut.
     continues : bool, default False
         Whether the input begins after all rows taken.
     follows : bool, default False
@@ -56,6 +67,8 @@ class Feed:
         What of the first row of a pipe came earlier.
     may_be_old : bool, default False
         Whether an input that continues may be the old one, whose rows are left out.
+    limits : Limits, optional
+        How much text a row may be.
 
     Attributes
     ----------
@@ -77,13 +90,16 @@ class Feed:
         follows: bool = False,
         before: str = "",
         may_be_old: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         self.path, self._kind, self._separator = path, kind, separator
         self._stops, self._follows, self._before = stops, follows, before
+        self._limits = limits or Limits()
         self._seen: Seen = dict(NEW if seen is None else seen)
         self._old = dict(self._seen)
         self._continues, self._may_be_old = continues, may_be_old
         self._last: Record | None = None
+        self._cut: Record | None = None
         self._columns: list[str] | None = None
         self._is_renewed = continues
         self._is_met = not continues and not self._seen["rows"]
@@ -153,8 +169,9 @@ class Feed:
             except OSError as error:
                 if error.errno is None or error.filename is not None:
                     raise
+                name = "standard input" if self.path == "-" else self.path
                 reason = f"cannot be read: {error.strerror}"
-                raise OSError(error.errno, reason, self.path) from error
+                raise OSError(error.errno, reason, name) from error
             else:
                 self.is_empty = False
                 if self._is_met:
@@ -173,10 +190,36 @@ class Feed:
             self._seen["first"] = fingerprint(record) if record and is_whole else None
             self._seen["columns"] = self.columns if is_whole else None
 
+    def cut(self, record: Record) -> Record:
+        """Cut a row of several lines, which is bad, down to the first.
+
+        The others are read once more: a quote that is missing may have made them a part
+        of the row.
+        """
+        first = first_line(record.text)
+        if self._lines is None or first == record.text:
+            return record
+        self.put_back(record.text[len(first) :])
+        self._cut = record.cut_to(first)
+        return self._cut
+
+    def put_back(self, text: str) -> None:
+        """Read lines once more, in front of all that follow."""
+        if self._lines is not None and text:
+            self._lines.put_back(text)
+            self.ended = False
+
+    def leave(self) -> None:
+        """Leave a record that is not whole, and all after it, to the next call."""
+        self.ended = True
+
     def took(self, record: Record) -> None:
         """Know that a record was taken, which is what `facts` tell from now on."""
         if self._is_renewed:
             self._seen, self._is_renewed = dict(NEW), False
+        if self._cut is not None:
+            record, self._cut = self._cut, None
+            self._seen["cut"] = [*self._seen["cut"], self._seen["rows"]]
         if self._seen["rows"] == 0:
             self._seen["first"] = fingerprint(record)
             self._seen["columns"] = self.columns
@@ -245,12 +288,13 @@ class Feed:
                 raise ValueError(f"{self.path} cannot be read: {error}") from error
             self.is_file = self.path != "-"
             return
-        chunks = Chunks(self._file, self._stops, self._before, grows=self._follows)
-        self._before, self.is_file = "", chunks.is_file
-        if self._follows and not chunks.is_file:
-            chunks = Chunks(self._file, self._stops, "")
-            self._follows = False  # a pipe waits by itself
-        self._chunks, self._lines = chunks, Lines(chunks)
+        self.is_file = is_file(self._file)
+        self._follows = self._follows and self.is_file  # a pipe waits by itself
+        chunks = Chunks(
+            self._file, self._stops, self._before, self._follows, self._limits.line
+        )
+        self._before = ""
+        self._chunks, self._lines = chunks, Lines(chunks, self._limits)
         self._records = TEXTS[self._kind](self._lines, self._separator)
 
     def _stoppable(self) -> BinaryIO:
@@ -329,6 +373,8 @@ class Feed:
             record = next(self, None)
             if record is None:
                 raise self._another(f"it has {number} of the {old['rows']} rows taken")
+            if number in old["cut"]:
+                record, self._cut = self.cut(record), None
             self._compare(record, number, self.columns)
 
     def _compare(self, record: Record, number: int, columns: list[str] | None) -> None:
@@ -362,11 +408,15 @@ class Feed:
         old = self._old
         if not self.is_file or not old["rows"] or old["first"] is None:
             return False
-        with Feed(self.path, self._kind, self._separator, self._stops) as again:
+        with Feed(
+            self.path, self._kind, self._separator, self._stops, limits=self._limits
+        ) as again:
             for number in range(old["rows"]):
                 record = next(again, None)
                 if record is None:
                     return False
+                if number in old["cut"]:
+                    record = again.cut(record)
                 try:
                     self._compare(record, number, again.columns)
                 except ValueError:

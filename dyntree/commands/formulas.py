@@ -35,7 +35,8 @@ def is_plain(formula: str, columns: Sequence[str]) -> bool:
     """
     response, _, right = sides(formula)
     names = [response, *(part.strip() for part in right.split("+"))]
-    return all(name in columns or not SPECIAL.search(name) for name in names)
+    known = frozenset(columns)
+    return all(name in known or not SPECIAL.search(name) for name in names)
 
 
 def is_of_labels(response: str) -> bool:

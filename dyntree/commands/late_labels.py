@@ -109,6 +109,7 @@ class LateLabels:
             if head.key is not None:
                 self._ready.discard(head.key)
             if not way(head, self.feed):
+                self._leave()
                 return took
             self.feed.took(head.record)
             took = True
@@ -156,6 +157,18 @@ class LateLabels:
             self._queued[key] += 1
             if key is not None and self.waits(key):
                 self._ready.add(key)
+
+    def give_back(self) -> None:
+        """Let the labels that were read and not taken be read once more."""
+        assert self.feed is not None
+        self.feed.put_back("".join(one.record.text for one in self._queue))
+        self._leave()
+
+    def _leave(self) -> None:
+        """Forget the labels that were read after one that is left to the next call."""
+        self._queue.clear()
+        self._queued.clear()
+        self._ready.clear()
 
     def _can_go(self, head: Waiting, drained: bool) -> bool:
         """Whether the first label is to be taken now, or passed over."""

@@ -1,7 +1,8 @@
 """Lines of a text, as they come: from files, pipes, and files that grow.
 
-A line that has not ended yet is held back until its newline comes, or until the input
-ends; a `Lines` gives out what a reader could not make a row of once more.
+A line that has not ended yet waits until its newline comes, or until the input ends; a
+`Lines` gives out what a reader could not make a row of once more. No line and no row is
+collected beyond its `Limits`.
 """
 
 from __future__ import annotations
@@ -11,28 +12,39 @@ import os
 import re
 import stat
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from dyntree.commands.stops import Stopped, Stops
 
 CHUNK = 1 << 16  # bytes
-END = re.compile(r"\r\n|\n|\r(?!\Z)")  # of a line; \r at the end may be half of one
+END = re.compile(r"\r\n|\n|\r")  # of a line
 ENDS = ("\n", "\r")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much text a row may be.
+
+    Parameters
+    ----------
+    line : int, default 2**24
+        Characters of a line.
+    quoted : int, default 100
+        Lines of a row of CSV, whose cells in quotes may have several.
+    """
+
+    line: int = 1 << 24
+    quoted: int = 100
+
+
+class BeyondLimits(Exception):
+    """A line or a row is longer than its `Limits`."""
 
 
 class NotYet(Exception):
     """There is nothing to read now, and the input has not ended."""
-
-
-class Source(Protocol):
-    """What gives out lines; `ended` once it has given the last one."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether all lines were given out."""
-
-    def __next__(self) -> str: ...
 
 
 class Chunks:
@@ -47,6 +59,8 @@ class Chunks:
         What of the first line came earlier.
     grows : bool, default False
         Whether an end of the file is none of the input. `is_cut` may look after it.
+    most : int, default 2**24
+        Characters of a line. Of a longer one a few more are given out, and its end.
 
     Attributes
     ----------
@@ -68,12 +82,21 @@ class Chunks:
     """
 
     def __init__(
-        self, file: Any, stops: Stops, before: str = "", grows: bool = False
+        self,
+        file: Any,
+        stops: Stops,
+        before: str = "",
+        grows: bool = False,
+        most: int = Limits.line,
     ) -> None:
         self._file, self._stops, self._grows = file, stops, grows
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-        self._tail = self._decoder.decode(before.encode("utf-8", "surrogateescape"))
         self._lines: deque[str] = deque()
+        self._most = most
+        self._tail: list[str] = []  # parts of a line without an end so far
+        self._n_tail = 0  # characters of it
+        self._half_end = ""  # a \r, which may be half of an end
+        self._part(self._decoder.decode(before.encode("utf-8", "surrogateescape")))
         self._is_over = False
         self.n_read = 0
         self.waits = self.has_more = True
@@ -85,19 +108,20 @@ class Chunks:
         return self._is_over and not self._lines
 
     def __next__(self) -> str:
-        if self.is_file and self._stops.came is not None:
-            raise Stopped
-        while not self._lines:
+        while True:
+            if self.is_file and self._stops.came is not None:
+                raise Stopped
+            if self._lines:
+                return self._lines.popleft()
             if self._is_over:
                 raise StopIteration
             self._read()
-        return self._lines.popleft()
 
     @property
     def unread(self) -> str:
         """What was read and not given out; half a character as surrogates."""
         half = self._decoder.getstate()[0].decode("utf-8", "surrogateescape")
-        return "".join(self._lines) + self._tail + half
+        return "".join([*self._lines, *self._tail, self._half_end, half])
 
     def finish(self) -> None:
         """Let a file that grows end here."""
@@ -122,39 +146,34 @@ class Chunks:
 
     def _part(self, text: str) -> None:
         """Part what was read at the ends of lines."""
-        text = self._tail + text
+        text = self._half_end + text
+        self._half_end = "\r" if text.endswith("\r") else ""
+        text = text.removesuffix("\r")
         start = 0
-        for found in END.finditer(text):
-            self._lines.append(text[start : found.end()])
-            start = found.end()
-        self._tail = text[start:]
+        for end in END.finditer(text):
+            self._collect(text[start : end.start()])
+            self._give_out(end.group())
+            start = end.end()
+        self._collect(text[start:])
+
+    def _collect(self, text: str) -> None:
+        """Add to the line under way, as long as it is not far beyond its limit."""
+        if text and self._n_tail <= self._most:
+            self._tail.append(text)
+            self._n_tail += len(text)
+
+    def _give_out(self, end: str) -> None:
+        """End the line under way."""
+        self._lines.append("".join([*self._tail, end]))
+        self._tail.clear()
+        self._n_tail = 0
 
     def _end(self, text: str) -> None:
         self._part(text)
         self._is_over = True
-        if self._tail:
-            self._lines.append(self._tail)
-            self._tail = ""
-
-
-class Plain:
-    """Lines of a text file that is read as a whole."""
-
-    def __init__(self, file: Iterable[str]) -> None:
-        self._file: Iterator[str] = iter(file)
-        self._ended = False
-
-    @property
-    def ended(self) -> bool:
-        """Whether all lines were given out."""
-        return self._ended
-
-    def __next__(self) -> str:
-        try:
-            return next(self._file)
-        except StopIteration:
-            self._ended = True
-            raise
+        if self._tail or self._half_end:
+            self._give_out(self._half_end)
+            self._half_end = ""
 
 
 class Lines:
@@ -162,11 +181,18 @@ class Lines:
 
     Parameters
     ----------
-    source : Source
+    source : Chunks
+    limits : Limits, optional
+
+    Raises
+    ------
+    BeyondLimits
+        In place of a line that is too long, or one too many for a row. `first` then
+        gives out the line at which reading goes on after the next call.
     """
 
-    def __init__(self, source: Source) -> None:
-        self._source = source
+    def __init__(self, source: Chunks, limits: Limits | None = None) -> None:
+        self._source, self._limits = source, limits or Limits()
         self._given: list[str] = []  # lines of a row that is not complete
         self._again: deque[str] = deque()
         self._number = 0  # of lines that were taken
@@ -185,7 +211,33 @@ class Lines:
                 self._given.clear()
                 raise
         self._given.append(line)
+        if len(line) > self._limits.line:
+            raise BeyondLimits(
+                f"a line must have at most {self._limits.line} characters "
+                "(--longest-line)"
+            )
+        if len(self._given) > self._limits.quoted:
+            raise BeyondLimits(
+                "a cell of it begins with a quote that does not end within "
+                f"{self._limits.quoted} lines (--most-quoted)"
+            )
         return line
+
+    @property
+    def n_given(self) -> int:
+        """Lines given since the last call of `taken` or `first`."""
+        return len(self._given)
+
+    @property
+    def text(self) -> str:
+        """They in one text."""
+        return "".join(self._given)
+
+    def first(self) -> tuple[int, str]:
+        """As `taken`, but of the first line alone; the others are given once more."""
+        self._again.extendleft(reversed(self._given[1:]))
+        del self._given[1:]
+        return self.taken()
 
     def taken(self) -> tuple[int, str]:
         """The lines given since the last call, which made a row: number, and text."""
@@ -193,6 +245,16 @@ class Lines:
         self._number += len(self._given)
         self._given.clear()
         return number, text
+
+    def put_back(self, text: str) -> None:
+        """Give out lines that were taken once more, before all others."""
+        lines, start = [], 0
+        for end in END.finditer(text):
+            lines.append(text[start : end.end()])
+            start = end.end()
+        lines += [text[start:]] if start < len(text) else []
+        self._again.extendleft(reversed(lines))
+        self._number -= len(lines)
 
     @property
     def ended(self) -> bool:
@@ -211,6 +273,18 @@ def is_file(file: Any) -> bool:
         return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
     except OSError:  # no file of the system's
         return True
+
+
+def first_line(text: str) -> str:
+    r"""The first line of a text, with its end.
+
+    Examples
+    --------
+    >>> first_line("a\r\nb\n"), first_line("a")
+    ('a\r\n', 'a')
+    """
+    end = END.search(text)
+    return text if end is None else text[: end.end()]
 
 
 def is_text(text: str) -> bool:

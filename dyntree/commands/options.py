@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dyntree import params
-from dyntree.commands.readers import words_of
+from dyntree.commands.lines import Limits
+from dyntree.commands.paths import WORDS
+from dyntree.commands.readers import format_of, format_to_write, words_of
 from dyntree.commands.rows import MISSING, TIME, Cells
-from dyntree.encoding.expressions import response_name
+from dyntree.encoding.expressions import response_name, sides
 from dyntree.encoding.values import declared
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
@@ -132,10 +136,43 @@ def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if values["n_particles"] is None:
         one = values["window"] != params.AUTO
         values["n_particles"] = TreeOptions.n_particles if one else params.N_AVERAGED
-    values["categories"] = dict(_levels(text) for text in arguments.categories) or None
+    named = [_levels(text) for text in arguments.categories]
+    times = Counter(name for name, _ in named)
+    if twice := [name for name, n in times.items() if n > 1]:
+        raise ValueError(
+            f"--levels must name each column once; got {twice[0]!r} twice. Name all "
+            "levels of a column in one option."
+        )
+    values["categories"] = dict(named) or None
     if values["classes"] is not None and values["model"] is None:
         values["model"] = "class"
     return {name: value for name, value in values.items() if value is not None}
+
+
+def check_options(arguments: argparse.Namespace) -> None:
+    """Raise ValueError for options that are wrong whatever the table holds."""
+    command = arguments.command
+    if command in ("predict", "evaluate", "stream"):
+        format_to_write(arguments.out, "--out")
+    if getattr(arguments, "missing", None) is not None:
+        labels = getattr(arguments, "labels", None)
+        formats = [getattr(arguments, "format", None) or format_of(arguments.table)]
+        formats += [] if labels is None else [format_of(labels)]
+        if "csv" not in formats:
+            raise ValueError(
+                f"--missing is for cells of CSV; got {arguments.table}, whose values "
+                "have types. Write null for what is missing."
+            )
+    if command == "stream" and arguments.bad_rows not in WORDS:
+        format_to_write(arguments.bad_rows, "--bad-rows")
+    if command in ("fit", "evaluate", "stream"):
+        if not all(sides(arguments.formula)):
+            raise ValueError(
+                "--formula must be like 'y ~ .' or 'y ~ a + b'; got "
+                f"{arguments.formula!r}."
+            )
+        columns_beside(arguments)
+        new_model(model_options(arguments))
 
 
 def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -214,6 +251,11 @@ def times_of(arguments: argparse.Namespace) -> dict[str, str]:
     return {column: f"{TIME} {form}".strip() for column, _, form in parts}
 
 
+def limits_of(arguments: argparse.Namespace) -> Limits:
+    """How much text a row may be."""
+    return Limits(arguments.longest_line, arguments.most_quoted)
+
+
 def kinds_of(options: Mapping[str, Any], response: str) -> dict[str, str]:
     """Options of the model -> kinds of the columns they name; see `commands.rows`."""
     kinds = dict.fromkeys(options.get("categories", {}), "level")
@@ -268,7 +310,27 @@ def cells_of(
 def leaf_model_of(y: Sequence[Any]) -> str:
     """Responses -> what leaves hold where no option says: "class" for labels."""
     first = next((value for value in y if isinstance(value, str) or value == value), 0)
+    if isinstance(first, str) and is_measured(first):
+        raise ValueError(
+            f"the response must be numbers, or labels; got the text {first!r}, which "
+            "reads as a number. Write numbers without quotes, or say --model class."
+        )
     return "class" if isinstance(first, str | bool) else TreeOptions.model
+
+
+def is_measured(text: str) -> bool:
+    """Whether a text reads as a number with a fraction, which hardly names a class.
+
+    Examples
+    --------
+    >>> [is_measured(text) for text in ("3.01", "1e-3", "1.0", "007", "u", "nan")]
+    [True, True, False, False, False, False]
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        return False
+    return math.isfinite(number) and not number.is_integer()
 
 
 def in_shell_words(message: str) -> str:

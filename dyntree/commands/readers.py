@@ -16,9 +16,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, NamedTuple
 
-from dyntree.commands.lines import ENDS, Lines, Plain, is_text
+from dyntree.commands.lines import (
+    ENDS,
+    BeyondLimits,
+    Chunks,
+    Limits,
+    Lines,
+    first_line,
+    is_text,
+)
+from dyntree.commands.stops import Stops
 
 Row = dict[str, Any]
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma", ".zst": ""}  # who reads them
@@ -53,12 +62,26 @@ class Record(NamedTuple):
     reason: str = ""
     finished: bool = True
 
+    def cut_to(self, text: str) -> Record:
+        """The record with the first part of its text alone."""
+        return Record(self.line, text, self.row, self.reason, self.finished)
 
+    @property
+    def is_one_line(self) -> bool:
+        """Whether its text is one line."""
+        return first_line(self.text) == self.text
+
+
+OPEN = "a cell of it begins with a quote that has no end"
 OTHERS = ";\t|"  # separators that are common beside the comma
 
 
 class Csv:
     """Records of CSV with a header.
+
+    A row of several lines must have the cells of the header, and its quotes must close
+    as they should. Where they do not, a quote is missing somewhere: the first line is a
+    bad row, and reading goes on at the second one.
 
     Parameters
     ----------
@@ -82,33 +105,46 @@ class Csv:
     def __next__(self) -> Record:
         if self.columns is None:
             self.columns = self._header()
-        names, reason = self.columns, ""
-        cells: list[str] = []
-        while not cells and not reason:
-            try:
-                cells = next(self._cells)
-            except csv.Error as error:
-                reason = f"it is no CSV: {error}"
-            line, text = self._lines.taken()
-        finished = text.endswith(ENDS)
-        # the input may end within quotes, which the reader takes for the cell's end
-        if self._lines.ended and text.count('"') % 2 and self._is_open(text):
-            finished, reason = False, "a cell of it begins with a quote that has no end"
-        elif not is_text(text):
+        cells, reason = self._read()
+        names, is_long, text = self.columns, self._lines.n_given > 1, self._lines.text
+        # a quote that does not close makes a row of all lines that follow
+        if not reason and (is_long or (self._lines.ended and text.count('"') % 2)):
+            reason = self._quotes(text, is_long)
+        finished = text.endswith(ENDS) and reason != OPEN
+        if not reason and not is_text(text):
             reason = "it must be text in UTF-8"
         elif not reason and len(cells) != len(names):
-            reason = (
-                f"it must have {len(names)} cells, as the header has; got {len(cells)}"
-            )
-            if other := next((c for c in OTHERS if c in names[0] and c in text), ""):
-                word = "tab" if other == "\t" else f'"{other}"'
-                reason += f". If cells are separated by {other!r}: --separator {word}"
+            reason = self._misfit(len(cells), text)
+        line, text = self._lines.first() if reason else self._lines.taken()
         if reason:
             return Record(line, text, None, reason, finished)
         return Record(line, text, dict(zip(names, cells, strict=True)), "", finished)
 
+    def _read(self) -> tuple[list[str], str]:
+        """The cells of the next row that is not empty, and why they cannot be read."""
+        try:
+            while not (cells := next(self._cells)):
+                self._lines.taken()
+        except csv.Error as error:
+            return [], f"it is no CSV: {error}"
+        except BeyondLimits as error:
+            return [], str(error)
+        return cells, ""
+
+    def _misfit(self, n_cells: int, text: str) -> str:
+        """What to say of a row that has another number of cells than the header."""
+        names = self.columns or [""]
+        reason = f"it must have {len(names)} cells, as the header has; got {n_cells}"
+        if other := next((c for c in OTHERS if c in names[0] and c in text), ""):
+            word = "tab" if other == "\t" else f'"{other}"'
+            reason += f". If cells are separated by {other!r}: --separator {word}"
+        return reason
+
     def _header(self) -> list[str]:
-        names = next(self._cells, None)
+        try:
+            names = next(self._cells, None)
+        except (csv.Error, BeyondLimits) as error:
+            raise ValueError(f"the header cannot be read: {error}.") from error
         _, text = self._lines.taken()
         if not names:
             raise ValueError("the table must have a header; got nothing.")
@@ -118,13 +154,18 @@ class Csv:
             raise ValueError(f"the header must name each column once; got {names}.")
         return names
 
-    def _is_open(self, text: str) -> bool:
-        """Whether a text ends within quotes."""
+    def _quotes(self, text: str, is_long: bool) -> str:
+        """What is wrong with the quotes of a row, if anything.
+
+        A row of one line may have quotes within its cells, which are read as they are.
+        """
         try:
             list(csv.reader([text], delimiter=self._separator, strict=True))
         except csv.Error as error:
-            return "end of data" in str(error)
-        return False
+            if "end of data" in str(error):
+                return OPEN
+            return f"its quotes do not close: {error}" if is_long else ""
+        return ""
 
 
 class Ndjson:
@@ -139,23 +180,30 @@ class Ndjson:
         return self
 
     def __next__(self) -> Record:
-        while next(self._lines).isspace():
-            self._lines.taken()
+        reason, row = "", None
+        try:
+            while next(self._lines).isspace():
+                self._lines.taken()
+        except BeyondLimits as error:
+            reason = str(error)
         line, text = self._lines.taken()
-        finished, reason, row = text.endswith(ENDS), "", None
-        if not is_text(text):
+        finished = text.endswith(ENDS)
+        if not reason and not is_text(text):
             reason = "it must be text in UTF-8"
-        else:
+        if not reason:
             try:
-                row = json.loads(text)
+                row = json.loads(text, object_pairs_hook=_row_of)
             except (ValueError, RecursionError) as error:
                 reason = f"it is not JSON: {error}"
         plain = str | int | float | None
-        if not reason and not (
-            isinstance(row, dict)
-            and all(isinstance(value, plain) for value in row.values())
+        if reason:
+            pass
+        elif not isinstance(row, dict) or not all(
+            isinstance(value, plain) for value in row.values()
         ):
             reason = "it must be an object of plain values"
+        elif "\\u" in text and not has_texts(row):
+            reason = "its text must be Unicode; a half of a surrogate pair is none"
         finished = finished or not reason  # an object ends with its brace
         return Record(line, text, None if reason else row, reason, finished)
 
@@ -258,9 +306,34 @@ def words_of(text: str) -> list[str]:
 TEXTS: dict[str, Callable[[Lines, str], Any]] = {"csv": Csv, "ndjson": Ndjson}
 
 
-def text_rows(file: TextIO, kind: str, separator: str = ",") -> Iterator[Row]:
+def _row_of(pairs: list[tuple[str, Any]]) -> Row:
+    """A JSON object, whose names must be distinct."""
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in row if names.count(name) > 1)
+        raise ValueError(f"it names {twice!r} twice")
+    return row
+
+
+def has_texts(row: Row) -> bool:
+    r"""Whether the text in the names and values of a row can be written in UTF-8.
+
+    Examples
+    --------
+    >>> has_texts({"u": "v", "w": 1}), has_texts({"u": "\ud800"})
+    (True, False)
+    """
+    return all(is_text(part) for item in row.items() for part in map(str, item))
+
+
+def text_rows(
+    file: BinaryIO, kind: str, separator: str = ",", limits: Limits | None = None
+) -> Iterator[Row]:
     """Rows of a text, "csv" or "ndjson", all of them good; errors as in `good_rows`."""
-    return good_rows(TEXTS[kind](Lines(Plain(file)), separator))
+    limits = limits or Limits()
+    lines = Lines(Chunks(file, Stops(), most=limits.line), limits)
+    return good_rows(TEXTS[kind](lines, separator))
 
 
 def good_rows(records: Iterable[Record]) -> Iterator[Row]:
@@ -284,7 +357,7 @@ def opened(path: str) -> Iterator[BinaryIO]:
     Raises
     ------
     ValueError
-        If it cannot be unpacked, or is no text in UTF-8 where that is read.
+        If it cannot be unpacked.
     ImportError
         If it is packed by Zstandard, and nothing here unpacks that.
     """
@@ -294,25 +367,12 @@ def opened(path: str) -> Iterator[BinaryIO]:
             return
         with unpacker(Path(path).suffix)(path, "rb") as file:
             yield file
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path} must be text in UTF-8: {error}") from error
     except (EOFError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"{path} cannot be unpacked: {error}.") from error
     except OSError as error:
         if error.errno is not None:
             raise
         raise ValueError(f"{path} cannot be unpacked: {error}.") from error
-
-
-@contextmanager
-def opened_text(path: str) -> Iterator[TextIO]:
-    """The same as text."""
-    with opened(path) as file:
-        text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
-        try:
-            yield text
-        finally:
-            text.detach()
 
 
 def unpacker(suffix: str) -> Callable[..., Any]:

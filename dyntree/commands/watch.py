@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import math
 import os
-import sys
 import time
 import warnings
 from collections import deque
@@ -23,6 +22,7 @@ import numpy as np
 from dyntree import checkpoint
 from dyntree.alarm import ChangeAlarm
 from dyntree.commands.rows import ndjson_line
+from dyntree.commands.terminal import say
 from dyntree.release import RELEASE
 from dyntree.storage.atomic_files import replacing
 from dyntree.summaries import ClassPrediction
@@ -191,7 +191,7 @@ class Reports:
             "release": RELEASE,
         }
         if self._says:
-            print(f"dyntree: {_line(facts)}", file=sys.stderr, flush=True)
+            say(_line(facts))
         if self._path is not None:
             self._write(self._path, facts)
 

@@ -72,5 +72,5 @@ def test_a_stream_averages_unless_told_otherwise(
         (["--model", "prior"], "--model prior is for one cloud of trees"),
     ]:
         other = ["stream", rows, "--formula", "y ~ .", "--quiet", *options]
-        assert run(*other) == 1
+        assert run(*other) == 2
         assert words in complaint(capsys)

@@ -237,7 +237,9 @@ def test_failures_are_one_line(
     places = {"ROWS": str(path), "OUT": str(tmp_path / "m.dyn")}
     if arguments[0] == "stream":
         arguments = [*arguments, "--out", str(tmp_path / "out.csv")]
-    assert cli.main([places.get(word, word) for word in arguments]) == 1
+    is_wrong_use = {"--window", "--levels"} & {*arguments}
+    code = cli.main([places.get(word, word) for word in arguments])
+    assert code == (2 if is_wrong_use else 1)
     assert message in complaint(capsys)
     assert not (tmp_path / "m.dyn").exists()
 

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import dyntree
+from dyntree import cli
 from dyntree.storage.plain import in_cell, plain, strict, text_of
 from tests.unit.commands.test_rows import COMMANDS, run, written
 from tests.unit.faces import without
@@ -373,3 +374,58 @@ def test_dates_are_said_to_need_their_option(tmp_path: Path, capsys: Any) -> Non
     assert "If it holds dates or times, name it by --times." in told
     assert run(*call, "--particles", 10, "--quiet", "--times", "t") == 0
     assert capsys.readouterr().err == ""
+
+
+# ------------------------------------------------------------ said once, and kept
+def test_words_for_what_is_missing_stay_with_the_model(tmp_path: Path) -> None:
+    rows = [["-999" if k % 5 == 0 else k / 10, k / 10] for k in range(60)]
+    path = written(tmp_path / "a.csv", [["x", "y"], *rows])
+    saved, out = tmp_path / "m.dyn", tmp_path / "p.csv"
+    rest = ["--model", "linear", "--missing=-999", "--particles", "20", "--seed", "1"]
+    fit = ["fit", path, "--formula", "y ~ x", "--out", saved, *rest]
+    assert cli.main([*map(str, fit)]) == 0
+    asked = written(tmp_path / "q.csv", [["x"], ["-999"], [""]])
+    assert cli.main(["predict", str(saved), str(asked), "--out", str(out)]) == 0
+    first, second = out.read_text().splitlines()[1:]
+    assert first == second
+    more = ["--out", str(out), "--missing", "none"]
+    assert cli.main(["predict", str(saved), str(asked), *more]) == 0
+    assert len({*out.read_text().splitlines()[1:]}) == 2
+
+
+@pytest.mark.parametrize("name", ["a.ndjson", "a.parquet"])
+def test_words_for_what_is_missing_are_for_csv(
+    name: str, tmp_path: Path, capsys: Any
+) -> None:
+    call = ["fit", str(tmp_path / name), "--formula", "y ~ x", "--missing", "NA"]
+    assert cli.main([*call, "--out", str(tmp_path / "m")]) == 2
+    assert "--missing is for cells of CSV" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["fit", "stream", "evaluate"])
+def test_numbers_as_text_are_no_labels(
+    command: str, tmp_path: Path, capsys: Any
+) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_text(
+        "".join(f'{{"x": {k}, "y": "{k / 7:.4f}"}}\n' for k in range(1, 40))
+    )
+    call = [command, str(path), "--formula", "y ~ x", "--out", str(tmp_path / "o")]
+    assert cli.main(call) == 1
+    assert "got the text '0.1429', which reads as a number" in capsys.readouterr().err
+    more = ["--model", "class", "--particles", "5", "--quiet"]
+    assert cli.main([*call, *more]) == 0
+
+
+def test_levels_of_a_column_are_named_once(tmp_path: Path, capsys: Any) -> None:
+    call = ["fit", "a.csv", "--formula", "y ~ x", "--out", str(tmp_path / "m")]
+    assert cli.main([*call, "--levels", "g=a,b", "--levels", "g=c"]) == 2
+    assert "--levels must name each column once; got 'g'" in capsys.readouterr().err
+
+
+def test_an_object_names_a_column_once(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "a.ndjson"
+    path.write_text('{"x": 1, "y": 2}\n{"x": 1, "x": 2, "y": 3}\n')
+    call = ["stream", str(path), "--formula", "y ~ x", "--out", str(tmp_path / "o")]
+    assert cli.main(call) == 1
+    assert "row 1: it is not JSON: it names 'x' twice" in capsys.readouterr().err
