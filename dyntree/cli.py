@@ -10,18 +10,19 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from dyntree import __version__, params
 from dyntree.commands import batch, options
 from dyntree.commands.lines import Limits
 from dyntree.commands.outputs import STANDARD_OUTPUT, written
 from dyntree.commands.paths import check_paths
-from dyntree.commands.readers import PACKED, TABULAR, words_of
+from dyntree.commands.readers import PACKED, TABULAR
 from dyntree.commands.rows import MISSING
 from dyntree.commands.stream import stream
 from dyntree.commands.terminal import forget_unwritten, open_closed, say
 from dyntree.params import TreeOptions
+from dyntree.shown import shown
 
 FAILED, WRONG_USE = 1, 2  # exit codes
 TABLE = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or - (CSV)"
@@ -56,9 +57,20 @@ DEMO_HELP = (
 )
 
 
+class WrongUse(ValueError):
+    """Options that are wrong, or do not go together."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose messages stay on one line."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(shown(message))
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="dyntree", description="Bayesian dynamic trees for data streams."
     )
     top.add_argument("--version", action="version", version=f"dyntree {__version__}")
@@ -94,7 +106,7 @@ def parser() -> argparse.ArgumentParser:
     made = command("evaluate", batch.evaluate, "score predictions, row by row")
     _add_table(made)
     made.add_argument(
-        "--start", type=int, default=0, help="first row scored (default 0)"
+        "--start", type=_count, default=0, help="first row scored (default 0)"
     )
     made.add_argument(
         "--out", metavar="FILE", help="CSV or .ndjson file of losses, row by row"
@@ -276,7 +288,7 @@ def _add_separator(made: Any) -> None:
         help="decimal mark of numbers (default %(default)s)",
     )  # fmt: skip
     made.add_argument(
-        "--missing", type=words_of, metavar="A,B,...",
+        "--missing", type=options.words, metavar="A,B,...",
         help="cells of CSV that are missing values, beside empty ones (default "
         f"{','.join(MISSING[1:])})",
     )  # fmt: skip
@@ -366,6 +378,14 @@ def _number(text: str) -> float:
         raise argparse.ArgumentTypeError(words) from None
 
 
+def _count(text: str) -> int:
+    """An int >= 0."""
+    number = _number(text)
+    if not number.is_integer() or number < 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number >= 0; got {text}")
+    return int(number)
+
+
 def _positive(text: str) -> int:
     """An int >= 1."""
     number = _number(text)
@@ -391,11 +411,14 @@ def _demo(arguments: argparse.Namespace) -> None:
 
     rooms = {"trees": trees, "sva": sva, "ddp": ddp, "canopy": canopy, "hdp": hdp}
     if arguments.out in rooms:  # as argparse reads a single word
-        raise ValueError(
+        raise WrongUse(
             "OUT must name a folder to write to; got none beside the model "
             f"{arguments.out}. Write dyntree demo {arguments.out} OUT."
         )
-    seed = params.count("--seed", arguments.seed, 0)
+    try:
+        seed = params.count("--seed", arguments.seed, 0)
+    except ValueError as error:
+        raise WrongUse(error) from error
     run = rooms[arguments.what].run
     run(arguments.out, seed=seed, progress=not arguments.quiet)
 
@@ -422,7 +445,7 @@ def _wrong_use(given: argparse.Namespace) -> str:
     if given.labels == given.table == "-":
         return "rows and --labels cannot both be -"
     for name in ("checkpoint", "bad_rows", "status"):
-        if getattr(given, name) == "-":
+        if getattr(given, name) in ("-", ""):
             flag = f"--{name.replace('_', '-')}"
             return f"{flag} must name a file; - is for rows, --labels and --out"
     if given.table == "-" and given.format == "parquet":
@@ -456,7 +479,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     """What `main` does, with standard streams that are there."""
     top = parser()
-    given = top.parse_args(arguments)
+    try:
+        given = top.parse_args(arguments)
+    except SystemExit as end:
+        if end.code == 0 and not _could_print():  # --help and --version
+            return FAILED
+        raise
     if given.command == "stream" and (wrong := _wrong_use(given)):
         top.error(wrong)
     code = WRONG_USE
@@ -464,8 +492,8 @@ def _main(arguments: Sequence[str] | None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show
             options.check_options(given)
-            code = FAILED
             check_paths(vars(given))
+            code = FAILED
             came = given.run(given)
             with written(None):
                 sys.stdout.flush()
@@ -473,13 +501,23 @@ def _main(arguments: Sequence[str] | None) -> int:
         return 128 + signal.SIGPIPE
     except (OSError, ValueError, ImportError, csv.Error) as error:
         say(options.in_shell_words(_message(error)))
-        return code
+        return WRONG_USE if isinstance(error, WrongUse) else code
     except KeyboardInterrupt:
         came = signal.SIGINT
     if came is None:
         return 0
     say("interrupted")
     return 128 + int(came)
+
+
+def _could_print() -> bool:
+    """Whether standard output takes what was printed; a line says so if it does not."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        say(_message(error))
+        return False
+    return True
 
 
 def _message(error: Exception) -> str:

@@ -96,7 +96,8 @@ class Feed:
         self._stops, self._follows, self._before = stops, follows, before
         self._limits = limits or Limits()
         self._seen: Seen = dict(NEW if seen is None else seen)
-        self._old = dict(self._seen)
+        self._seen["cut"] = [*self._seen["cut"]]
+        self._old = self._seen | {"cut": frozenset(self._seen["cut"])}
         self._continues, self._may_be_old = continues, may_be_old
         self._last: Record | None = None
         self._cut: Record | None = None
@@ -216,10 +217,10 @@ class Feed:
     def took(self, record: Record) -> None:
         """Know that a record was taken, which is what `facts` tell from now on."""
         if self._is_renewed:
-            self._seen, self._is_renewed = dict(NEW), False
+            self._seen, self._is_renewed = NEW | {"cut": []}, False
         if self._cut is not None:
             record, self._cut = self._cut, None
-            self._seen["cut"] = [*self._seen["cut"], self._seen["rows"]]
+            self._seen["cut"].append(self._seen["rows"])
         if self._seen["rows"] == 0:
             self._seen["first"] = fingerprint(record)
             self._seen["columns"] = self.columns
@@ -246,6 +247,12 @@ class Feed:
         Files can be read again, and CSV begins anew, with a header.
         """
         return self._kind == "ndjson" and not self.is_file
+
+    @property
+    def n_held(self) -> int:
+        """Whole lines that a pipe gave, that made no row, and that nobody keeps."""
+        lost = not (self.keeps or self.is_file)
+        return self.unfinished.count("\n") if lost else 0
 
     @property
     def columns(self) -> list[str] | None:

@@ -30,7 +30,7 @@ class Limits:
     Parameters
     ----------
     line : int, default 2**24
-        Characters of a line.
+        Characters of a line, and of a row of several.
     quoted : int, default 100
         Lines of a row of CSV, whose cells in quotes may have several.
     """
@@ -60,7 +60,8 @@ class Chunks:
     grows : bool, default False
         Whether an end of the file is none of the input. `is_cut` may look after it.
     most : int, default 2**24
-        Characters of a line. Of a longer one a few more are given out, and its end.
+        Characters of a line. Of a longer one the next one is given out, too, and its
+        end.
 
     Attributes
     ----------
@@ -157,10 +158,11 @@ class Chunks:
         self._collect(text[start:])
 
     def _collect(self, text: str) -> None:
-        """Add to the line under way, as long as it is not far beyond its limit."""
-        if text and self._n_tail <= self._most:
-            self._tail.append(text)
-            self._n_tail += len(text)
+        """Add to the line under way, up to one character beyond its limit."""
+        part = text[: self._most + 1 - self._n_tail]
+        if part:
+            self._tail.append(part)
+            self._n_tail += len(part)
 
     def _give_out(self, end: str) -> None:
         """End the line under way."""
@@ -194,6 +196,7 @@ class Lines:
     def __init__(self, source: Chunks, limits: Limits | None = None) -> None:
         self._source, self._limits = source, limits or Limits()
         self._given: list[str] = []  # lines of a row that is not complete
+        self._n_given = 0  # characters of them
         self._again: deque[str] = deque()
         self._number = 0  # of lines that were taken
 
@@ -208,13 +211,18 @@ class Lines:
                 line = next(self._source)
             except NotYet:
                 self._again.extend(self._given)
-                self._given.clear()
+                self._clear()
                 raise
         self._given.append(line)
-        if len(line) > self._limits.line:
+        self._n_given += len(line)
+        most = self._limits.line
+        if len(line) > most and len(line.rstrip("\r\n")) > most:
             raise BeyondLimits(
-                f"a line must have at most {self._limits.line} characters "
-                "(--longest-line)"
+                f"a line must have at most {most} characters (--longest-line)"
+            )
+        if len(self._given) > 1 and self._n_given > most:
+            raise BeyondLimits(
+                f"a row must have at most {most} characters (--longest-line)"
             )
         if len(self._given) > self._limits.quoted:
             raise BeyondLimits(
@@ -222,6 +230,11 @@ class Lines:
                 f"{self._limits.quoted} lines (--most-quoted)"
             )
         return line
+
+    def _clear(self) -> None:
+        """Begin another row."""
+        self._given.clear()
+        self._n_given = 0
 
     @property
     def n_given(self) -> int:
@@ -243,7 +256,7 @@ class Lines:
         """The lines given since the last call, which made a row: number, and text."""
         number, text = self._number + 1, "".join(self._given)
         self._number += len(self._given)
-        self._given.clear()
+        self._clear()
         return number, text
 
     def put_back(self, text: str) -> None:

@@ -94,7 +94,7 @@ def add_model(
         "this level, even if it is a word for what is missing; may be repeated",
     )  # fmt: skip
     group.add_argument(
-        "--classes", type=words_of, metavar="A,B,...",
+        "--classes", type=words, metavar="A,B,...",
         help="labels of a classifier; they are text, and in CSV such a cell is this "
         "label, even if it is a word for what is missing",
     )  # fmt: skip
@@ -127,6 +127,14 @@ def add_model(
         "a row have shown that the stream has changed",
     )  # fmt: skip
     group.add_argument("--seed", type=int, metavar="N", help="seed; drawn if absent")
+
+
+def words(text: str) -> list[str]:
+    """Words of an option, as in a row of CSV."""
+    try:
+        return words_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -165,12 +173,13 @@ def check_options(arguments: argparse.Namespace) -> None:
             )
     if command == "stream" and arguments.bad_rows not in WORDS:
         format_to_write(arguments.bad_rows, "--bad-rows")
+    if command == "fit" and arguments.out == "-":
+        raise ValueError("--out must name a file to save the model to; got '-'.")
+    if hasattr(arguments, "formula") and not all(sides(arguments.formula)):
+        raise ValueError(
+            f"--formula must be like 'y ~ .' or 'y ~ a + b'; got {arguments.formula!r}."
+        )
     if command in ("fit", "evaluate", "stream"):
-        if not all(sides(arguments.formula)):
-            raise ValueError(
-                "--formula must be like 'y ~ .' or 'y ~ a + b'; got "
-                f"{arguments.formula!r}."
-            )
         columns_beside(arguments)
         new_model(model_options(arguments))
 
@@ -179,8 +188,11 @@ def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of a stream, beside the model's, that all its calls must share."""
     found: dict[str, Any] = {
         name: getattr(arguments, name)
-        for name in ("formula", "separator", "decimal", "quantiles")
-    }
+        for name in (
+            "formula", "separator", "decimal", "quantiles", "most_quoted",
+            "longest_line",
+        )
+    }  # fmt: skip
     if times := times_of(arguments):
         found["times"] = times
     if arguments.missing is not None:

@@ -178,15 +178,32 @@ def output(
                 file = stack.enter_context(through(str(path)))
             out, place = Output(file, name), _nothing
             if is_saved and out.is_regular:
-                stack.enter_context(sole_appender(file.fileno(), name))
+                _lock(file.fileno(), name, stack)
         elif not is_replaceable(path):
             out, place = Output(stack.enter_context(through(path)), path), _nothing
         else:
             stack.enter_context(sole_writer(path))
+            if resumed and before[0] and not os.path.exists(path):
+                raise ValueError(
+                    "--resume needs the output of the first call, with "
+                    f"{before[0]} bytes at least; there is no {path}."
+                )
             out, place = _of_file(path, resumed, stack)
         if resumed:
             out.resume(*before)
         yield out, place
+
+
+def _lock(number: int, name: str, stack: ExitStack) -> None:
+    """Lock an open file: by its path, as outputs that are named are, if it has one."""
+    path = os.path.realpath(f"/dev/fd/{number}")
+    try:
+        if os.path.samestat(os.stat(path), os.fstat(number)):
+            stack.enter_context(sole_writer(path))
+            return
+    except OSError:  # it has none, or nobody may write beside it
+        pass
+    stack.enter_context(sole_appender(number, name))
 
 
 def _of_file(path: str, resumed: bool, stack: ExitStack) -> tuple[Output, Place]:

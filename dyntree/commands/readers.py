@@ -145,7 +145,10 @@ class Csv:
             names = next(self._cells, None)
         except (csv.Error, BeyondLimits) as error:
             raise ValueError(f"the header cannot be read: {error}.") from error
+        is_long = self._lines.n_given > 1
         _, text = self._lines.taken()
+        if reason := self._quotes(text, is_long):
+            raise ValueError(f"the header cannot be read: {reason}.")
         if not names:
             raise ValueError("the table must have a header; got nothing.")
         if not is_text(text):
@@ -308,11 +311,11 @@ TEXTS: dict[str, Callable[[Lines, str], Any]] = {"csv": Csv, "ndjson": Ndjson}
 
 def _row_of(pairs: list[tuple[str, Any]]) -> Row:
     """A JSON object, whose names must be distinct."""
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in row if names.count(name) > 1)
-        raise ValueError(f"it names {twice!r} twice")
+    row: Row = {}
+    for name, value in pairs:
+        if name in row:
+            raise ValueError(f"it names {name!r} twice")
+        row[name] = value
     return row
 
 

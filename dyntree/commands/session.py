@@ -557,6 +557,12 @@ class Session:
         for name, feed in zip(KEPT, (self.feed, self.late), strict=True):
             if feed is not None and feed.keeps:
                 self.notes[name] = feed.unfinished
+        if self.feed is not None and (n_held := self.feed.n_held):
+            warnings.warn(
+                f"{n_held} lines were read from a pipe but not used, because a quote "
+                "in them does not close. Give them again when the command resumes.",
+                stacklevel=2,
+            )
         if self.late is not None and (n_lost := self.late.n_lost):
             warnings.warn(
                 f"{n_lost} labels were read from a pipe but not used. Give them again "

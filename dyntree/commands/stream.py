@@ -76,6 +76,7 @@ def _stream(arguments: argparse.Namespace) -> int | None:
             raise
         if session.notes["rows"] or continues or session.resumed:
             session.save(out)
+        out.settle()  # which says whether others have written to it, too
     session.named.tell()
     if reports is not None:
         reports.report(running=False)

@@ -300,7 +300,13 @@ def with_backticks(formula: str) -> str:
 
 def _in_backticks(literal: str) -> str:
     """The name that a string of Python spells, in backticks."""
-    name: str = ast.literal_eval(literal)
+    try:
+        name: str = ast.literal_eval(literal)
+    except SyntaxError:
+        raise ValueError(
+            f"formula must write a name in one line; got Q({shown(literal)}). Rename "
+            "the column, or write its line break as \\n."
+        ) from None
     if "`" in name or not name:
         raise ValueError(
             f"formula must name columns that have a name without backticks; got "

@@ -68,8 +68,11 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
         return
     try:
-        os.ftruncate(file, 0)
-        os.pwrite(file, MARK + str(os.getpid()).encode("ascii"), 0)
+        try:
+            os.ftruncate(file, 0)
+            os.pwrite(file, MARK + str(os.getpid()).encode("ascii"), 0)
+        except OSError as error:
+            raise _failed(error, beside, path) from error
         yield
     finally:
         if file in held:  # not in a process that was forked meanwhile
@@ -146,8 +149,7 @@ def _opened(beside: Path, path: str) -> int:
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise _not_ours(beside, path) from None
-        reason = f"cannot be written, nor locked beside it: {error.strerror}"
-        raise OSError(error.errno, reason, path) from error
+        raise _failed(error, beside, path) from error
     start = b""
     is_file = stat.S_ISREG(os.fstat(file).st_mode)
     if is_file:
@@ -156,6 +158,12 @@ def _opened(beside: Path, path: str) -> int:
         os.close(file)
         raise _not_ours(beside, path)
     return file
+
+
+def _failed(error: OSError, beside: Path, path: str | os.PathLike[str]) -> OSError:
+    """Error for a path beside which no lock can be written."""
+    reason = f"cannot be written, as its lock {beside} cannot be: {error.strerror}"
+    return OSError(error.errno, reason, os.fspath(path))
 
 
 def _not_ours(beside: Path, path: str) -> ValueError:

@@ -62,7 +62,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     >>> X, hours = rng.random((300, 1)), rng.uniform(1, 5, 300)
     >>> y = rng.poisson(hours * np.where(X[:, 0] > 0.5, 8, 2))
     >>> tree = DynamicTreeCountRegressor(n_particles=50, random_state=1)
-    >>> tree.fit(X, y, exposure=hours).predict([[0.2], [0.8]]).round()
+    >>> tree.fit(X, y, exposure=hours).predict([[0.2], [0.8]], exposure=1).round()
     array([2., 8.])
     """
 

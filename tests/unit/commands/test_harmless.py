@@ -144,7 +144,7 @@ def test_what_must_be_a_file_is_nothing_else(
             "socket": lambda: server.bind(str(out)),
         }[kind]()
         before = os.lstat(out)
-        assert run(*call(rows, out)) == 1
+        assert run(*call(rows, out)) == 2
         told = capsys.readouterr().err
         assert "must be a file, or a free name" in told
         with pytest.raises(OSError, match="must be a file, or a free name"):
@@ -314,6 +314,8 @@ def live(options: str, meanwhile: str, rows: Path) -> subprocess.CompletedProces
         ("--out o.csv", "--out link.csv"),
         ("--out a.csv --bad-rows o.csv", "--out o.csv"),
         ("--checkpoint a.dyn >> o.csv", "--checkpoint b.dyn >> o.csv"),
+        ("--checkpoint a.dyn >> o.csv", "--out o.csv"),
+        ("--out o.csv", "--checkpoint b.dyn >> o.csv"),
     ],
 )
 def test_an_output_has_one_writer(first: str, second: str, rows: Path) -> None:
@@ -393,3 +395,33 @@ def test_numbers_of_open_files(tmp_path: Path) -> None:
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     assert descriptor_of(loop) is None
+
+
+@pytest.mark.parametrize("name", ["--version", "--help"])
+def test_what_cannot_be_printed_is_an_error(name: str, tmp_path: Path) -> None:
+    done = shell(f"dyntree {name} >&-", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("dyntree: standard output: cannot be written")
+
+
+def test_a_resumed_stream_makes_no_other_output(rows: Path, capsys: Any) -> None:
+    saved = ["--checkpoint", rows.with_name("c.dyn"), "--resume"]
+    assert run(*stream(rows, rows.with_name("o.csv"), *saved)) == 0
+    assert run(*stream(rows, rows.with_name("wrong.csv"), *saved)) == 1
+    assert "there is no" in capsys.readouterr().err
+    assert not rows.with_name("wrong.csv").exists()
+
+
+def test_a_lock_that_cannot_be_written_is_named(rows: Path, capsys: Any) -> None:
+    """As on a full disk: no file may be longer than nothing."""
+    resource = pytest.importorskip("resource", reason="this system has no limits")
+    call = predict(rows, rows.with_name("o.csv"))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+    try:
+        assert run(*call) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    told = capsys.readouterr().err
+    assert "o.csv: cannot be written, as its lock" in told
+    assert "standard output" not in told

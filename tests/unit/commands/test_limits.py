@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,10 @@ from hypothesis import strategies as st
 from dyntree import cli
 from dyntree.checkpoint import load_with
 from dyntree.commands.lines import Chunks, Limits, Lines
-from dyntree.commands.readers import Csv
+from dyntree.commands.readers import Csv, Ndjson
 from dyntree.commands.stops import Stops
 from tests.unit.commands.test_inputs import Runs
+from tests.unit.commands.test_stops import wait_for
 
 N = 400
 QUOTES = {
@@ -246,3 +250,106 @@ def test_messages_are_one_line_without_controls(name: str, runs: Runs) -> None:
     )
     assert runs("--format", "ndjson", "--formula", "y ~ .", saves=False) == 1
     assert runs.told().rstrip("\n").isprintable()
+
+
+# ------------------------------------------------------------ headers, rows, names
+@pytest.mark.parametrize("command", ["fit", "stream"])
+@pytest.mark.parametrize("quoted", ['"c\n1,2,3\n4,5,"6"\n', '"c\n1,2,3\n4,5,6\n'])
+def test_a_quote_in_the_header_swallows_no_row(
+    command: str, quoted: str, tmp_path: Path, capsys: Any
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"a,b,{quoted}7,8,9\n10,11,12\n")
+    call = [command, str(path), "--formula", "a ~ b", "--out", str(tmp_path / "o")]
+    assert cli.main(call) == 1
+    assert "the header cannot be read" in capsys.readouterr().err
+
+
+def test_a_row_of_several_lines_is_bounded_as_a_line_is(runs: Runs) -> None:
+    cell = "\n".join(["z" * 90] * 8)
+    runs.write("x,y,s\n", *good(5), f'1,2,"{cell}"\n', *good(5))
+    assert runs("--formula", "y ~ x", "--longest-line", 800) == 0
+    runs.saved.unlink()
+    more = ["--longest-line", 700, "--bad-rows", "skip"]
+    assert runs("--formula", "y ~ x", *more) == 0
+    assert load_with(runs.saved)[1]["learned"] == 10
+
+
+def test_a_line_may_be_as_long_as_its_limit(runs: Runs) -> None:
+    runs.write("x,y\n", "1,2\n", "10,20,\n", "10,200\n", "100,200\n")
+    assert runs("--longest-line", 6, "--bad-rows", "skip") == 0
+    assert load_with(runs.saved)[1]["learned"] == 2
+
+
+@pytest.mark.parametrize("option", ["--most-quoted", "--longest-line"])
+def test_limits_are_those_of_the_first_call(option: str, runs: Runs) -> None:
+    runs.write("x,y,s\n", *good(5))
+    assert runs(option, 50) == 0
+    assert runs(option, 60) == 1
+    assert f"{option[2:]}: 50 then, 60 now" in runs.told()
+
+
+@pytest.mark.parametrize("sizes", [[190], [90, 50, 50], [10] * 19])
+def test_a_long_line_is_cut_at_one_place(sizes: list[int], tmp_path: Path) -> None:
+    source = Source(b"z" * 190 + b"\nend\n")
+    source._most, parts = 100, iter(sizes)
+    source._file.read1 = lambda n: source._file.read(next(parts, 5))
+    assert next(source) == "z" * 101 + "\n"
+    assert next(source) == "end\n"
+
+
+def test_many_names_of_an_object_are_read_in_linear_time() -> None:
+    names = [f'"c{k}": {k}' for k in range(200_000)]
+    lines = Lines(Source(f"{{{', '.join([*names, names[-1]])}}}\n".encode()))
+    (record,) = Ndjson(lines)
+    assert record.reason == "it is not JSON: it names 'c199999' twice"
+
+
+def test_lines_behind_a_quote_of_a_pipe_are_told(tmp_path: Path) -> None:
+    source, target = os.pipe()
+    with os.fdopen(target, "w") as pipe:
+        pipe.write("x,y,s\n" + "".join(good(30)) + '2,"u,2\n' + "".join(good(20)))
+        pipe.flush()
+        out = tmp_path / "out"
+        call = ["stream", "-", "--formula", "y ~ x", "--bad-rows", "skip", "--out", out]
+        with subprocess.Popen(
+            [sys.executable, "-m", "dyntree", *map(str, call)],
+            stdin=source, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            wait_for(out, 31)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=60)
+    os.close(source)
+    assert process.returncode == 143
+    assert "21 lines were read from a pipe but not used" in told
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["evaluate", "a.csv", "--formula", "y ~ x", "--start", "-1"],
+        ["demo", "trees"], ["demo", "trees", "out", "--seed", "-1"],
+        ["crosscheck", "a.csv", "--formula", "y"],
+        ["fit", "a.csv", "--formula", "y ~ x", "--out", "-"],
+        ["stream", "a.csv", "--formula", "y ~ x", "--checkpoint", ""],
+        ["stream", "a.csv", "--formula", 'y ~ Q("a\nb")'],
+        ["stream", "a.csv", "--formula", "y ~ x", "--window", "\x1b[31mX\nY"],
+        ["stream", "a.csv", "--formula", "y ~ x", "--missing", "a\nb"],
+        ["stream", "a.csv", "--formula", "y ~ x", "--out", "o", "--bad-rows", "o"],
+    ],
+)  # fmt: skip
+def test_wrong_use_ends_with_2_and_one_line(
+    more: list[str], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = cli.main(more)
+    except SystemExit as end:
+        code = end.code
+    told = capsys.readouterr().err
+    assert code == 2, told
+    assert "\x1b" not in told
+    assert told.splitlines()[-1].startswith("dyntree")
+    assert "words_of" not in told
+    assert not [*tmp_path.iterdir()]

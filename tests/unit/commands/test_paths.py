@@ -26,8 +26,8 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
-    assert cli.main([str(one) for one in arguments]) == 1
+def refused(capsys: pytest.CaptureFixture[str], *arguments: Any, code: int = 2) -> str:
+    assert cli.main([str(one) for one in arguments]) == code
     return capsys.readouterr().err
 
 
@@ -106,7 +106,7 @@ def test_a_shells_redirections_count(redirect: str, rows: Path) -> None:
         assert process.returncode == 0
         assert rows.with_name("out.csv").read_text().count("\n") == 41
     else:
-        assert process.returncode == 1
+        assert process.returncode == 2
         assert "must be another file than" in process.stderr
 
 
@@ -114,7 +114,7 @@ def test_an_old_output_goes_when_the_first_row_is_read(rows: Path, capsys: Any) 
     out = rows.with_name("p.csv")
     out.write_text("old")
     call = ["stream", rows, "--out", out, *SMALL, "--formula"]
-    refused(capsys, *call, "nowhere ~ .")
+    refused(capsys, *call, "nowhere ~ .", code=1)
     assert out.read_text() == "old"
     assert cli.main([str(one) for one in [*call, "y ~ ."]]) == 0
     assert out.read_text().count("\n") == 41
@@ -157,7 +157,9 @@ def test_other_separators_are_named(separator: str, rows: Path, capsys: Any) -> 
     lines = ["a;b;y", *(f"{k},5;{k};{k % 7}" for k in range(9))]
     rows.write_text("\n".join(lines).replace(";", separator) + "\n")
     out = rows.with_name("m.dyn")
-    told = refused(capsys, "fit", rows, "--formula", "y ~ a", "--out", out, *SMALL)
+    told = refused(
+        capsys, "fit", rows, "--formula", "y ~ a", "--out", out, *SMALL, code=1
+    )
     assert "--separator tab" in told if separator == "\t" else f'"{separator}"' in told
     assert not out.exists()
 
