@@ -80,7 +80,7 @@ def test_options_reach_the_demo(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_bad_seed_is_an_error_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["demo", str(tmp_path), "--seed", "-1"]) == 1
+    assert cli.main(["demo", str(tmp_path), "--seed", "-1"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("dyntree: --seed must be")
