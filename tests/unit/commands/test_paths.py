@@ -121,9 +121,8 @@ def test_an_old_output_goes_when_the_first_row_is_read(rows: Path, capsys: Any) 
     assert sorted(p.name for p in rows.parent.iterdir()) == ["a.csv", "p.csv"]
 
 
-def test_a_stream_goes_to_devices_and_links(rows: Path) -> None:
+def test_a_stream_goes_where_a_link_leads(rows: Path) -> None:
     call = ["stream", rows, "--formula", "y ~ .", *SMALL, "--out"]
-    assert cli.main([str(one) for one in [*call, "/dev/null"]]) == 0
     target, link = rows.with_name("there"), rows.with_name("link")
     link.symlink_to(target)
     assert cli.main([str(one) for one in [*call, link]]) == 0
