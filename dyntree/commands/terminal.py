@@ -25,15 +25,25 @@ def open_closed() -> None:
     standard error are lost; reading and writing the others is an error.
     """
     for number, (name, flags, mode) in enumerate(CLOSED):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, flags)  # which takes the least number that is free
-        if getattr(sys, name) is None:
-            file = io.FileIO(number, mode, closefd=False)
-            buffered: Any = io.BufferedReader if mode == "r" else io.BufferedWriter
-            buffer = buffered(file)
-            setattr(sys, name, io.TextIOWrapper(buffer, errors="backslashreplace"))
+        if _is_open(number):
+            continue
+        # of this number, the least that is free, unless another file has it by now
+        file = io.FileIO(os.open(os.devnull, flags), mode, closefd=False)
+        buffered: Any = io.BufferedReader if mode == "r" else io.BufferedWriter
+        text = io.TextIOWrapper(buffered(file), errors="backslashreplace")
+        setattr(sys, name, text)
+
+
+def _is_open(number: int) -> bool:
+    """Whether a standard stream is open: a file that was there when Python began.
+
+    What Python or a library has opened since closes when another program begins.
+    """
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return os.name != "posix" or os.get_inheritable(number)
 
 
 def say(text: str, start: str = "", end: str = "\n") -> None:
@@ -55,12 +65,12 @@ def forget_unwritten() -> None:
 
     Python would try again when it ends, and exit with a code of its own.
     """
-    for file, number in (sys.stdout, 1), (sys.stderr, 2):
+    for file in sys.stdout, sys.stderr:
         try:
             file.flush()
         except OSError:
             null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, number)
+            os.dup2(null, file.fileno())
             os.close(null)
         except ValueError:  # closed
             pass

@@ -277,6 +277,24 @@ def test_closed_streams_are_errors_only_where_they_are_needed(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(("number", "name"), [(0, "input"), (1, "output")])
+def test_a_closed_stream_whose_number_another_file_has(
+    number: int, name: str, rows: Path
+) -> None:
+    """As where Python or a library opens a file before anything else."""
+    table = "rows.csv" if number else "-"
+    code = (
+        f"import os\nos.close({number})\ntaken = open('model.dyn', 'rb+')\n"
+        f"assert taken.fileno() == {number}\nfrom dyntree import cli\n"
+        f"raise SystemExit(cli.main(['stream', {table!r}, '--formula', 'y ~ x']))"
+    )
+    before = model(rows.parent).read_bytes()
+    done = shell(f"{PYTHON} -c {shlex.quote(code)}", rows.parent)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"dyntree: standard {name}: cannot be")
+    assert rows.with_name("model.dyn").read_bytes() == before
+
+
 @pytest.mark.parametrize("report", ["", "--report .01"])
 def test_a_full_standard_error_changes_no_exit_code(report: str, rows: Path) -> None:
     """No file may become longer than the log is, which stands for a full disk."""
