@@ -59,7 +59,7 @@ class BadRows:
             return
         before = self._facts["file"]
         resumed = before is not None and _is_same(before, self._how)
-        known = self._facts["bytes"], self._facts["end"]
+        position = self._facts["bytes"], self._facts["end"]
         if not resumed and self._is_late and _has_content(self._how):
             told = "none yet" if before is None else f"they went to {before} before"
             raise ValueError(
@@ -67,7 +67,7 @@ class BadRows:
                 f"stream {told}. Move it away, or name another file."
             )
         self.has_moved = not resumed
-        with output(self._how, resumed, known, is_saved=True) as (self._file, place):
+        with output(self._how, resumed, position, is_saved=True) as (self._file, place):
             place()
             self._facts["file"] = self._how
             if not resumed and self._write is WRITERS["csv"]:

@@ -266,8 +266,9 @@ def _read(
 ) -> TableFile:
     """The table that the arguments name."""
     known = kinds | times_of(arguments)
-    given = arguments.table, arguments.separator, known, response, cells
-    read = read_table(*given, limits_of(arguments))
+    limits = limits_of(arguments)
+    path, separator = arguments.table, arguments.separator
+    read = read_table(path, separator, known, response, cells, limits)
     names = [*map(str, read.frame.columns)]
     if stray := [name for name in times_of(arguments) if name not in names]:
         raise ValueError(

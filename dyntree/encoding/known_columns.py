@@ -161,14 +161,14 @@ class KnownColumns:
 
     def column_at(self, place: int) -> str | int:
         """Name of the column of a feature, or its place where columns have none."""
-        return self.columns_of_features[place]  # type: ignore[no-any-return]
+        return self.columns_of_features[place]
 
     @cached_property
-    def columns_of_features(self) -> list[Any]:
+    def columns_of_features(self) -> list[str | int]:
         """Name of the column of each feature, or its place where columns have none."""
         if self.names is None:
             return [*range(self.n_features)]
-        columns: list[Any] = [None] * self.n_features
+        columns: list[str | int] = [0] * self.n_features
         for name, first in self.places.items():
             for place in self.level_places.get(name, [first]):
                 columns[place] = name
