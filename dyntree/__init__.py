@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from dyntree.release import RELEASE
+from dyntree.runtime.release import RELEASE
 from dyntree.storage.old_names import keep_old_names
 
 if find_spec("dyntree._core.rng") is None:
@@ -17,10 +17,10 @@ if find_spec("dyntree._core.rng") is None:
 
 if TYPE_CHECKING:
     from dyntree import mixtures
-    from dyntree.alarm import ChangeAlarm
     from dyntree.checkpoint import load, save
-    from dyntree.delayed import DelayedLabels
-    from dyntree.repeats import fit_repeats
+    from dyntree.evaluate.alarm import ChangeAlarm
+    from dyntree.evaluate.delayed import DelayedLabels
+    from dyntree.evaluate.repeats import fit_repeats
     from dyntree.trees.averages.stream import AveragedStream
     from dyntree.trees.averages.tables import AveragedTrees
     from dyntree.trees.model import DynamicTree
@@ -49,12 +49,12 @@ __all__ = [
 HOMES = {  # modules of the public names, imported where a name is first asked for
     "AveragedStream": "trees.averages.stream",
     "AveragedTrees": "trees.averages.tables",
-    "ChangeAlarm": "alarm",
-    "DelayedLabels": "delayed",
+    "ChangeAlarm": "evaluate.alarm",
+    "DelayedLabels": "evaluate.delayed",
     "DynamicTree": "trees.model",
     "RandomTreesStream": "trees.random_trees",
     "StreamingTree": "trees.streaming",
-    "fit_repeats": "repeats",
+    "fit_repeats": "evaluate.repeats",
     "load": "checkpoint",
     "save": "checkpoint",
 }

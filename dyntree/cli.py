@@ -21,8 +21,8 @@ from dyntree.commands.readers import PACKED, TABULAR
 from dyntree.commands.rows import MISSING
 from dyntree.commands.stream import stream
 from dyntree.commands.terminal import forget_unwritten, open_closed, say
+from dyntree.errors import shown
 from dyntree.params import TreeOptions
-from dyntree.shown import shown
 
 FAILED, WRONG_USE = 1, 2  # exit codes
 TABLE = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or - (CSV)"

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.shown import shown
+from dyntree.errors import shown
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

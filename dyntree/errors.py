@@ -1,16 +1,19 @@
-"""The few exceptions and warnings that callers may want to tell apart."""
+"""Exceptions and warnings that callers may want to tell apart, and text in them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+import unicodedata
 import warnings
 from pathlib import Path
 
-from dyntree.shown import shown
-
 OURS = (f"{Path(__file__).parent}{os.sep}", contextlib.__file__)  # whose frames to skip
+JOINERS = "\u200c\u200d"  # of letters and emoji
+SIGNS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f"  # Arabic, Syriac: are seen
+HARMLESS = frozenset(JOINERS + SIGNS)
+HIDDEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # controls, formats, surrogates, separators
 
 
 class DeletedCloudError(ValueError):
@@ -95,6 +98,43 @@ class ConvergenceWarning(UserWarning):
 
 class MixingWarning(UserWarning):
     """Labels of a phase are uncertain, or the limit on particles was reached."""
+
+
+def shown(text: object) -> str:
+    r"""Text on one line, with escapes for what is not seen or moves what is.
+
+    These are control characters, separators of lines and paragraphs, formats that turn
+    the direction of text around, and lone surrogates, which cannot be printed. Letters
+    of all scripts, accents and emoji stay as they are.
+
+    Parameters
+    ----------
+    text : str
+        What is no text is shown as `str` has it.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> shown("size\x1b[2J\n"), shown("\u202esize\ud800")
+    ('size\\x1b[2J\\n', '\\u202esize\\ud800')
+    >>> shown("größe, размер, 🙂")
+    'größe, размер, 🙂'
+    """
+    text = str(text)
+    if text.isprintable():
+        return text
+    return "".join(map(_seen, text))
+
+
+def _seen(char: str) -> str:
+    """A character, or the escape that stands for it."""
+    is_seen = char.isprintable() or unicodedata.category(char) not in HIDDEN
+    if is_seen or char in HARMLESS:
+        return char
+    return char.encode("unicode_escape").decode("ascii")
 
 
 def warn(category: type[Warning], message: str) -> None:

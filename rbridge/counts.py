@@ -16,10 +16,10 @@ from dyntree.api.rmirror.arguments import as_verb
 from dyntree.api.rmirror.predict import plan_predict
 from dyntree.api.rmirror.progress import print_particles
 from dyntree.api.rmirror.record import cloud_of
-from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Vector
 from dyntree.params import COUNTS
+from dyntree.summaries.counts import CountPrediction
 from dyntree.trees.answers.predictions import laws_of
 from dyntree.trees.learning.exposures import check_exposure, in_exposure_units
 

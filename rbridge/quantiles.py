@@ -10,8 +10,8 @@ from dyntree._core.trees import query
 from dyntree.api.rmirror import DynaTree
 from dyntree.api.rmirror.arguments import as_numbers
 from dyntree.api.rmirror.record import cloud_of
-from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.values import Matrix
+from dyntree.summaries.counts import CountPrediction
 from dyntree.trees.answers.predictions import laws_of
 
 from . import counts

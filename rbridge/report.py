@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dyntree.shown import in_html
+from dyntree.api.markup import in_html
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,7 +21,7 @@ import pytest
 import dyntree
 from dyntree import checkpoint
 from dyntree.encoding.feature_map import take
-from dyntree.online import Learner, OnlineModel, Savable
+from dyntree.runtime.online import Learner, OnlineModel, Savable
 from tests.helpers import model_bytes, same_bytes
 
 Rows = tuple[np.ndarray, Any]
@@ -61,7 +61,7 @@ def same_answers(one: Any, other: Any) -> None:
 
 
 class OnlineModelChecks:
-    """The contract of `dyntree.online.OnlineModel`."""
+    """The contract of `dyntree.runtime.online.OnlineModel`."""
 
     empty_is_previewed = True
     asked = "X"  # what `predict` calls the rows it is given

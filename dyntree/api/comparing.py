@@ -10,14 +10,14 @@ import numpy as np
 from dyntree import params
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.offsets import foreseen
-from dyntree.api.orders import evidence_over_orders
+from dyntree.api.order_evidence import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
+from dyntree.evaluate.scores import class_scores, real_scores
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
-from dyntree.scores import class_scores, real_scores
 from dyntree.summaries import ClassPrediction
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from dyntree.api.offsets import (
     shift_of,
     warn_of_defaults,
 )
+from dyntree.encoding.contrasts import Moves, Variable, moved_offsets, moved_rows
 from dyntree.encoding.design import Design
-from dyntree.encoding.moves import Moves, Variable, moved_offsets, moved_rows
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
 from dyntree.errors import ContrastWarning, warn
-from dyntree.posterior import (
+from dyntree.summaries.draws import (
     PosteriorDraws,
     grouped,
     interval_levels,

@@ -15,7 +15,7 @@ from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.residuals import OneStepAhead
+from dyntree.evaluate.residuals import OneStepAhead
 from dyntree.trees.factory import Trees
 
 

@@ -40,12 +40,11 @@ from dyntree.encoding.tables import (
 )
 from dyntree.encoding.targets import refuse_measurements, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import CheckpointError, UnseenLevelWarning
-from dyntree.labels import Level
+from dyntree.errors import CheckpointError, UnseenLevelWarning, shown
+from dyntree.evaluate.residuals import Notes, OneStepAhead
 from dyntree.params import NIG
-from dyntree.residuals import Notes, OneStepAhead
+from dyntree.params.labels import Level
 from dyntree.runtime.progress import Progress
-from dyntree.shown import shown
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.tables import AveragedTrees
 from dyntree.trees.factory import Trees, make_tree

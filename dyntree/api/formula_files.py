@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from dyntree import checkpoint, params
+from dyntree import params
+from dyntree.checkpoint.models import UNSOUND
 from dyntree.encoding.design import Design
-from dyntree.errors import CheckpointError
-from dyntree.shown import shown
+from dyntree.errors import CheckpointError, shown
 from dyntree.trees.model import DynamicTree
 
 MISSING = ("none", "drop", "raise")
@@ -52,7 +52,7 @@ def read_design(
         params.one_of("missing", notes["missing"], MISSING)
         if not isinstance(notes["formula"], str | None):
             raise ValueError(f"formula must be text; got {notes['formula']!r}")
-    except checkpoint.UNSOUND as error:
+    except UNSOUND as error:
         raise CheckpointError(
             f"{failure}no formula, or a broken one ({shown(error)}). Models without a "
             "formula load by dyntree.load."

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.api.fitted_model import ModelData
+from dyntree.api.markup import in_html
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
-from dyntree.shown import in_html
 
 
 class ModelFacts:

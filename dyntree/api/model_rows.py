@@ -22,7 +22,7 @@ from dyntree.encoding.tables import (
     with_response,
 )
 from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.shown import shown
+from dyntree.errors import shown
 
 
 @dataclass(frozen=True)

@@ -8,17 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from dyntree.arguments import as_numbers
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.gaps import checked_with_gaps
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.tables import Row, Table, table_of
 from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import LARGEST, Matrix, Vector
-from dyntree.errors import AssumedValueWarning, warn
+from dyntree.errors import AssumedValueWarning, shown, warn
 from dyntree.params import TreeOptions
-from dyntree.shown import shown
+from dyntree.params.checks import as_numbers
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.exposures import check_exposure, refuse_exposure
 

@@ -10,7 +10,7 @@ import numpy as np
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
 from dyntree.encoding.values import Vector
-from dyntree.residuals import OneStepAhead
+from dyntree.evaluate.residuals import OneStepAhead
 from dyntree.trees.factory import Trees
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from dyntree import params
 from dyntree.api.offsets import foreseen
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.posterior import interval_levels
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.summaries.draws import interval_levels
 from dyntree.trees.factory import Trees
 
 N_DRAWS = 1000  # behind intervals of probabilities

@@ -12,11 +12,11 @@ import numpy as np
 
 from dyntree import __version__
 from dyntree.api import plots
+from dyntree.api.markup import in_html
 from dyntree.api.plots import Trace
 from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
-from dyntree.config import show_config
 from dyntree.evaluate import Prequential
-from dyntree.shown import in_html
+from dyntree.runtime.config import show_config
 from dyntree.storage.plain import in_cell
 from dyntree.trees.answers.view import TreeView
 from dyntree.trees.factory import Trees

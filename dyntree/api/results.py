@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from dyntree import checkpoint, params
+from dyntree.api.append import LearningResults
 from dyntree.api.back_transform import BackTransformedResults
-from dyntree.api.learning_on import LearningResults
 from dyntree.api.offsets import RowOffsets, foreseen, mean_with, row_shift
 from dyntree.api.one_step import OneStepResults
-from dyntree.api.orders import evidence_over_orders
+from dyntree.api.order_evidence import evidence_over_orders
 from dyntree.api.predictions import PredictionResults
 from dyntree.api.row_weights import RowWeights
 from dyntree.api.variables import VariableAnswers
@@ -23,7 +23,7 @@ from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import UndefinedTermWarning
-from dyntree.residuals import OneStepAhead
+from dyntree.evaluate.residuals import OneStepAhead
 from dyntree.runtime.rewording import reworded
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.trees.base import cloud_sizes, forest_sizes

@@ -11,7 +11,7 @@ import numpy as np
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.gaps import checked_with_gaps
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.trees.learning.weights import check_weights

@@ -7,7 +7,8 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from dyntree.shown import in_html, in_latex, shown
+from dyntree.api.markup import in_html, in_latex
+from dyntree.errors import shown
 
 try:
     from statsmodels.iolib.summary import Summary

@@ -15,8 +15,8 @@ from dyntree.encoding.expressions import (
     sides,
     with_names,
 )
-from dyntree.encoding.needed import absence
-from dyntree.shown import shown
+from dyntree.encoding.required_columns import absence
+from dyntree.errors import shown
 
 COMPARISON = re.compile(r"(<=|>=|==|!=|<|>)(-?)$")
 OPERANDS = ("name", "value", "python", "comparison")

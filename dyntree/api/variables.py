@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.api.effects import VariableEffects, names_in
-from dyntree.effects import MainEffect, PartialDependence, VariableSensitivity
 from dyntree.encoding.columns import Column, numbers_of
+from dyntree.encoding.contrasts import Variable
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.levels import place_of
-from dyntree.encoding.moves import Variable
-from dyntree.encoding.needed import check_columns
 from dyntree.encoding.raw_rows import (
     Axis,
     Columns,
@@ -28,10 +26,12 @@ from dyntree.encoding.raw_rows import (
     raw_columns,
     taken,
 )
+from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.labels import level_text
+from dyntree.params.labels import level_text
 from dyntree.summaries import ClassPrediction, Importance
+from dyntree.summaries.effects import MainEffect, PartialDependence, VariableSensitivity
 from dyntree.trees.answers.sensitivity import variance_shares
 from dyntree.trees.answers.sobol import level_means, smoothed, sobol_indices
 from dyntree.trees.answers.view import TreeView

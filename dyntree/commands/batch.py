@@ -33,16 +33,16 @@ from dyntree.commands.tables import (
     warn_of_text,
     write_table,
 )
-from dyntree.delayed import DelayedLabels
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import columns_of, response_name
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import Vector
+from dyntree.errors import shown
 from dyntree.evaluate import Prequential, compare, prequential
-from dyntree.online import OnlineModel
+from dyntree.evaluate.delayed import DelayedLabels
 from dyntree.params import TreeOptions
-from dyntree.shown import shown
+from dyntree.runtime.online import OnlineModel
 from dyntree.storage.atomic_files import writing
 from dyntree.storage.plain import strict
 from dyntree.trees.learning.exposures import check_exposure, with_exposure

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 from dyntree.commands.feed import Feed
 from dyntree.commands.readers import Record, Row
 from dyntree.commands.rows import Cells, Kinds
-from dyntree.delayed import DelayedLabels
-from dyntree.online import OnlineModel
+from dyntree.evaluate.delayed import DelayedLabels
+from dyntree.runtime.online import OnlineModel
 
 
 class Waiting(NamedTuple):

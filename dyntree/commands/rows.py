@@ -40,7 +40,7 @@ from typing import Any
 
 from dyntree.commands.readers import Row
 from dyntree.encoding.levels import place_of
-from dyntree.labels import Level, is_missing, level_text
+from dyntree.params.labels import Level, is_missing, level_text
 from dyntree.storage.plain import in_cell, strict
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null", "None")

@@ -36,13 +36,13 @@ from dyntree.commands.rows import WRITERS, Cells, Kinds, named_class
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
 from dyntree.commands.terminal import say
 from dyntree.commands.watch import Reports, Watch, process_bytes
-from dyntree.delayed import DelayedLabels
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import response_name
-from dyntree.encoding.needed import check_columns
+from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.errors import NotReadyError
+from dyntree.evaluate.delayed import DelayedLabels
 from dyntree.storage.atomic_files import sweep
 from dyntree.storage.plain import distinct_names, name_of
 from dyntree.summaries import ClassPrediction

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from dyntree.shown import shown
+from dyntree.errors import shown
 
 # what takes the place of a closed stream: a wrong use of it is an error that names it
 CLOSED = (

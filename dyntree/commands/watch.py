@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 
 from dyntree import checkpoint
-from dyntree.alarm import ChangeAlarm
 from dyntree.commands.rows import ndjson_line
 from dyntree.commands.terminal import say
-from dyntree.release import RELEASE
+from dyntree.evaluate.alarm import ChangeAlarm
+from dyntree.runtime.release import RELEASE
 from dyntree.storage.atomic_files import replacing
 from dyntree.summaries import ClassPrediction
 

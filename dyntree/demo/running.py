@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from dyntree.config import show_config
+from dyntree.runtime.config import show_config
 from dyntree.runtime.progress import Progress
 
 

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
-from dyntree.errors import UnusableValueError
+from dyntree.errors import UnusableValueError, shown
 from dyntree.params import short
-from dyntree.shown import shown
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"

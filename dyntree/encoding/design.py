@@ -32,8 +32,8 @@ from dyntree.encoding.levels import (
     new_levels,
     place_of,
 )
-from dyntree.encoding.needed import absence, check_columns, holds_labels
 from dyntree.encoding.offsets import ARGUMENTS, KnownOffsets
+from dyntree.encoding.required_columns import absence, check_columns, holds_labels
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
@@ -44,10 +44,9 @@ from dyntree.encoding.values import (
     Vector,
     is_missing,
 )
-from dyntree.errors import UnseenLevelWarning, warn
-from dyntree.labels import Level, check_names, checked_label, level_of
+from dyntree.errors import UnseenLevelWarning, shown, warn
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
-from dyntree.shown import shown
+from dyntree.params.labels import Level, check_names, checked_label, level_of
 
 BESIDE = (*ARGUMENTS, "weights", "freq_weights")  # what rows have beside a formula
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late

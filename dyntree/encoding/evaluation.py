@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.values import LARGEST, Vector
-from dyntree.errors import UndefinedTermWarning, warn
-from dyntree.shown import shown
+from dyntree.errors import UndefinedTermWarning, shown, warn
 
 MOST_TOLD = 10  # rows that a warning names
 

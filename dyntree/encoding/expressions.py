@@ -15,11 +15,11 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.learned import statistic
-from dyntree.encoding.requests import BASES, SCALERS, Request
+from dyntree.encoding.fitted_terms import statistic
+from dyntree.encoding.formula_calls import BASES, SCALERS, Request
 from dyntree.encoding.values import Vector
-from dyntree.labels import check_text
-from dyntree.shown import shown
+from dyntree.errors import shown
+from dyntree.params.labels import check_text
 
 Step = tuple[str, str | float]
 

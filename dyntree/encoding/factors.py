@@ -11,10 +11,11 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.bases import Basis, basis_from_header
+from dyntree.encoding.codings import Coding
 from dyntree.encoding.columns import LEVELS, Column, kind_of
-from dyntree.encoding.contrasts import Coding
 from dyntree.encoding.expressions import Expression, Step
-from dyntree.encoding.learned import learn_basis
+from dyntree.encoding.fitted_terms import learn_basis
+from dyntree.encoding.formula_calls import wrong
 from dyntree.encoding.levels import (
     TERM,
     check_level,
@@ -24,7 +25,6 @@ from dyntree.encoding.levels import (
     new_levels,
     sorted_levels,
 )
-from dyntree.encoding.requests import wrong
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import (
@@ -34,8 +34,8 @@ from dyntree.encoding.values import (
     check_levels,
     is_missing,
 )
-from dyntree.labels import Level, level_of, level_text
-from dyntree.shown import shown
+from dyntree.errors import shown
+from dyntree.params.labels import Level, level_of, level_text
 
 Levels = tuple[Level, ...]
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.columns import LEVELS, TIMES, UNKNOWN, first_kind, kind_of
 from dyntree.encoding.frames import check_eager, is_frame
-from dyntree.encoding.given import named_columns, unnamed_columns
 from dyntree.encoding.known_columns import Columns, KnownColumns
 from dyntree.encoding.levels import (
     check_level,
@@ -19,10 +18,11 @@ from dyntree.encoding.levels import (
     level_codes,
     new_levels,
 )
+from dyntree.encoding.row_input import named_columns, unnamed_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import MOST_LEVELS, Matrix, check_levels
-from dyntree.labels import check_names, level_text
 from dyntree.params import as_array
+from dyntree.params.labels import check_names, level_text
 
 Categories = tuple[tuple[str, tuple[str, ...]], ...]
 

@@ -34,7 +34,7 @@ from dyntree.encoding.values import (
     as_number,
     is_missing,
 )
-from dyntree.labels import check_names, level_text
+from dyntree.params.labels import check_names, level_text
 
 NO_FEATURE = -1  # the place of a level that is 0 in all features of its column
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dyntree.encoding.expressions import APPLIED, FUNCTIONS, Expression, Step
 from dyntree.encoding.values import Vector
-from dyntree.shown import shown
+from dyntree.errors import shown
 
 # Inverses of functions that rise, from the least and to the largest value of theirs.
 RISING: dict[str, tuple[Callable[[Any], Any], float, float]] = {

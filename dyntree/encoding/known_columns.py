@@ -19,11 +19,11 @@ from dyntree.encoding.columns import (
     kind_of,
     numbers_of,
 )
-from dyntree.encoding.given import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.levels import COLUMN, level_codes, level_names
+from dyntree.encoding.row_input import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.values import LARGEST, Matrix, Vector, declared
-from dyntree.labels import level_text
 from dyntree.params import count, flag
+from dyntree.params.labels import level_text
 
 Places = NDArray[np.int64]
 Columns = dict[Any, Column]  # by name, or by place where there are no names

@@ -16,7 +16,7 @@ import numpy as np
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
 from dyntree.encoding.values import Matrix, Vector, declared, is_missing
 from dyntree.errors import ManyLevelsWarning, warn
-from dyntree.labels import Level, check_text, level_text
+from dyntree.params.labels import Level, check_text, level_text
 
 MOST_NEW = 100  # by how many new values may outnumber others before it is told
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dyntree.encoding.columns import numbers_of
 from dyntree.encoding.expressions import Expression, columns_of
-from dyntree.encoding.needed import absence, check_columns
+from dyntree.encoding.required_columns import absence, check_columns
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import LARGEST, Vector
 

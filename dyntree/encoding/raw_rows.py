@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.columns import DURATION, NUMBERS, Column, number_of, numbers_of
+from dyntree.encoding.contrasts import Variable, column_of_numbers
 from dyntree.encoding.design import Design
 from dyntree.encoding.factors import Factor, names_of
 from dyntree.encoding.levels import place_of
-from dyntree.encoding.moves import Variable, column_of_numbers
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.labels import level_text
+from dyntree.params.labels import level_text
 
 Columns = Mapping[str, Column]
 Span = tuple[float, float]

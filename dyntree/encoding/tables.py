@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.columns import Column
 from dyntree.encoding.frames import check_eager, is_frame, kind_name
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import column_of
+from dyntree.errors import shown
 from dyntree.params import as_array, short
-from dyntree.shown import shown
 
 Row = Mapping[str, Any]
 

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from dyntree.encoding.frames import check_eager
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
-from dyntree.labels import checked_label
 from dyntree.params import as_array
+from dyntree.params.labels import checked_label
 
 MOST_EVENTS = 2.0**53  # that doubles count one by one
 

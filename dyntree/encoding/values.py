@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.labels import is_missing as is_missing  # asked of every value here
+from dyntree.params.labels import is_missing as is_missing  # asked of every value here
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]

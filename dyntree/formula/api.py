@@ -11,7 +11,7 @@ Examples
 
 from dyntree.api.comparing import compare, cross_val
 from dyntree.api.formula import DynamicTreeModel
-from dyntree.api.several import dynamic_tree
+from dyntree.api.multi_response import dynamic_tree
 
 load = DynamicTreeModel.load
 

@@ -18,9 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.errors import CheckpointError
-from dyntree.online import Arrays
-from dyntree.shown import shown
+from dyntree.errors import CheckpointError, shown
+from dyntree.runtime.online import Arrays
 
 HEADER = "header.json"
 MAX_HEADER = 1 << 24  # bytes

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.labels import is_missing, plain_label
+from dyntree.params.labels import is_missing, plain_label
 
 
 def plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from dyntree.labels import LARGEST_INT
+from dyntree.params.labels import LARGEST_INT
 
 MAX_BYTES = 1 << 20  # of the text
 MAX_DEPTH = 64

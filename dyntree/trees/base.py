@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from dyntree.encoding.feature_map import Encoded, FeatureMap
-from dyntree.labels import is_label
+from dyntree.params.labels import is_label
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain

@@ -23,8 +23,8 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import count_response, label_list, real_response
 from dyntree.encoding.values import LARGEST
 from dyntree.errors import CheckpointError
-from dyntree.online import Arrays, Header
 from dyntree.params import NIG, StreamOptions, TreeOptions
+from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.learning.exposures import apart, check_exposure, read_back
 from dyntree.trees.learning.warmup import cloud_options
 from dyntree.trees.state import TreeState

@@ -16,7 +16,7 @@ from dyntree._core.rng import CounterSource
 from dyntree._core.trees.forest import CUT, KNOT, Forest
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.errors import CheckpointError
-from dyntree.online import Arrays, Header
+from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.files import take_weights
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.state import TreeState

@@ -9,9 +9,9 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from dyntree import checkpoint, params
-from dyntree.online import Arrays, Header
 from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
+from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.trees.answers.sensitivity import TreeAnswers

@@ -10,8 +10,8 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.online import Arrays, Header
 from dyntree.runtime.locking import locked
+from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import Importance, TreeStats

@@ -12,8 +12,8 @@ from dyntree import checkpoint, params
 from dyntree._core.trees.window import roll
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
-from dyntree.online import Arrays, Header
 from dyntree.params import NIG, StreamOptions, TreeOptions
+from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction

@@ -14,7 +14,7 @@ from typing import Any
 import scipy
 
 import dyntree
-from dyntree.config import show_config
+from dyntree.runtime.config import show_config
 
 Row = dict[str, Any]
 ASK_R = """

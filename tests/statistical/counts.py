@@ -33,8 +33,8 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 import dyntree
 from dyntree import AveragedTrees
-from dyntree.count_summaries import CountPrediction
 from dyntree.datasets import load_esoph, load_quine, load_warpbreaks
+from dyntree.summaries.counts import CountPrediction
 
 N_FOLDS = 5
 MOST_BELOW, FARTHEST = 0.1, 0.05

@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from dyntree import AveragedTrees, DynamicTree
-from dyntree.count_summaries import RateLaws
+from dyntree.summaries.counts import RateLaws
 from tests.oracle import counts as plain
 
 N_SETS = 400

@@ -18,6 +18,7 @@ from dyntree import (
 )
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.evaluate import prequential, prequential_density
+from dyntree.evaluate.repeats import fit_repeats
 from dyntree.mixtures import (
     Canopy,
     CoverTree,
@@ -28,7 +29,6 @@ from dyntree.mixtures import (
     OnlineDPMPPCA,
     OnlineHDPHSMM,
 )
-from dyntree.repeats import fit_repeats
 
 Ask = Callable[[Any], np.ndarray]
 Teach = Callable[[Any, Any], Ask]

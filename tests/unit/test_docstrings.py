@@ -15,9 +15,9 @@ pytest.importorskip("numpydoc", reason="numpydoc is not installed: dyntree[test]
 from numpydoc.validate import ERROR_MSGS, Validator, validate
 
 MODULES = [
-    "dyntree", "dyntree.checkpoint", "dyntree.config", "dyntree.datasets",
-    "dyntree.errors", "dyntree.evaluate", "dyntree.evaluate_density",
-    "dyntree.mixtures", "dyntree.online", "dyntree.params",
+    "dyntree", "dyntree.checkpoint", "dyntree.runtime.config", "dyntree.datasets",
+    "dyntree.errors", "dyntree.evaluate", "dyntree.evaluate.density",
+    "dyntree.mixtures", "dyntree.runtime.online", "dyntree.params",
     "dyntree.summaries", "dyntree.trees.factory", "dyntree.trees.answers.view",
     "dyntree.api.adapters", "dyntree.api.distributed", "dyntree.api.draws",
     "dyntree.api.estimators",

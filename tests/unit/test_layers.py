@@ -58,26 +58,34 @@ CORE_FOLDERS = {
     "dyntree._core.mixtures": MIXTURES_ORDER,
 }
 PYTHON_ORDER = [
-    {"_core"}, {"shown"}, {"errors", "release"}, {"labels", "arguments"}, {"params"},
-    {"runtime"}, {"online"}, {"encoding", "storage"},
-    {"summaries", "checkpoint", "posterior"},
-    {"count_summaries"}, {"residuals", "effects"},
-    {"trees", "mixtures"}, {"scores", "alarm"},
-    {"baselines", "bad_rows", "evaluate_density"},
-    {"datasets", "repeats", "evaluate", "delayed"}, {"config"},
+    {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"storage", "encoding"},
+    {"checkpoint", "summaries"}, {"trees", "mixtures"}, {"evaluate"}, {"datasets"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip
 # The same for the files of a folder.
 FOLDER_ORDER = {
+    "params": [{"checks", "labels"}, {"options"}],
+    "runtime": [
+        {"locking", "progress", "seeds", "blas", "rewording", "config", "release"},
+        {"parallel"}, {"online"},
+    ],
+    "storage": [
+        {"plain", "old_names", "one_writer"}, {"atomic_files"}, {"archive", "positions"},
+    ],
+    "summaries": [{"real", "draws"}, {"labels", "counts", "effects", "trees"}],
+    "evaluate": [
+        {"scores", "alarm", "delayed", "repeats", "residuals", "bad_rows"},
+        {"baselines", "density"}, {"prequential_runs"},
+    ],
     "encoding": [
-        {"values", "pairing", "requests", "frames"}, {"columns", "bases"},
-        {"levels", "series", "splines"}, {"tables", "targets", "contrasts", "learned"},
-        {"given", "expressions", "gaps"},
-        {"factors", "evaluation", "known_columns", "ordered"},
-        {"feature_map", "inverses", "needed"}, {"offsets"}, {"growing_map", "design"},
-        {"moves"},
-        {"raw_rows"},
+        {"values", "row_alignment", "formula_calls", "frames"}, {"columns", "bases"},
+        {"levels", "series", "splines"},
+        {"tables", "targets", "codings", "fitted_terms"},
+        {"row_input", "expressions", "gaps"},
+        {"factors", "evaluation", "known_columns", "column_order"},
+        {"feature_map", "inverses", "required_columns"}, {"offsets"},
+        {"growing_map", "design"}, {"contrasts"}, {"raw_rows"},
     ],
     "trees": [
         {"state", "forest_options"}, {"learning"}, {"files", "base"}, {"forest_files"},
@@ -138,22 +146,23 @@ FACE_USES = {
     },
     "results": {
         "predictions", "variables", "plots", "formula", "fitted_model", "one_step",
-        "learning_on", "back_transform", "orders", "row_weights", "offsets",
+        "append", "back_transform", "order_evidence", "row_weights", "offsets",
         "summary_tables",
     },
     "one_step": {"plots", "fitted_model"},
     "fitted_model": {"row_weights", "model_rows", "offsets"},
-    "model_rows": {"row_weights", "offsets"}, "model_facts": {"fitted_model"},
-    "learning_on": {"fitted_model", "model_rows", "row_weights", "offsets"},
+    "model_rows": {"row_weights", "offsets"}, "model_facts": {"fitted_model", "markup"},
+    "summary_tables": {"markup"},
+    "append": {"fitted_model", "model_rows", "row_weights", "offsets"},
     "predictions": {"offsets"},
     "effects": {"fitted_model", "offsets"}, "variables": {"effects", "plots"},
     "back_transform": {"predictions"},
-    "orders": {"fitted_model"},
-    "comparing": {"formula", "results", "orders", "offsets"},
-    "several": {
+    "order_evidence": {"fitted_model"},
+    "comparing": {"formula", "results", "order_evidence", "offsets"},
+    "multi_response": {
         "formula", "results", "predictions", "back_transform", "summary_tables",
     },
-    "draws": {"plots"}, "report": {"plots"}, "rmirror": {"plots"},
+    "draws": {"plots"}, "report": {"plots", "markup"}, "rmirror": {"plots"},
 }  # fmt: skip
 # Packages that only the function which uses them may import.
 HEAVY = {
@@ -366,6 +375,29 @@ def test_an_arrow_of_python_that_points_up_is_found(
     path = tmp_path / "dyntree" / "trees" / "state.py"
     path.write_text("from dyntree.trees.learning.warmup import plant\n")
     assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.plant"]
+
+
+LOOSE = {"__init__", "__main__", "cli", "datasets", "errors"}  # modules in no folder
+MOST_ROOMS = 22
+
+
+def test_modules_stand_in_rooms() -> None:
+    assert {path.stem for path in PACKAGE.glob("*.py")} == LOOSE
+    rooms = {room(path) for path in modules() if PACKAGE in path.parents}
+    assert rooms == set().union(*PYTHON_ORDER) - {"_core"} | {"_core"} & rooms
+    assert len(rooms) <= MOST_ROOMS
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_rooms_are_entered_from_outside_alone(path: Path) -> None:
+    """A file imports its neighbours, not the public names of the folder it is in."""
+    if PACKAGE not in path.parents or path.name == "__init__.py":
+        return
+    own = ".".join(path.relative_to(ROOT).parent.parts)
+    for name, _ in imports(path):
+        package, _, last = name.rpartition(".")
+        is_module = any((path.parent / f"{last}{end}").exists() for end in ("", ".py"))
+        assert own == "dyntree" or package != own or is_module, name
 
 
 def circles(paths: list[Path]) -> list[list[str]]:

@@ -15,7 +15,7 @@ from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.encoding.levels import MOST_NEW, NewLevels
 from dyntree.errors import ManyLevelsWarning
 from dyntree.evaluate import prequential
-from dyntree.repeats import fit_repeats
+from dyntree.evaluate.repeats import fit_repeats
 from tests.unit.commands.test_rows import COMMANDS, run
 
 N = 3 * MOST_NEW // 2

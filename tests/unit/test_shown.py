@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 import dyntree
 from dyntree import AveragedTrees, DynamicTree
-from dyntree.errors import ManyLevelsWarning, warn
-from dyntree.shown import HARMLESS, in_html, in_latex, shown
+from dyntree.api.markup import in_html, in_latex
+from dyntree.errors import HARMLESS, ManyLevelsWarning, shown, warn
 
 NASTY = [
     "<script>alert(1)</script>",
@@ -124,7 +124,7 @@ def test_tables_of_results_are_escaped(response: str, is_class: bool) -> None:
         response = f"y {response}"
     results, names = nasty_results(response, is_class)
     summary = results.summary()
-    both = dyntree.api.several.MultiResponseResults({response: results})
+    both = dyntree.api.multi_response.MultiResponseResults({response: results})
     for page in (
         summary.as_html(), summary._repr_html_(), results._repr_html_(),
         both._repr_html_(), *(part.as_html() for part in summary.tables),

@@ -21,8 +21,8 @@ from dyntree import (
     RandomTreesStream,
     StreamingTree,
 )
-from dyntree.labels import check_text, checked_label
 from dyntree.mixtures import OnlineDPGMM
+from dyntree.params.labels import check_text, checked_label
 
 BAD = json.loads(r'"half\ud800"')
 Y = np.arange(20.0)

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from river.base import DriftDetector
 
-from dyntree.alarm import ChangeAlarm
 from dyntree.api.adapters.base import Row
 from dyntree.api.adapters.streams import StreamClassifier, StreamRegressor
 from dyntree.api.adapters.trees import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
 )
+from dyntree.evaluate.alarm import ChangeAlarm
 
 try:
     from river.base import SupervisedAnomalyDetector

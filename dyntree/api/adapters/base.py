@@ -12,7 +12,7 @@ from dyntree.encoding.frames import is_frame
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import is_missing
-from dyntree.labels import level_text
+from dyntree.params.labels import level_text
 
 Row = Mapping[Hashable, Any]
 

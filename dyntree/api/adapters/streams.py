@@ -22,7 +22,7 @@ from dyntree.api.adapters.base import (
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
 from dyntree.encoding.levels import NewLevels
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number

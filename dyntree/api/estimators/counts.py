@@ -14,7 +14,7 @@ from dyntree.api.estimators.supervised import OnlineRegressor
 from dyntree.api.estimators.trees import tree_of
 from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Vector
-from dyntree.posterior import PosteriorDraws
+from dyntree.summaries.draws import PosteriorDraws
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.weights import check_weights
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, validate_data
 from dyntree.encoding.columns import NUMBERS, TIMES, UNKNOWN, kind_of, value_kind
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.frames import check_eager, is_frame
-from dyntree.encoding.given import named_columns
+from dyntree.encoding.row_input import named_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import is_missing
 from dyntree.params import as_array, short

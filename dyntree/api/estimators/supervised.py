@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dyntree.api.estimators.base import OnlineMixin, is_column, seed_of
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.posterior import PosteriorDraws
+from dyntree.summaries.draws import PosteriorDraws
 from dyntree.trees.learning.weights import check_weights
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree import params
-from dyntree.effects import PartialDependence
 from dyntree.encoding.values import Matrix
+from dyntree.summaries.effects import PartialDependence
 
 from .canvas import GREYS, LINES, Target, dress, fit_names, label_of, panels, plain
 from .effects import draw_curve, fit_times, level_names, share_scale

@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from dyntree import params
 from dyntree.encoding.values import Vector
-from dyntree.residuals import OneStepAhead
+from dyntree.evaluate.residuals import OneStepAhead
 
 from .canvas import BAND, MANY, POINT, Target, dress, panels, plain, record_of
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dyntree.effects import MainEffect, VariableSensitivity
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import Importance, Relevance, Sensitivity
+from dyntree.summaries.effects import MainEffect, VariableSensitivity
 
 from .canvas import (
     BAND,

@@ -10,7 +10,7 @@ import numpy as np
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.labels import check_names
+from dyntree.params.labels import check_names
 
 from .arguments import as_numbers, is_real_extension, real_array
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.shown import shown
+from dyntree.errors import shown
 
 _DIGITS = 7
 _WIDTH = 80

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import CheckpointError
+from dyntree.errors import CheckpointError, shown
 from dyntree.mixtures.canopy import files, user_components
 from dyntree.mixtures.canopy.batches import CanopyStreams
 from dyntree.mixtures.canopy.components import Components
@@ -34,7 +34,6 @@ from dyntree.mixtures.canopy.sweep_loop import Fit
 from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
-from dyntree.shown import shown
 
 Callback = Callable[[CanopySweep], object]
 WATCHED = 4096  # rows whose likelihood tells when to stop

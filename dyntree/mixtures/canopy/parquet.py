@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.columns import DAY, DURATION, LOCAL, NOUNS, NUMBERS, TIMES, ZONED
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.shown import shown
+from dyntree.errors import shown
 
 ENDINGS = (".parquet", ".pq")
 

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.arguments import as_numbers
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.canopy.components import Components, Family, summed
 from dyntree.mixtures.canopy.families import FAMILY_OF
@@ -29,6 +28,7 @@ from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardWorker, Sweep
 from dyntree.mixtures.canopy.sweep_loop import worst_fitted
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.checks import within
+from dyntree.params.checks import as_numbers
 
 REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
 

@@ -12,8 +12,8 @@ from dyntree import params
 from dyntree.encoding.columns import Column
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.frames import is_frame
-from dyntree.encoding.given import named_columns
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
+from dyntree.encoding.row_input import named_columns
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import Matrix, is_missing

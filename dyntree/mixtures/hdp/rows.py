@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.arguments import as_numbers
 from dyntree.encoding.columns import (
     LEVELS,
     NOUNS,
@@ -24,16 +23,17 @@ from dyntree.encoding.columns import (
 )
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.frames import is_frame
-from dyntree.encoding.given import named_columns
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
+from dyntree.encoding.row_input import named_columns
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, NUMBER, Matrix, Vector
 from dyntree.errors import ScaleWarning, warn
-from dyntree.labels import check_text, is_label
 from dyntree.mixtures.hdp.batch import Batch, Times
 from dyntree.mixtures.hdp.families import MOST_FAR, Family
 from dyntree.mixtures.hdp.row_store import RowStore
 from dyntree.mixtures.shared.arrays import constants
+from dyntree.params.checks import as_numbers
+from dyntree.params.labels import check_text, is_label
 
 NAME = "MemoryBoundedHDP"
 

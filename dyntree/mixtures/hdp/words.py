@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.encoding.column_order import ordered
 from dyntree.encoding.frames import is_frame
-from dyntree.encoding.ordered import ordered
 from dyntree.encoding.values import NUMBER, Vector, real_array
 from dyntree.mixtures.hdp.batch import Batch, Longs
 from dyntree.mixtures.hdp.families import Family

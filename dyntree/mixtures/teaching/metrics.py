@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
-from dyntree.labels import is_label
+from dyntree.params.labels import is_label
 
 
 def variation_of_information(a: Any, b: Any) -> float:

@@ -14,11 +14,11 @@ from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree._core.trees.window import worth
-from dyntree.count_summaries import RateLaws
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import Relevance
+from dyntree.summaries.counts import RateLaws
 from dyntree.trees.answers.predictions import TreePredictions, laws_of, mixture_of
 from dyntree.trees.learning.check import stored
 from dyntree.trees.learning.exposures import (

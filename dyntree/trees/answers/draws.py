@@ -13,12 +13,12 @@ from dyntree import params
 from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.forest_draws import ends_of, tree_laws
 from dyntree._core.trees.leaf_draws import LeafDraws, root_splits
-from dyntree.count_summaries import drawn_events, drawn_means
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import DegenerateTreesWarning, warn
-from dyntree.posterior import KINDS, PosteriorDraws
 from dyntree.runtime.locking import locked
+from dyntree.summaries.counts import drawn_events, drawn_means
+from dyntree.summaries.draws import KINDS, PosteriorDraws
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import stored
 from dyntree.trees.learning.exposures import asked_exposure, check_response_pairs

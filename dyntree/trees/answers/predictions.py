@@ -13,12 +13,12 @@ from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.leaf import LEAST_DF
-from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import ClassPrediction, Prediction, TreeStats
+from dyntree.summaries.counts import CountPrediction
 from dyntree.trees.answers.draws import JointDraws
 from dyntree.trees.learning.check import extended, stored
 from dyntree.trees.learning.exposures import (

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree._core.trees import query
 from dyntree._core.trees.leaf import LEAST_DF
-from dyntree.count_summaries import CountMixture
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
+from dyntree.summaries.counts import CountMixture
 from dyntree.trees.answers.draws import particle_draws
 from dyntree.trees.answers.predictions import laws_with
 from dyntree.trees.answers.sensitivity import TreeAnswers

@@ -13,12 +13,11 @@ from scipy.special import entr
 
 from dyntree import checkpoint, params
 from dyntree._core.trees.leaf import LEAST_DF
-from dyntree.count_summaries import CountPrediction
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.online import Arrays, Header
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
+from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import spawned
 from dyntree.summaries import (
@@ -29,6 +28,7 @@ from dyntree.summaries import (
     Sensitivity,
     TreeStats,
 )
+from dyntree.summaries.counts import CountPrediction
 from dyntree.trees.answers.criteria import Bounds, check_scoring, region
 from dyntree.trees.answers.draws import (
     DrawBlock,

@@ -17,9 +17,9 @@ from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree._core.trees import one_row
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.online import Arrays, Header
 from dyntree.params import N_AVERAGED, NIG, TreeOptions
 from dyntree.runtime.locking import ModelLock, locked
+from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn, spawned

@@ -15,9 +15,9 @@ from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.online import Arrays, Header
 from dyntree.params import N_AVERAGED, NIG
 from dyntree.runtime.locking import ModelLock, locked
+from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned

@@ -8,7 +8,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import (
     Exposed,
     count_list,

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.arguments import as_numbers
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.frames import check_eager
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import Vector
 from dyntree.errors import AssumedValueWarning, warn
 from dyntree.params import TreeOptions
+from dyntree.params.checks import as_numbers
 from dyntree.trees.state import TreeState
 
 LARGEST_RATIO = 1e9  # of exposures to the unit: doubles keep seven digits of one

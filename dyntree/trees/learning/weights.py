@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.arguments import as_numbers
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.frames import check_eager
-from dyntree.encoding.pairing import check_paired
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import Vector
 from dyntree.params import TreeOptions
+from dyntree.params.checks import as_numbers
 from dyntree.trees.state import TreeState
 
 LARGEST_WEIGHT = 1e9  # in the unit: beside it, doubles keep seven digits of a row of 1

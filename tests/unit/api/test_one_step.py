@@ -15,7 +15,7 @@ from scipy.special import ndtr
 
 import dyntree.formula.api as dtf
 from dyntree import AveragedTrees
-from dyntree.residuals import OneStepAhead
+from dyntree.evaluate.residuals import OneStepAhead
 
 ROWS = 40
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -14,9 +14,9 @@ pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[for
 pytest.importorskip("matplotlib")
 
 import dyntree.formula.api as dtf
-from dyntree.effects import PartialDependence, VariableSensitivity
 from dyntree.encoding.tables import table_of
 from dyntree.errors import NotReadyError, UndefinedTermWarning
+from dyntree.summaries.effects import PartialDependence, VariableSensitivity
 from tests.helpers import model_bytes
 from tests.unit.models import refused
 

@@ -16,7 +16,7 @@ import pytest
 import dyntree
 from dyntree import cli
 from dyntree.checkpoint import load_with
-from dyntree.delayed import DelayedLabels
+from dyntree.evaluate.delayed import DelayedLabels
 from tests.unit.commands.test_stops import running, wait_for
 
 SMALL = ["--particles", "10", "--seed", "1", "--formula", "y ~ x", "--window", "50"]

@@ -15,7 +15,7 @@ from dyntree.encoding.design import Design
 from dyntree.encoding.levels import level_codes, new_levels
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import table_of
-from dyntree.labels import level_of
+from dyntree.params.labels import level_of
 from tests.unit.faces import TREES, without
 
 N = 40

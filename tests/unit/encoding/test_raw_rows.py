@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[formula]")
 
-from dyntree.encoding.moves import Variable
+from dyntree.encoding.contrasts import Variable
 from dyntree.encoding.raw_rows import (
     Domain,
     bare_places,
@@ -19,7 +19,7 @@ from dyntree.encoding.raw_rows import (
     raw_columns,
 )
 from dyntree.encoding.tables import table_of
-from tests.unit.encoding.test_moves import DATA, design_of
+from tests.unit.encoding.test_contrasts import DATA, design_of
 from tests.unit.models import refused
 
 TOLD = "y ~ x + I(x**2) + C(g)*t + flag + C(k) + o + day + zoned + wait"

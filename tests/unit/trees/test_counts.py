@@ -19,9 +19,9 @@ from dyntree._core.rng import CounterSource
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.cloud import Cloud
 from dyntree.checkpoint import dumps, loads
-from dyntree.count_summaries import CountPrediction
 from dyntree.errors import AssumedValueWarning, DegenerateTreesWarning
 from dyntree.evaluate import prequential
+from dyntree.summaries.counts import CountPrediction
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import counts as plain
 

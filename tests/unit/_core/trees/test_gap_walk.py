@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees import criteria, one_row, query
 from dyntree._core.trees.cloud import Cloud
-from dyntree.count_summaries import CountMixture
+from dyntree.summaries.counts import CountMixture
 from dyntree.trees.answers.predictions import laws_of
 from tests.helpers import audit
 from tests.oracle import gaps as oracle

@@ -11,7 +11,7 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 from matplotlib.collections import PolyCollection, QuadMesh
 
 from dyntree.api import plots
-from dyntree.effects import PartialDependence
+from dyntree.summaries.effects import PartialDependence
 
 
 def record(

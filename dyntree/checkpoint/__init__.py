@@ -1,0 +1,29 @@
+"""One file format for every model: what `save` writes and `load` reads."""
+
+from dyntree.checkpoint.models import (
+    Stored,
+    dumps,
+    kind_named,
+    load,
+    load_parts,
+    load_with,
+    loads,
+    savable,
+    save,
+    save_with,
+)
+from dyntree.storage.one_writer import sole_writer
+
+__all__ = [
+    "Stored",
+    "dumps",
+    "kind_named",
+    "load",
+    "load_parts",
+    "load_with",
+    "loads",
+    "savable",
+    "save",
+    "save_with",
+    "sole_writer",
+]

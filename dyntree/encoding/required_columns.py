@@ -1,0 +1,44 @@
+"""What a formula needs of a table: its columns, and whether its response is a label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dyntree.encoding.columns import LEVELS, unusable, value_kind
+from dyntree.encoding.expressions import Expression
+from dyntree.encoding.tables import Table
+from dyntree.params.labels import can_store, plain_label
+
+
+def check_columns(table: Table, names: Sequence[str]) -> None:
+    """Raise ValueError unless a table has these columns."""
+    given = dict.fromkeys(table.names)
+    absent = [name for name in names if name not in given]
+    if absent:
+        raise absence(absent, table.names)
+
+
+def absence(absent: Sequence[str], given: Any) -> ValueError:
+    """Error for columns that the data do not have."""
+    return ValueError(
+        f"data must have the columns of the formula; {list(absent)} are absent from "
+        f"{list(given)}. Give them, with None or NaN for what is missing."
+    )
+
+
+def holds_labels(response: Expression, table: Table) -> bool:
+    """Whether a response is a column of text, categories or bools."""
+    if not response.is_bare:
+        return False
+    column = table.read(response.columns[0])
+    if column.is_category or column.values.dtype == bool:
+        return True
+    present = [value for _, value in column.present()]
+    for row, value in column.present():
+        kind = value_kind(value)
+        if kind is None and not can_store(plain_label(value)):
+            raise unusable("data", response.columns[0], value, row)
+        if kind in (LEVELS, None):
+            return True
+    return column.values.dtype == object and {*map(type, present)} == {bool}

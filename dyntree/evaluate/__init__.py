@@ -1,0 +1,51 @@
+"""Evaluation of models on streams: scores, alarms, delays and repeats."""
+
+from dyntree.evaluate.alarm import (
+    ChangeAlarm,
+)
+from dyntree.evaluate.delayed import (
+    DelayedLabels,
+)
+from dyntree.evaluate.density import (
+    PrequentialDensity,
+    prequential_density,
+)
+from dyntree.evaluate.prequential_runs import (
+    Foreseen,
+    Prequential,
+    compare,
+    prequential,
+    prequential_each,
+)
+from dyntree.evaluate.repeats import (
+    fit_repeats,
+)
+from dyntree.evaluate.residuals import (
+    OneStepAhead,
+)
+from dyntree.evaluate.scores import (
+    ClassScores,
+    RealScores,
+    auc,
+    class_scores,
+    real_scores,
+)
+
+__all__ = [
+    "ChangeAlarm",
+    "ClassScores",
+    "DelayedLabels",
+    "Foreseen",
+    "OneStepAhead",
+    "Prequential",
+    "PrequentialDensity",
+    "RealScores",
+    "auc",
+    "class_scores",
+    "compare",
+    "fit_repeats",
+    "prequential",
+    "prequential_density",
+    "prequential_each",
+    "real_scores",
+]

@@ -1,0 +1,567 @@
+"""Option objects and every check on them: constructors elsewhere only store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any
+
+import numpy as np
+
+from dyntree.params.checks import (
+    count,
+    flag,
+    one_of,
+    pair,
+    positive,
+    real,
+)
+from dyntree.params.labels import checked_label, level_table
+
+MODELS = ("constant", "linear", "class", "prior", "poisson", "negbin")
+COUNTS = ("poisson", "negbin")  # of events, whose rows have exposures
+INTERCEPTS = ("implicit", "augmented", "none")
+PROPOSALS = ("luvar", "luall", "reject")
+NEW_LEVELS = ("grow", "missing", "error")
+RULES = ("native", "r")
+AUTO = "auto"  # the window that stands for an average of several
+N_CLOUDS = 10  # that scikit-learn's estimators average
+N_AVERAGED = 100  # particles of each cloud where several are averaged
+DRIFT_FORGET = 0.95  # the factor that `drift` stands for
+N_SCALE = 10  # rows that fix the scale of regression under the native rules
+DISCARDS = ("alc", "entropy", "age", "random")
+LINEAR_ONLY = ("intercept", "first_split", "n_basis")
+NATIVE_ONLY = (
+    "prior", "class_mass", "max_retired_mass", "categories", "new_levels", "weighting",
+    "dispersion", "robust",
+)  # fmt: skip
+WEIGHTINGS = ("variance", "frequency")
+SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
+
+MAX_SEED = 2**32 - 1  # what R's set.seed can tell apart
+MAX_PARTICLES = 2**30 - 1  # twice as many, after a rejuvenation, still fit an int32
+MAX_THREADS = 2**16  # more than any machine has cores
+MAX_ROWS = 2**30 - 1  # in a leaf or a window; twice as many fit an int32
+
+
+def discount_factor(name: str, value: Any) -> float:
+    """Return `value` as a float in (0, 1]."""
+    factor = real(name, value)
+    if not 0.0 < factor <= 1.0:
+        raise ValueError(f"{name} must be in (0, 1]; got {value!r}.")
+    return factor
+
+
+def forget_factor(value: Any, rules: str) -> float:
+    """Return a forgetting factor, in [0, 1], or (0, 1] under R's rules."""
+    factor = real("forget", value)
+    if not 0.0 <= factor <= 1.0 or (factor == 0.0 and rules == "r"):
+        interval = "(0, 1]" if rules == "r" else "[0, 1]"
+        raise ValueError(
+            f"forget must be in {interval}, where 1 forgets nothing; got {value!r}."
+        )
+    return factor
+
+
+def n_threads(value: Any = None, name: str = "threads") -> int:
+    """Return how many threads to use: `value`, or DYNTREE_NUM_THREADS, or one."""
+    return n_jobs(value, name) or 1
+
+
+def n_jobs(value: Any = None, name: str = "threads") -> int | None:
+    """Return `value`, or DYNTREE_NUM_THREADS, or None if neither is set."""
+    if value is not None:
+        return count(name, value, 1, MAX_THREADS)
+    text = os.environ.get("DYNTREE_NUM_THREADS")
+    if text is None:
+        return None
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
+        raise ValueError(
+            f"DYNTREE_NUM_THREADS must be an int >= 1 and <= {MAX_THREADS}; got "
+            f"{text!r}."
+        )
+    return int(text)
+
+
+@dataclass(frozen=True)
+class NIG:
+    """A fixed prior for regression leaves (native rules).
+
+    On the scale of the first rows, sigma^2 ~ IG(1/2, b0), and the slopes are
+    N(0, sigma^2 / l) with l = 0.04 p for p columns. The level has a flat prior.
+
+    Parameters
+    ----------
+    b0 : float, default 0.01
+        Scale of the prior of the variance, > 0.
+    """
+
+    b0: float = 0.01
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "b0", positive("b0", self.b0))
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether an option has its default value, whatever came."""
+    return not isinstance(value, np.ndarray) and bool(value == default)
+
+
+def meaning_of_weights(model: str, weighting: str | None) -> str:
+    """Meaning of row weights in a model whose option is None by default."""
+    return weighting or ("frequency" if model in ("class", *COUNTS) else "variance")
+
+
+@dataclass(frozen=True)
+class TreeOptions:
+    """Checked options of one dynamic tree; some defaults depend on the width of X.
+
+    Parameters
+    ----------
+    model : {"constant", "linear", "class", "prior", "poisson", "negbin"}
+        Leaf model.
+    n_particles : int
+        Particles, >= 1.
+    rules : {"native", "r"}
+        Proper priors on the scale of the data, or the rules of CRAN dynaTree.
+    intercept : {"implicit", "augmented", "none"}
+        Whether and how linear leaves have an intercept.
+    proposal : {"luvar", "luall", "reject"}
+        How splits are proposed.
+    min_leaf, n_start : int or None
+        Smallest number of rows in a leaf; number of rows with which the first tree
+        begins.
+    tree_prior : (float, float) or None
+        The numbers a in [0, 1) and b > 0. A leaf at depth d splits with the prior
+        probability a (1 + d)^-b.
+    variance_prior : (float, float)
+        Degrees of freedom and scale of the leaf variance; (0, 0) is flat.
+    first_split : int
+        Index of the first column that may be split on.
+    n_basis : int or None
+        Number of leading columns that linear leaves use; by default all.
+    classes : tuple or None
+        Labels of a class model, in the order of the probabilities.
+    prior : "adaptive" or NIG
+        Native regression leaves: a prior that the cloud tunes, or a fixed one.
+    class_mass : float
+        Native class leaves: total mass of the Dirichlet prior, > 0.
+    max_retired_mass : float or None
+        Native rules: largest weight of a leaf's retired sums.
+    categories : tuple of (str, tuple of str), or None
+        Native rules: levels of text columns, if the user named them.
+    new_levels : {"grow", "missing", "error"}
+        Native rules: how a level is treated that is new after the trees have begun.
+    weighting : {"variance", "frequency"} or None
+        Native rules: what weights of rows mean; None stands for the default.
+    dispersion : float or None
+        Negative binomial leaves: a count with mean m has the variance
+        m + dispersion m^2 at an exposure of 1, > 0. With None the cloud tunes it.
+    robust : bool
+        Native regression leaves: whether rows far outside their prediction get less
+        weight.
+    """
+
+    model: str = "constant"
+    n_particles: int = 1000
+    rules: str = "native"
+    intercept: str = "implicit"
+    proposal: str = "luvar"
+    min_leaf: int | None = None
+    n_start: int | None = None
+    tree_prior: tuple[float, float] | None = None
+    variance_prior: tuple[float, float] = (0.0, 0.0)
+    first_split: int = 0
+    n_basis: int | None = None
+    classes: tuple[Hashable, ...] | None = None
+    prior: str | NIG = "adaptive"
+    class_mass: float = 1.0
+    max_retired_mass: float | None = None
+    categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
+    new_levels: str = "grow"
+    weighting: str | None = None
+    dispersion: float | None = None
+    robust: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("model", self.model, MODELS)
+        one_of("rules", self.rules, RULES)
+        one_of("intercept", self.intercept, INTERCEPTS)
+        one_of("proposal", self.proposal, PROPOSALS)
+        one_of("new_levels", self.new_levels, NEW_LEVELS)
+        if self.weighting is not None:
+            one_of("weighting", self.weighting, WEIGHTINGS)
+            if self.model == "class" and self.weighting != "frequency":
+                raise ValueError(
+                    "weighting='variance' needs real responses: labels have no "
+                    "variance; with model='class' weights are frequencies."
+                )
+            if self.is_count and self.weighting != "frequency":
+                raise ValueError(
+                    "weighting='variance' needs real responses: the variance of a "
+                    f"count follows from its mean; with model={self.model!r} weights "
+                    "are frequencies."
+                )
+        count("n_particles", self.n_particles, 1, MAX_PARTICLES)
+        if self.min_leaf is not None:
+            count("min_leaf", self.min_leaf, 1, MAX_ROWS)
+        if self.n_start is not None:
+            count("n_start", self.n_start, self.min_leaf or 1, MAX_ROWS)
+        count("first_split", self.first_split, 0)
+        if self.n_basis is not None:
+            count("n_basis", self.n_basis, 1)
+        if self.tree_prior is not None:
+            self._take_tree_prior(self.tree_prior)
+        object.__setattr__(
+            self, "variance_prior", pair("variance_prior", self.variance_prior)
+        )
+        nu0, s20 = self.variance_prior
+        if nu0 < 0.0 or s20 < 0.0 or (nu0 == 0.0 and s20 > 0.0):
+            raise ValueError(
+                "variance_prior must be (df, scale), both >= 0, and (0, 0) where df is "
+                f"0; got {self.variance_prior!r}."
+            )
+        if self.is_count:
+            self._check_count()
+        elif self.dispersion is not None:
+            raise ValueError(
+                "dispersion is an option of model='negbin' only; got "
+                f"{self.dispersion!r} with model={self.model!r}."
+            )
+        object.__setattr__(self, "robust", flag("robust", self.robust))
+        if self.robust:
+            self._check_robust()
+        if self.model != "linear":
+            here = f"model={self.model!r}"
+            self._refuse(LINEAR_ONLY, "model='linear' only", here)
+        if self.rules == "r":
+            self._refuse(NATIVE_ONLY, "rules='native'", "rules='r'")
+        else:
+            self._refuse_r()
+        if self.categories is not None:
+            object.__setattr__(self, "categories", level_table(self.categories))
+        self._check_classes()
+
+    @property
+    def meaning_of_weights(self) -> str:
+        """Meaning of row weights: "variance" or "frequency"."""
+        return meaning_of_weights(self.model, self.weighting)
+
+    @property
+    def is_count(self) -> bool:
+        """Whether responses are counts of events."""
+        return self.model in COUNTS
+
+    def _check_count(self) -> None:
+        """Raise ValueError for options that counts do not have."""
+        if self.rules == "r":
+            raise ValueError(
+                f"model={self.model!r} is for rules='native': CRAN dynaTree has no "
+                "counts."
+            )
+        if isinstance(self.prior, NIG):
+            raise ValueError(
+                f"prior=NIG(...) is for real responses; got it with "
+                f"model={self.model!r}, whose prior follows the rows."
+            )
+        if self.dispersion is not None:
+            if self.model == "poisson":
+                raise ValueError(
+                    "dispersion is an option of model='negbin' only; got "
+                    f"{self.dispersion!r} with model='poisson', which has none."
+                )
+            object.__setattr__(
+                self, "dispersion", positive("dispersion", self.dispersion)
+            )
+
+    def _check_robust(self) -> None:
+        """Raise ValueError where rows cannot count by how far out they lie."""
+        if self.model not in ("constant", "linear"):
+            raise ValueError(
+                "robust=True needs real responses, model='constant' or 'linear', "
+                "whose distance from the prediction has a unit; got it with "
+                f"model={self.model!r}. Leave it out."
+            )
+        if self.weighting == "frequency":
+            raise ValueError(
+                "robust=True gives outlying rows a larger variance, which is not "
+                "possible if weights are frequencies; got it with "
+                "weighting='frequency'. Leave one of them out."
+            )
+
+    def _refuse_r(self) -> None:
+        if self.n_start is not None:
+            raise ValueError(
+                f"n_start is an option of rules='r'; got {self.n_start!r}. Native "
+                "trees start from the first row."
+            )
+        if self.variance_prior != (0.0, 0.0):
+            raise ValueError(
+                "variance_prior is an option of rules='r'; got "
+                f"{self.variance_prior!r}. Use prior=NIG(b0=...)."
+            )
+        if not isinstance(self.prior, NIG) and not _is_default(self.prior, "adaptive"):
+            raise ValueError(
+                f"prior must be 'adaptive' or NIG(...); got {self.prior!r}."
+            )
+        object.__setattr__(self, "class_mass", positive("class_mass", self.class_mass))
+        if self.max_retired_mass is not None:
+            most = positive("max_retired_mass", self.max_retired_mass)
+            object.__setattr__(self, "max_retired_mass", most)
+
+    def _refuse(self, names: Sequence[str], home: str, here: str) -> None:
+        """Raise ValueError where one of these options does not have its default."""
+        for name in names:
+            value = getattr(self, name)
+            if not _is_default(value, getattr(TreeOptions, name)):
+                raise ValueError(
+                    f"{name} is an option of {home}; got {value!r} with {here}."
+                )
+
+    def _check_classes(self) -> None:
+        if self.classes is None:
+            return
+        if self.model != "class":
+            raise ValueError(
+                f"classes is an option of model='class' only; got {self.classes!r} "
+                f"with model={self.model!r}."
+            )
+        if isinstance(self.classes, str) or not np.iterable(self.classes):
+            raise ValueError(
+                f"classes must be a sequence of labels; got {self.classes!r}."
+            )
+        labels = tuple(checked_label(label, "classes") for label in self.classes)
+        if not labels or len(set(labels)) != len(labels):
+            raise ValueError(
+                f"classes must name at least one label, each once; got {labels!r}."
+            )
+        object.__setattr__(self, "classes", labels)
+
+    def _take_tree_prior(self, given: tuple[float, float]) -> None:
+        alpha, beta = pair("tree_prior", given)
+        if not 0.0 <= alpha < 1.0 or not beta > 0.0:
+            raise ValueError(
+                f"tree_prior must be (a, b) with 0 <= a < 1 and b > 0; got "
+                f"{(alpha, beta)!r}."
+            )
+        object.__setattr__(self, "tree_prior", (alpha, beta))
+
+    def least_rows(self, n_basis: int) -> int:
+        """Fewest rows in a leaf: `min_leaf`, or its default for so many columns."""
+        if self.min_leaf is not None:
+            return self.min_leaf
+        native = min(n_basis + 5, 2 * n_basis + 2)
+        linear = 2 * n_basis + 4 if self.rules == "r" else native
+        least = {"linear": linear, "class": 1, "prior": 1, "poisson": 3, "negbin": 3}
+        return least.get(self.model, 4)
+
+    def with_width(self, n_features: int, n_used: int | None = None) -> TreeOptions:
+        """Return these options with every default filled in for this many columns.
+
+        ``min_leaf`` comes from `least_rows`, for ``n_used`` columns if given: the
+        number of the n_basis columns that have two values. Under R's rules ``n_start``
+        is ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for leaves of real
+        responses and counts of the native rules.
+        """
+        basis = n_features if self.n_basis is None else self.n_basis
+        if basis > n_features:
+            raise ValueError(
+                f"n_basis must be at most the number of columns, {n_features}; got "
+                f"{basis}."
+            )
+        if self.first_split >= n_features:
+            raise ValueError(
+                f"first_split must be below the number of columns, {n_features}; got "
+                f"{self.first_split}."
+            )
+        shallow = ("constant", "linear", *COUNTS)  # have the flatter tree prior
+        regression = self.rules == "native" and self.model in shallow
+        least = self.least_rows(basis if n_used is None else n_used)
+        start = self.n_start
+        if self.rules == "r" and start is None:
+            start = least
+        if start is not None and start < least:
+            raise ValueError(
+                f"n_start must be at least min_leaf, {least}; got {start}."
+            )
+        return replace(
+            self,
+            min_leaf=least,
+            n_start=start,
+            tree_prior=self.tree_prior or (0.95, 1.0 if regression else 2.0),
+            n_basis=basis if self.model == "linear" else None,
+        )
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """Options of the online scheme, which runs a dynamic tree in a window.
+
+    Parameters
+    ----------
+    window : int
+        Largest number of active rows, >= 2.
+    discard : {"alc", "entropy", "age", "random"} or None
+        Which active row retires; None stands for the default.
+    forget : float in [0, 1]
+        Factor by which the retired sums of a leaf are multiplied when one of its rows
+        retires.
+    rejuvenate_every : int or None
+        Number of rows between rejuvenations, or 0 for none; None stands for the
+        default.
+    """
+
+    window: int = 500
+    discard: str | None = None
+    forget: float = 1.0
+    rejuvenate_every: int | None = None
+
+    @classmethod
+    def given(
+        cls,
+        window: int = 500,
+        discard: str | None = None,
+        forget: float | None = None,
+        drift: bool = False,
+        rejuvenate_every: int | None = None,
+    ) -> StreamOptions:
+        """Options as given by a user; `drift` sets the defaults of two others.
+
+        Parameters
+        ----------
+        window, discard
+            As above.
+        forget : float in [0, 1], optional
+            By default 1, or `DRIFT_FORGET` with `drift`.
+        drift : bool, default False
+            Whether the stream is expected to change.
+        rejuvenate_every : int, optional
+            As above. With `drift` it is `window` by default.
+
+        Returns
+        -------
+        StreamOptions
+        """
+        drifts = flag("drift", drift)
+        if forget is None:
+            forget = DRIFT_FORGET if drifts else 1.0
+        if rejuvenate_every is None and drifts:
+            rejuvenate_every = window
+        return cls(window, discard, forget, rejuvenate_every)
+
+    def __post_init__(self) -> None:
+        count("window", self.window, 2, MAX_ROWS)
+        if self.discard is not None:
+            one_of("discard", self.discard, DISCARDS)
+        if self.rejuvenate_every is not None:
+            count("rejuvenate_every", self.rejuvenate_every, 0, MAX_ROWS)
+        object.__setattr__(self, "forget", forget_factor(self.forget, "native"))
+
+    @property
+    def terms(self) -> tuple[int, str, float, int]:
+        """Window, discard, forgetting and rejuvenation in the form used by the core."""
+        assert self.discard is not None
+        return self.window, self.discard, self.forget, self.rejuvenate_every or 0
+
+    def for_model(self, options: TreeOptions) -> StreamOptions:
+        """Return these options with every default of such a tree filled in.
+
+        With `forget` below 1 and under R's rules, the oldest row is discarded.
+        Otherwise it is the least informative row by ALC. For classes it is a random
+        row, because random choice has a lower error than entropy (rotating XOR .186
+        against .201; tests/statistical/native_tables.txt).
+
+        Native regression with rows discarded by age or chance is rejuvenated once a
+        window if `forget` is below 1, and once in three windows if not, so that it
+        adapts even to a change that was not expected. The same holds for linear leaves
+        with ALC. Constant leaves with ALC are not rejuvenated, because trees grown from
+        the window alone are worse if nothing changes. Labels gain nothing from it.
+        """
+        discard, every = self.discard, self.rejuvenate_every
+        native = options.rules == "native"
+        if discard is None:
+            if not native or self.forget < 1.0 or options.model == "prior":
+                discard = "age"
+            else:
+                discard = "random" if options.model == "class" else "alc"
+        if every is None:
+            slides = discard in ("age", "random") or options.model == "linear"
+            regression = options.model in ("constant", "linear", *COUNTS)
+            windows = 1 if self.forget < 1.0 else 3
+            every = windows * self.window if native and regression and slides else 0
+        return replace(self, discard=discard, rejuvenate_every=every)
+
+    def check_model(self, options: TreeOptions) -> None:
+        """Raise ValueError where the online scheme cannot run on such a tree."""
+        forget_factor(self.forget, options.rules)
+        if (
+            options.rules == "r"
+            and options.model == "linear"
+            and options.intercept == "implicit"
+        ):
+            raise ValueError(
+                "a window needs leaves that can retire rows, which is impossible with "
+                "intercept='implicit'; use intercept='augmented'."
+            )
+        if self.discard == "entropy" and options.model != "class":
+            raise ValueError(
+                f"discard='entropy' needs model='class'; got model={options.model!r}. "
+                "Use 'alc', 'age' or 'random'."
+            )
+        if self.discard == "alc" and options.model == "class":
+            raise ValueError(
+                "discard='alc' needs a real response; got model='class'. Use "
+                "'entropy', 'age' or 'random'."
+            )
+        basis = options.n_basis or 1  # while the width is not known
+        least = options.n_start or options.least_rows(basis)
+        if self.window <= least:
+            name = "n_start" if options.rules == "r" else "min_leaf"
+            fewer = ", or an n_basis of fewer columns" if basis > 1 else ""
+            raise ValueError(
+                f"window must be larger than {name}, {least}; got {self.window}. Give "
+                f"a larger window, a smaller {name}{fewer}."
+            )
+
+
+def defaults_of(maker: Callable[..., Any]) -> dict[str, Any]:
+    """Names of all accepted options, with their defaults."""
+    return {name: one.default for name, one in signature(maker).parameters.items()}
+
+
+TREE_OPTIONS = defaults_of(TreeOptions)
+STREAM_OPTIONS = defaults_of(StreamOptions.given)
+
+
+def given_options(
+    arguments: Mapping[str, Any], *kinds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arguments of a function that are options.
+
+    Parameters
+    ----------
+    arguments : mapping
+        Such as ``locals()`` at the head of a function.
+    *kinds : mapping
+        `TREE_OPTIONS`, `STREAM_OPTIONS`, or other names.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> given_options({"self": 0, "window": 50, "X": 1}, STREAM_OPTIONS)
+    {'window': 50}
+    """
+    return {
+        name: arguments[name] for kind in kinds for name in kind if name in arguments
+    }
+
+
+def keep_arguments(model: Any, arguments: Mapping[str, Any]) -> None:
+    """Store arguments as attributes, from ``locals()`` at the start of `__init__`."""
+    for name in defaults_of(type(model)):
+        setattr(model, name, arguments[name])
