@@ -20,11 +20,10 @@ from dyntree.encoding.targets import (
 )
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import student_log_density
-from dyntree.trees.answers.sensitivity import TreeAnswers
-from dyntree.trees.answers.view import TreeView
 from dyntree.trees.learning.exposures import asked_exposure
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.view import TreeView
 
 try:
     from xarray import Dataset, DataTree
@@ -202,7 +201,7 @@ def _trees(
 
 
 def _beside(
-    tree: TreeAnswers, n_rows: int, exposure: Any, shift: Vector | None
+    tree: DynamicTree, n_rows: int, exposure: Any, shift: Vector | None
 ) -> Vector | None:
     """Exposures of counts, or offsets of other responses, None where there are none."""
     if shift is not None:
@@ -259,7 +258,7 @@ def _over_time(
     return time, noted
 
 
-def _observed(tree: TreeAnswers, y: Any, n_rows: int) -> Vector:
+def _observed(tree: DynamicTree, y: Any, n_rows: int) -> Vector:
     """Responses, or places of labels."""
     if tree.options.is_count:
         return count_response(y, n_rows)
@@ -327,14 +326,14 @@ def _chain(
     return groups
 
 
-def _labels_or_numbers(tree: TreeAnswers, values: Any) -> NDArray[Any]:
+def _labels_or_numbers(tree: DynamicTree, values: Any) -> NDArray[Any]:
     """Responses as they are; places as their labels."""
     if tree.classes is None:
         return np.asarray(values)
     return _label_names(tree)[np.asarray(values, dtype=np.int64)]
 
 
-def _label_names(tree: TreeAnswers) -> NDArray[Any]:
+def _label_names(tree: DynamicTree) -> NDArray[Any]:
     """Labels as an array of one plain type."""
     labels = list(tree.classes or ())
     kinds = {type(label) for label in labels}
@@ -365,7 +364,7 @@ def _with(
     return variables, {dim: coords[dim] for dim in coords if dim in used}
 
 
-def _attributes(trees: list[TreeAnswers]) -> dict[str, Any]:
+def _attributes(trees: list[DynamicTree]) -> dict[str, Any]:
     """Where the draws come from."""
     return {
         "created_at": datetime.now(UTC).isoformat(),

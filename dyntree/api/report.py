@@ -18,9 +18,10 @@ from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
 from dyntree.evaluate import Prequential
 from dyntree.runtime.config import show_config
 from dyntree.storage.plain import in_cell
-from dyntree.trees.answers.view import TreeView
 from dyntree.trees.factory import Trees
+from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
+from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -197,7 +198,8 @@ def _pictures(
     response: str,
 ) -> list[tuple[Figure, str]]:
     """Figures, each with what it shows."""
-    tree, names = view.tree, view.tree.feature_names
+    tree: DynamicTree = view.tree
+    names = tree.feature_names
     found, there = tree.importance(), with_values(view)
     order = np.argsort(-found.values, kind="stable")
     inputs = [found.names[k] for k in order]

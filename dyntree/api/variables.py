@@ -33,8 +33,8 @@ from dyntree.params.labels import level_text
 from dyntree.summaries import ClassPrediction, Importance
 from dyntree.summaries.effects import MainEffect, PartialDependence, VariableSensitivity
 from dyntree.trees.answers.sensitivity import variance_shares
-from dyntree.trees.answers.sobol import level_means, smoothed, sobol_indices
-from dyntree.trees.answers.view import TreeView
+from dyntree.trees.sobol import level_means, smoothed, sobol_indices
+from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     import pandas as pd

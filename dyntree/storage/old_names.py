@@ -24,7 +24,6 @@ MOVED = {
     "dyntree.mixtures.ddp.processes": "dyntree.mixtures.teaching.processes",
     "dyntree.trees.averaging": "dyntree.trees.averages.stream",
     "dyntree.trees.growth": "dyntree.trees.learning.growth",
-    "dyntree.trees.view": "dyntree.trees.answers.view",
 }
 
 

@@ -1,20 +1,60 @@
-"""TreeModel: what one tree and an average of several have in common."""
+"""TreeModel and TreePredictions: what several models of trees have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from dyntree import params
+from dyntree._core.student_mixture import moments
+from dyntree._core.trees import query
+from dyntree._core.trees.forest import Forest
+from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import DegenerateTreesWarning, warn
+from dyntree.params import TreeOptions
 from dyntree.params.labels import is_label
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain
+from dyntree.summaries import ClassPrediction, Prediction, TreeStats
+from dyntree.summaries.counts import CountPrediction
+from dyntree.summaries.draws import KINDS, PosteriorDraws
+from dyntree.trees.answers.draws import (
+    LEAST_ROOTS,
+    DrawBlock,
+    cloud_draws,
+    effective_roots,
+)
+from dyntree.trees.answers.predictions import (
+    blank_prediction,
+    laws_of,
+    mixture_of,
+    proba_of,
+)
 from dyntree.trees.forest_options import ForestOptions
-from dyntree.trees.learning.check import is_idle, is_plain_row, previewed
-from dyntree.trees.learning.exposures import with_exposure
-from dyntree.trees.learning.weights import weighed
+from dyntree.trees.learning.check import (
+    extended,
+    is_idle,
+    is_plain_row,
+    previewed,
+    stored,
+)
+from dyntree.trees.learning.exposures import (
+    apart,
+    asked_exposure,
+    check_response_pairs,
+    predicted_exposure,
+    with_exposure,
+)
+from dyntree.trees.learning.scaling import on_scale
+from dyntree.trees.learning.weights import response_weights, weighed
 from dyntree.trees.state import TreeState
 
 
@@ -201,6 +241,226 @@ class TreeModel:
                     self._learn(X, y, weights, *more, progress)
         return self
 
+    def draw_blocks(
+        self,
+        X: Any,
+        n_draws: int,
+        rng: np.random.Generator,
+        exposure: Any = None,
+    ) -> Iterator[DrawBlock]:
+        """Joint draws at rows, in blocks of rows.
+
+        Use it to reduce each block at once, so that not all draws are in memory
+        together. The model must not learn in the meantime; see `exclusive`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        n_draws : int
+        rng : Generator
+        exposure : array_like of shape (n_rows,), optional
+            Of counts; 1 by default.
+
+        Yields
+        ------
+        DrawBlock
+        """
+        cloud = self.state.ready("posterior_draws")
+        rows = stored(self.state, X)
+        at = asked_exposure(self.state, len(rows), exposure)
+        yield from cloud_draws(cloud, rows, n_draws, rng, at)
+
+    @locked
+    def posterior_draws(
+        self,
+        X: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+        sample_weight: Any = None,
+        exposure: Any = None,
+    ) -> PosteriorDraws:
+        """Draw from the posterior, jointly at all rows of X.
+
+        A draw is one tree with one set of parameters for each of its leaves. Every draw
+        covers all rows, so that differences and averages of rows have intervals.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        n_draws : int, default 1000
+            At least 1.
+        kind : {"mean", "obs"}, default "mean"
+            "mean" draws mean responses, or probabilities of labels. "obs" draws new
+            responses, or labels, with noise that is independent between rows.
+        seed : int or Generator, optional
+            Seed of the draws. The model's own random numbers are not used.
+        sample_weight : array_like of shape (n_rows,), optional
+            For ``kind="obs"``: weights > 0 of the new responses, if weights divide
+            variances; by default 1.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Exposures > 0 of counts; by default 1, so that means are rates.
+
+        Returns
+        -------
+        PosteriorDraws
+            The shape of its `values` is (n_draws, n_rows), or (n_draws, n_rows,
+            n_classes) for probabilities.
+
+        Raises
+        ------
+        NotReadyError
+            If there are no trees yet.
+        ValueError
+            If the input is bad.
+
+        Warns
+        -----
+        DegenerateTreesWarning
+            Once, if the model is a single cloud whose trees nearly all begin with the
+            same few splits. Contrasts then vary too little between draws.
+
+        Notes
+        -----
+        Particles are drawn systematically and in random order. From an average, members
+        are drawn by their weights, and particles within them. In each leaf that rows
+        reach, sigma^2 is inverse gamma and the coefficients are normal given it
+        (O'Hagan and Forster 2004, section 11.4), the probabilities of labels are
+        Dirichlet, and the rates of counts are gamma or beta prime. A draw from random
+        trees is one tree and one of its prunings, by the posterior probability of each,
+        with a draw from each of its leaves. An average of label models may predict
+        something other than the mean of its members. Members are then drawn by `powers`
+        or by weight, and the smallest part of each drawn probability that makes the
+        mean of the draws equal to `predict` is moved to other labels.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dyntree import AveragedTrees
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.random((200, 2))
+        >>> y = 2 * X[:, 0] + 0.1 * rng.standard_normal(200)
+        >>> trees = AveragedTrees("linear", n_particles=50, seed=1).update(X, y)
+        >>> draws = trees.posterior_draws([[0.75, 0.5], [0.25, 0.5]], seed=1)
+        >>> difference = draws.contrast([1, -1])
+        >>> difference.mean().round(1), difference.conf_int().round(1)
+        (array([1.]), array([[1., 1.]]))
+        """
+        n_draws = params.count("n_draws", n_draws, 1)
+        params.one_of("kind", kind, KINDS)
+        rng = params.generator(seed)
+        response_weights(self.states[0], None, sample_weight)
+        if sample_weight is not None and kind == "mean":
+            raise ValueError(
+                "sample_weight is for new responses, kind='obs'; a mean has no "
+                "weight. Leave it out."
+            )
+        self.warn_if_alike()
+        return self.drawn(X, n_draws, kind, rng, sample_weight, exposure)
+
+    @locked
+    def drawn(
+        self,
+        X: Any,
+        n_draws: int,
+        kind: str,
+        rng: np.random.Generator,
+        sample_weight: Any = None,
+        exposure: Any = None,
+    ) -> PosteriorDraws:
+        """As `posterior_draws`, for checked arguments and without a warning."""
+        check_response_pairs(X, sample_weight, exposure)
+        values: NDArray[Any] | None = None
+        weights: Vector | None = None
+        is_obs = kind == "obs"
+        for block in self.draw_blocks(X, n_draws, rng, exposure):
+            if values is None:
+                n_rows = block.mean.shape[1]
+                weights = response_weights(self.states[0], n_rows, sample_weight)
+            some = block.responses(rng, weights) if is_obs else block.mean
+            if values is None:
+                values = np.empty((n_draws, *some.shape[1:]), some.dtype)
+            values[block.places] = some
+        assert values is not None
+        if is_obs and self.classes is not None:
+            labels = np.empty(len(self.classes), dtype=object)
+            labels[:] = self.classes
+            values = labels[values]
+        return PosteriorDraws(values, kind, self.classes)
+
+    @locked
+    def compute_contrast(
+        self,
+        X_0: Any,
+        X_1: Any,
+        n_draws: int = 1000,
+        kind: str = "mean",
+        seed: int | np.random.Generator | None = None,
+        exposure: Any = None,
+    ) -> PosteriorDraws:
+        """Draw the differences between rows of X_1 and those of X_0, row by row.
+
+        Parameters
+        ----------
+        X_0, X_1 : array_like of shape (n_rows, n_features), or frame
+            Two sets of rows of the same number. Each draw uses one tree and one set of
+            parameters for both rows of a pair.
+        n_draws, kind, seed
+            As in `posterior_draws`. For labels only ``kind="mean"`` is possible, since
+            probabilities have differences and labels have none.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Exposure of the counts of both rows of a pair; by default 1.
+
+        Returns
+        -------
+        PosteriorDraws
+            The draws at X_1 minus the draws at X_0.
+        """
+        n_draws = params.count("n_draws", n_draws, 1)
+        params.one_of("kind", kind, KINDS)
+        rng = params.generator(seed)
+        if kind == "obs" and self.is_classifier:
+            raise ValueError(
+                "kind must be 'mean' for labels, which have no differences; got 'obs'."
+            )
+        self.state.ready("compute_contrast")
+        before, after = (
+            stored(self.state, X, name)[:, self.state.ones :]
+            for X, name in ((X_0, "X_0"), (X_1, "X_1"))
+        )
+        if len(before) != len(after):
+            raise ValueError(
+                "X_0 and X_1 must have as many rows; got "
+                f"{len(before)} and {len(after)}."
+            )
+        if exposure is not None:
+            check_response_pairs(X_1, None, exposure)
+            exposure = np.tile(asked_exposure(self.state, len(after), exposure), 2)
+        self.warn_if_alike()
+        rows = Encoded(np.concatenate([after, before]))
+        both = self.drawn(rows, n_draws, kind, rng, None, exposure)
+        n = len(after)
+        values = both.values[:, :n] - both.values[:, n:]
+        return PosteriorDraws(values, kind, self.classes)
+
+    def warn_if_alike(self) -> None:
+        """Warn once if the trees of a single cloud share their first few splits."""
+        state = self.states[0]
+        one_cloud = len(self.states) == 1 and not isinstance(state.cloud, Forest)
+        if not one_cloud or state.cloud is None or "roots" in state.warned:
+            return
+        n_roots = effective_roots(state.cloud)
+        if n_roots < LEAST_ROOTS:
+            state.warned.add("roots")
+            warn(
+                DegenerateTreesWarning,
+                f"the trees of this cloud begin with {n_roots:.1f} effectively "
+                f"distinct splits, fewer than {LEAST_ROOTS:g}: they agree by chance, "
+                "so that intervals of differences and effects are too narrow. Average "
+                "several clouds: AveragedTrees(...), or n_clouds=10 in a formula or "
+                "an estimator.",
+            )
+
     def leave_new_levels_to_another(self) -> None:
         """Do not count new levels; another model that learns the same rows does."""
         for state in self.states:
@@ -250,3 +510,190 @@ class TreeModel:
             f"<{type(self).__name__} {model.tree.options.model!r}: "
             f"{cloud_sizes(model.tree)} particles{beside}, {model.n_seen} rows learned>"
         )
+
+
+class TreePredictions(TreeModel):
+    """The part of a single model that says what it is and predicts."""
+
+    @property
+    def options(self) -> TreeOptions:
+        """The options in force, complete once the width of X is known."""
+        return self.state.options
+
+    @property
+    def seed(self) -> int:
+        """The seed of all random draws."""
+        return self.state.seed
+
+    @property
+    def n_active(self) -> int:
+        """Number of active rows, which are held individually."""
+        return self.state.n_active
+
+    @property
+    def n_retired(self) -> int:
+        """Number of rows retired so far."""
+        return self.state.n_retired
+
+    @property
+    @locked
+    def active_ids(self) -> NDArray[np.int64]:
+        """Row numbers of the active rows, ndarray of int64 of shape (n_active,)."""
+        if self.state.cloud is None:
+            return np.arange(len(self.state.waiting_y))
+        return np.asarray(self.state.cloud.row_ids())
+
+    def predict(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        exposure: Any = None,
+        threads: int | None = None,
+    ) -> Prediction | ClassPrediction:
+        """Predictive distribution at each row of X.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            Under native rules values may be missing (NaN).
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            Weights > 0 of the predicted responses, if weights divide variances (see the
+            option `weighting`); by default 1.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Exposures > 0 of the predicted counts. By default they are 1, so that means
+            are rates.
+        threads : int, optional
+            Number of threads, each for some of the rows; by default
+            DYNTREE_NUM_THREADS, or 1. The result does not depend on it.
+
+        Returns
+        -------
+        Prediction, CountPrediction or ClassPrediction
+            `Prediction` for real responses, `CountPrediction` for counts and
+            `ClassPrediction` for labels.
+
+        Raises
+        ------
+        NotReadyError
+            Before the first row, unless `classes` names labels, which have equal
+            probabilities then; and under R's rules before there are trees.
+        ValueError
+            If the input is bad.
+        """
+        if threads is not None:
+            params.n_threads(threads)
+        check_response_pairs(X, sample_weight, exposure)
+        with self._lock:
+            state = self.state
+            cloud, classes = state.cloud, state.options.classes
+            if cloud is None:
+                response_weights(state, None, sample_weight)
+                if state.options.rules == "r":
+                    raise state.not_ready("predict")
+                return self._predict_cold(X, exposure)
+            rows = stored(state, X)
+            weights = response_weights(state, len(rows), sample_weight)
+            at = predicted_exposure(state, X, len(rows), exposure)
+            n_threads = params.n_threads(threads) if len(rows) > 1 else 1
+            if state.options.is_count:
+                return CountPrediction.of_laws(laws_of(cloud, rows, n_threads, at), at)
+            if classes is None:
+                parts = mixture_of(cloud, rows, n_threads, weights)
+                least_df = LEAST_DF if state.options.rules == "native" else 0.0
+                return Prediction.of_mixture(parts, n_threads, least_df)
+            if state.options.rules == "native":
+                proba = proba_of(cloud, rows, n_threads)
+                return ClassPrediction(proba, classes, entr(proba).sum(axis=1))
+            answer = query.predict_class(cloud, rows, n_threads)
+            return ClassPrediction(answer["p"], classes, answer["entropy"])
+
+    def _predict_cold(
+        self, X: Any, exposure: Any = None
+    ) -> Prediction | ClassPrediction:
+        """Predict before there are trees, from the rows that wait for them.
+
+        Labels have trees from the first row on; before, those that were named have
+        their prior probabilities.
+        """
+        is_prior = self.options.classes is not None
+        if not is_prior:
+            self.state.require_rows("predict")
+        is_encoded = isinstance(X, Encoded)
+        n_rows = len(X.rows if is_encoded else extended(self.state, X)[1])
+        if is_prior:
+            return blank_prediction(self.options, n_rows)
+        at = predicted_exposure(self.state, X, n_rows, exposure)
+        if self.options.is_count:
+            return CountPrediction.of_sample(*apart(self.state.waiting_y), at)
+        return Prediction.of_sample(self.state.waiting_y, n_rows)
+
+    @locked
+    def mean_at(self, row: Matrix) -> float:
+        """Predictive mean at one row, by a faster path than `predict` (native rules).
+
+        Parameters
+        ----------
+        row : ndarray of shape (1, n_features)
+            Encoded and checked.
+
+        Returns
+        -------
+        float
+        """
+        if self.is_classifier:
+            raise ValueError("mean_at needs real responses; got model='class'.")
+        if self.state.cloud is None:
+            prediction = self._predict_cold(row)
+            assert isinstance(prediction, Prediction)
+            return float(prediction.mean[0])
+        state = self.state
+        assert state.features is not None
+        row = on_scale(state.cloud, state.features, row)
+        parts = mixture_of(state.cloud, row)[:5]
+        return float(moments(*parts)[0][0])
+
+    @locked
+    def proba_at(self, row: Matrix) -> Vector:
+        """Probabilities of the classes at one row, as in `mean_at`."""
+        if not self.is_classifier:
+            raise ValueError(
+                f"proba_at needs model='class'; got model={self.options.model!r}."
+            )
+        if self.state.cloud is None:
+            prediction = self._predict_cold(row)
+            assert isinstance(prediction, ClassPrediction)
+            return np.asarray(prediction.proba[0])
+        return np.asarray(proba_of(self.state.cloud, row)[0])
+
+    @locked
+    def coef(self, X: Any) -> Matrix:
+        """Coefficients of the linear leaves at each row, averaged over particles.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_basis + 1), or (n_rows, n_basis) without intercept
+            The intercept comes first.
+
+        Raises
+        ------
+        NotReadyError
+            If there are no trees yet.
+        ValueError
+            If leaves are not linear, or the input is bad.
+        """
+        cloud = self.state.ready("coef")
+        if self.options.model != "linear":
+            raise ValueError(
+                f"coef needs model='linear'; got model={self.options.model!r}."
+            )
+        return np.asarray(query.coef(cloud, stored(self.state, X)))
+
+    @locked
+    def stats(self) -> TreeStats:
+        """Return height, leaves and leaf sizes, averaged over particles."""
+        return TreeStats(*map(float, query.tree_stats(self.state.ready("stats"))))

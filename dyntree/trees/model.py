@@ -6,32 +6,61 @@ from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from dyntree import checkpoint, params
+from dyntree._core.trees import criteria
+from dyntree._core.trees import sensitivity as core_sensitivity
+from dyntree._core.trees.window import worth
+from dyntree.encoding.values import Vector
 from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.runtime.seeds import given_or_drawn
-from dyntree.trees.answers.sensitivity import TreeAnswers
-from dyntree.trees.answers.view import Rehearsal, TreeView, rehearsed
+from dyntree.summaries import Importance, Relevance, Sensitivity
+from dyntree.trees.answers.criteria import (
+    Bounds,
+    check_scoring,
+    drawing_source,
+    improvements,
+    region,
+    response_variances,
+)
+from dyntree.trees.answers.predictions import mean_of
+from dyntree.trees.answers.sensitivity import (
+    input_law,
+    input_shares,
+    inputs_of,
+    level_draws,
+)
+from dyntree.trees.base import TreePredictions
 from dyntree.trees.files import tree_arrays, tree_state
-from dyntree.trees.learning.check import checked, is_idle, responses_of
-from dyntree.trees.learning.exposures import with_exposure
+from dyntree.trees.learning.check import checked, is_idle, responses_of, stored
+from dyntree.trees.learning.exposures import (
+    asked_exposure,
+    check_response_pairs,
+    with_exposure,
+)
 from dyntree.trees.learning.growth import widened
 from dyntree.trees.learning.parts import (
     learn_in_parts,
     learn_rows,
 )
 from dyntree.trees.learning.warmup import take_in
-from dyntree.trees.learning.weights import in_units, weighed
+from dyntree.trees.learning.weights import (
+    candidate_weights,
+    in_units,
+    weighed,
+)
 from dyntree.trees.learning.windows import rejuvenate, row_positions
 from dyntree.trees.state import TreeState, with_ones
+from dyntree.trees.view import Rehearsal, TreeView, rehearsed
 
 
 @checkpoint.savable
-class DynamicTree(TreeAnswers, checkpoint.Stored):
+class DynamicTree(TreePredictions, checkpoint.Stored):
     """A Bayesian regression or classification tree that learns row by row.
 
     The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011).
@@ -165,6 +194,12 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
     `log_evidence` sums these densities. After four rows outside in succession, either
     of all rows or of those in the leaf, rows outside count in full until fifty rows
     inside have come. Rows far from the median of the first ten do not enter the scale.
+
+    Methods that use random numbers but do not learn derive them from the seed and the
+    number of learned rows. A second call therefore gives the same result, and no call
+    changes what is learned later. Under R's rules they draw from the model's random
+    numbers, as CRAN dynaTree does, and ``score_active("alc")`` and ``("entropy")``
+    store their results in the leaves.
 
     Examples
     --------
@@ -408,6 +443,275 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         rows = with_ones(rows, state.ones)
         weights = in_units(None, state.weight_unit, 1)
         return rehearsed(cloud, rows, responses_of(state, labels, weights))
+
+    @locked
+    def score(
+        self,
+        X: Any,
+        rule: str,
+        *,
+        sample_weight: Any = None,
+        exposure: Any = None,
+        Xref: Any = None,
+        q: float = 0.0,
+        alpha: float = 2.0,
+        best: str | float = "candidates",
+        bounds: Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Vector:
+        """Expected benefit of sampling a response at each candidate row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            The candidates.
+        rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
+            "alm" is the predictive variance (MacKay 1992); for counts, the variance of
+            the rate. "alc" is the reduction of variance, averaged over a rectangle or
+            over `Xref` (Cohn 1996). "ei" is the expected improvement towards the
+            minimum, and "ieci" its integrated conditional form (Gramacy and Lee 2011).
+            "qei" and "qentropy" are the expected improvement and the entropy for the
+            contour at `q`.
+        sample_weight : array_like of shape (n_rows,) or float, optional
+            Weights > 0 of the responses at the candidates, for "alm" and for "alc" over
+            a rectangle; by default 1.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Exposures of the counts at the candidates, for "alc" over a rectangle; by
+            default 1.
+        Xref : rows like X, optional
+            Reference rows of "alc" (by default the whole rectangle) and of "ieci" (by
+            default X).
+        q : float, default 0.0
+            Level of the contour.
+        alpha : float, default 2.0
+            Half-width of the band around the contour in standard deviations, > 0.
+        best : {"candidates", "rows"} or float, default "candidates"
+            The value that "ei" improves on: the lowest mean of each particle at the
+            candidates of this call, or at the active rows, or a given value. With the
+            default, the score of a row depends on the other candidates, as in CRAN
+            dynaTree.
+        bounds : array_like of shape (n_features, 2), optional
+            Rectangle of "alc". By default it covers the candidates and all learned
+            rows; with ``forget`` below 1 and under R's rules, the candidates and the
+            active rows.
+        categorical : sequence of bool of shape (n_features,), optional
+            Which columns hold 0 and 1 only. By default, this is decided by the rows
+            that `bounds` covers, without the candidates.
+        approx : bool, default False
+            Whether leaves are weighted by their number of rows instead of their volume.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Larger values are more promising.
+        """
+        state = self.state
+        state.ready("score")
+        if not isinstance(rule, str) and isinstance(X, str):
+            raise ValueError(
+                f"rule must be text, after the candidates; got {params.short(rule)}. "
+                f"Call score(X, {X!r})."
+            )
+        check_scoring(self.options, rule, sample_weight, exposure, Xref)
+        check_response_pairs(X, sample_weight, exposure)
+        approx = params.flag("approx", approx)
+        references = None if Xref is None else stored(state, Xref, "Xref")
+        rows = stored(state, X)
+        if references is not None and not len(references):
+            raise ValueError("Xref must have at least one row; got none.")
+        if rule == "alm":
+            return response_variances(state, rows, sample_weight)
+        if rule == "alc" and references is None:
+            where = region(state.cloud, state.ones, rows, bounds, categorical)
+            weights = candidate_weights(state, len(rows), sample_weight)
+            if self.options.is_count:
+                asked = asked_exposure(state, len(rows), exposure)
+                weights = asked / state.exposure_unit
+            return np.asarray(
+                criteria.alc_rectangle(state.cloud, rows, *where, approx, weights)
+            )
+        references = rows if references is None else references
+        return improvements(state.cloud, rows, rule, references, q, alpha, best)
+
+    @locked
+    def score_active(self, rule: str) -> Vector:
+        """Value of each active row to the model; rows with low values may go first.
+
+        Parameters
+        ----------
+        rule : {"alc", "entropy", "age", "random"}
+            "alc" (regression) is the reduction of variance, averaged over the default
+            rectangle of `score`. Native rules multiply it by the root of n / m, where
+            the leaf of the row has learned n rows and holds m. "entropy" (classes) is
+            the entropy of the row's leaf. "age" is the number of the row, and "random"
+            is a random number.
+
+        Returns
+        -------
+        ndarray of shape (n_active,)
+            Values in the order of `active_ids`.
+        """
+        cloud = self.state.ready("score_active")
+        params.one_of("rule", rule, params.DISCARDS)
+        fits = {
+            "entropy": ("class",),
+            "alc": ("constant", "linear", "prior", *params.COUNTS),
+        }
+        if self.options.model not in fits.get(rule, params.MODELS):
+            raise ValueError(
+                f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
+                "is for class models and 'alc' for the others."
+            )
+        return worth(cloud, rule, drawing_source(self.state))
+
+    @locked
+    def relevance(
+        self,
+        *,
+        bounds: Bounds | None = None,
+        categorical: Sequence[bool] | None = None,
+        approx: bool = False,
+    ) -> Relevance:
+        """How much splits on each column reduce the predictive variance or entropy.
+
+        The parameters are those of `score`. The method is that of Gramacy, Taddy and
+        Wild (2013), section 2.
+        """
+        cloud = self.state.ready("relevance")
+        values = criteria.relevance(
+            cloud,
+            *region(cloud, self.state.ones, None, bounds, categorical),
+            params.flag("approx", approx),
+        )
+        return Relevance(values[:, self.state.ones :].copy(), self.feature_names)
+
+    @locked
+    def importance(
+        self,
+        *,
+        n_samples: int = 500,
+        factors: Mapping[str, Sequence[str]] | None = None,
+    ) -> Importance:
+        """Share of the predicted variance that each input accounts for.
+
+        Both splits and slopes count. The effect of an input is half the mean squared
+        change of the mean prediction (of the probabilities for classes) when its value
+        in an active row is replaced by that of another row. This is the total Sobol'
+        effect (Jansen 1999, equation 12) over the rows held. The share is relative to
+        the sum over all inputs, so that a joint effect of several inputs counts for
+        each of them. If inputs are nearly functions of each other, such a change leads
+        to rows that never occur, and their shares describe the model at those rows.
+
+        Parameters
+        ----------
+        n_samples : int, default 500
+            Number of random pairs of rows, >= 2.
+        factors : dict of str to sequence of str, optional
+            As in `sensitivity`; under R's rules every column is an input.
+
+        Returns
+        -------
+        Importance
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dyntree import DynamicTree
+        >>> X = np.random.default_rng(0).random((200, 2))
+        >>> tree = DynamicTree("linear", n_particles=50, seed=1)
+        >>> tree.update(X, X @ [3.0, 1.0]).importance().values.round(1)
+        array([0.9, 0.1])
+        """
+        mean = partial(mean_of, self.state.ready("importance"))
+        return input_shares(self.state, mean, n_samples, factors, self.seed)
+
+    @locked
+    def sensitivity(
+        self,
+        *,
+        label: Hashable | None = None,
+        n_samples: int = 1000,
+        n_grid: int = 100,
+        span: float = 0.3,
+        method: str = "lhs",
+        bounds: Bounds | None = None,
+        shape: Sequence[float] | None = None,
+        mode: Sequence[float] | None = None,
+        categorical: Sequence[bool] | None = None,
+        factors: Mapping[str, Sequence[str]] | None = None,
+    ) -> Sensitivity:
+        """Estimate main effects and Sobol' indices (Gramacy and Taddy 2010).
+
+        Parameters
+        ----------
+        label : hashable, optional
+            Class models: the label whose probability is analysed. It is required there.
+        n_samples : int, default 1000
+            Size of each of the two samples of inputs, >= 2.
+        n_grid : int, default 100
+            Number of points of each main effect, >= 1.
+        span : float in [0, 1], default 0.3
+            Share of the samples over which a point of a main effect averages.
+        method : {"lhs", "boot"}, default "lhs"
+            "lhs" draws Latin hypercube samples of scaled beta distributions, and "boot"
+            draws active rows with replacement. With "lhs", an input is missing as often
+            as in the learned rows if trees split on whether it is missing.
+        bounds : array_like of shape (n_features, 2), optional
+            Range of each input. By default it is the range of all learned rows; with
+            ``forget`` below 1, for "boot" and under R's rules, that of the active rows.
+        shape, mode : sequence of float of shape (n_features,), optional
+            Parameters of the beta distributions. The shape is >= 1, by default 1
+            (uniform). The mode is within the bounds, by default the mean of the active
+            rows. A 0/1 column has shape 0, and `mode` is its mean, by default 1/2 if
+            the active rows do not have both values.
+        categorical : sequence of bool of shape (n_features,), optional
+            Which columns hold 0 and 1 only, as in `score`.
+        factors : dict of str to sequence of str, optional
+            Native rules: names of the indicator columns of each factor. By default
+            the factors are the text columns. Each sample has one level of a factor,
+            with probabilities in proportion to `mode`, and a factor has one index. What
+            the modes of a factor lack to one is the share of a level without a column.
+
+        Returns
+        -------
+        Sensitivity
+
+        Notes
+        -----
+        The indices are shares of the variance of a new response, which includes noise.
+        The total index of an input without effect is therefore the share of the noise
+        (for classes the mean of p (1 - p)), and not 0. `importance` excludes the noise.
+
+        Under native rules, the main effects of a particle come from one draw of the
+        parameters of its leaves, so that their spread is that of the posterior. Under
+        R's rules they come from its means. Native rules integrate over responses and
+        use differences of means (Saltelli et al. 2010, table 2), so that a constant
+        added to all responses has no influence. R's rules use the estimator of Gramacy
+        and Taddy.
+        """
+        cloud = self.state.ready("sensitivity")
+        place = None
+        if self.options.classes is not None:
+            place = self.class_place(label)
+        elif label is not None:
+            raise ValueError(f"label is for class models only; got {label!r}.")
+        inputs = inputs_of(self.state, factors)
+        method = params.one_of("method", method, ("lhs", "boot"))
+        law = input_law(self.state, method, bounds, shape, mode, categorical)
+        share = params.real("span", span)
+        if not 0.0 <= share <= 1.0:
+            raise ValueError(f"span must be in [0, 1]; got {span!r}.")
+        n_grid = params.count("n_grid", n_grid, 1)
+        grid = np.linspace(law["lower"], law["upper"], n_grid)
+        found = core_sensitivity.sensitivity(
+            cloud, n_samples=params.count("n_samples", n_samples, 2), grid=grid,
+            span=share, method=method, label=place, groups=list(inputs.values()),
+            source=drawing_source(self.state), drawn=level_draws(self.state, place),
+            **law,
+        )  # fmt: skip
+        places = tuple(tuple(group.tolist()) for group in inputs.values())
+        return Sensitivity(grid, *found, self.feature_names, tuple(inputs), places)
 
     @locked
     def reseeded(self, seed: int) -> Self:

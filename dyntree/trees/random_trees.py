@@ -15,8 +15,9 @@ from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import Importance, TreeStats
-from dyntree.trees.answers.predictions import TreePredictions, mean_of
+from dyntree.trees.answers.predictions import mean_of
 from dyntree.trees.answers.sensitivity import input_shares
+from dyntree.trees.base import TreePredictions
 from dyntree.trees.forest_files import forest_arrays, forest_state
 from dyntree.trees.forest_options import FOREST_OPTIONS, ForestOptions
 from dyntree.trees.learning.check import checked, learnable_row

@@ -17,8 +17,7 @@ from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.answers.draws import JointDraws
-from dyntree.trees.answers.view import TreeView
+from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
@@ -27,10 +26,11 @@ from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.learning.windows import learn_in_window
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
+from dyntree.trees.view import TreeView
 
 
 @checkpoint.savable
-class StreamingTree(JointDraws, checkpoint.Stored):
+class StreamingTree(TreeModel, checkpoint.Stored):
     """A dynamic tree that holds a bounded window of active rows: the online scheme.
 
     Once the window is full, one row is retired for each new row. Its leaf keeps it as

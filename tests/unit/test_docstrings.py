@@ -18,7 +18,7 @@ MODULES = [
     "dyntree", "dyntree.checkpoint", "dyntree.runtime.config", "dyntree.datasets",
     "dyntree.errors", "dyntree.evaluate", "dyntree.evaluate.density",
     "dyntree.mixtures", "dyntree.runtime.online", "dyntree.params",
-    "dyntree.summaries", "dyntree.trees.factory", "dyntree.trees.answers.view",
+    "dyntree.summaries", "dyntree.trees.factory", "dyntree.trees.view",
     "dyntree.api.adapters", "dyntree.api.distributed", "dyntree.api.draws",
     "dyntree.api.estimators",
     "dyntree.api.formula", "dyntree.api.plots", "dyntree.api.predictions",

@@ -88,18 +88,16 @@ FOLDER_ORDER = {
         {"growing_map", "design"}, {"contrasts"}, {"raw_rows"},
     ],
     "trees": [
-        {"state", "forest_options"}, {"learning"}, {"files", "base"}, {"forest_files"},
-        {"answers"}, {"model", "random_trees"}, {"streaming"}, {"averages"},
-        {"factory"},
+        {"state", "forest_options"}, {"learning"}, {"files", "answers"},
+        {"forest_files", "base"}, {"view"}, {"model", "random_trees", "sobol"},
+        {"streaming"}, {"averages"}, {"factory"},
     ],
     "trees/learning": [
         {"scaling", "growth", "levels", "weights", "exposures"},
         {"check", "parts", "windows"},
         {"warmup"},
     ],
-    "trees/answers": [
-        {"draws"}, {"predictions"}, {"criteria"}, {"sensitivity"}, {"view"}, {"sobol"},
-    ],
+    "trees/answers": [{"draws", "predictions"}, {"criteria"}, {"sensitivity"}],
     "trees/averages": [{"view", "memories", "robust"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
     "mixtures": [

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.trees.answers.sensitivity import TreeAnswers
-from dyntree.trees.answers.view import TreeView
+from dyntree.trees.base import TreeModel
 from dyntree.trees.factory import Trees
+from dyntree.trees.view import TreeView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -179,7 +179,7 @@ def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:
     return value
 
 
-def place_of(tree: TreeAnswers, feature: str | int, argument: str) -> int:
+def place_of(tree: TreeModel, feature: str | int, argument: str) -> int:
     """Place of a feature, by name or number."""
     names = tree.feature_names
     if isinstance(feature, str) and feature in names:
@@ -193,7 +193,7 @@ def place_of(tree: TreeAnswers, feature: str | int, argument: str) -> int:
     )
 
 
-def levels_of(tree: TreeAnswers, place: int) -> list[int]:
+def levels_of(tree: TreeModel, place: int) -> list[int]:
     """Places of all levels of the column that a feature is a level of, if it is one."""
     columns = tree.level_places.values()
     return next((places for places in columns if place in places), [])

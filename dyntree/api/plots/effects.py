@@ -10,6 +10,7 @@ import numpy as np
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.summaries.effects import MainEffect, VariableSensitivity
+from dyntree.trees.model import DynamicTree
 
 from .canvas import (
     BAND,
@@ -261,7 +262,8 @@ def plot_importance(
     """
     importance = of_results(importance, Importance)
     if not isinstance(importance, Importance):
-        importance = view_of(importance, "plot_importance").tree.importance()
+        tree: DynamicTree = view_of(importance, "plot_importance").tree
+        importance = tree.importance()
     places = _places(importance.names, features)
     figure, (axes,) = panels(ax, size=(max(5.0, 0.45 * len(places)), 3.6))
     at = np.arange(1, len(places) + 1)
@@ -308,7 +310,8 @@ def plot_relevance(
     """
     relevance = of_results(relevance, Relevance)
     if not isinstance(relevance, Relevance):
-        relevance = view_of(relevance, "plot_relevance").tree.relevance()
+        tree: DynamicTree = view_of(relevance, "plot_relevance").tree
+        relevance = tree.relevance()
     places = _places(relevance.names, features)
     figure, (axes,) = panels(ax, size=(max(5.0, 0.45 * len(places)), 3.6))
     _boxes(axes, relevance.values[:, places], [relevance.names[k] for k in places])

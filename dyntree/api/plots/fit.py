@@ -10,7 +10,7 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.answers.view import TreeView
+from dyntree.trees.view import TreeView
 
 from .canvas import (
     BAND,

@@ -10,8 +10,8 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
-from dyntree.trees.answers.sensitivity import TreeAnswers
-from dyntree.trees.answers.view import TreeView
+from dyntree.trees.base import TreeModel
+from dyntree.trees.view import TreeView
 
 from .canvas import (
     MARKERS,
@@ -181,7 +181,7 @@ def plot_classes(
     return figure
 
 
-def _pair(tree: TreeAnswers, features: Pair) -> tuple[int, int]:
+def _pair(tree: TreeModel, features: Pair) -> tuple[int, int]:
     """Places of two different features."""
     if len(tree.feature_names) < 2:
         raise ValueError(

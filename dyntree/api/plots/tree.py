@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.trees.answers.view import LeafView, SplitView, TreeView
+from dyntree.trees.view import LeafView, SplitView, TreeView
 
 from .canvas import Model, Target, panels, plain, scale_of, typical_row, view_of
 

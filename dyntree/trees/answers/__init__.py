@@ -1,1 +1,1 @@
-"""What trees are asked: predictions, criteria, sensitivity, and a view of each tree."""
+"""Functions behind the questions to trees: draws, predictions, criteria, shares."""

@@ -13,20 +13,14 @@ from dyntree._core.rng import CounterSource, RandomSource
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.leaf import LEAST_DF
-from dyntree._core.trees.window import worth
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
-from dyntree.runtime.locking import locked
-from dyntree.summaries import Relevance
 from dyntree.summaries.counts import RateLaws
-from dyntree.trees.answers.predictions import TreePredictions, laws_of, mixture_of
-from dyntree.trees.learning.check import stored
+from dyntree.trees.answers.predictions import laws_of, mixture_of
 from dyntree.trees.learning.exposures import (
-    asked_exposure,
-    check_response_pairs,
     refuse_exposure,
 )
-from dyntree.trees.learning.weights import candidate_weights, response_weights
+from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.state import TreeState
 
 Bounds = Sequence[Sequence[float]] | Matrix
@@ -161,159 +155,38 @@ def check_scoring(
             )
 
 
-class TreeCriteria(TreePredictions):
-    """The part of `DynamicTree` that scores candidates, active rows and columns."""
+def response_variances(state: TreeState, rows: Matrix, sample_weight: Any) -> Vector:
+    """Stored rows -> variance of a response at each; for counts, of the rate."""
+    if state.options.rules == "r":
+        return np.asarray(query.predict(state.cloud, rows)["var"])
+    if state.options.is_count:
+        laws = laws_of(state.cloud, rows, 1, np.ones(len(rows)))
+        return RateLaws(*laws).moments()[1]
+    weights = response_weights(state, len(rows), sample_weight)
+    start, share, mean, scale, df, _ = mixture_of(state.cloud, rows, 1, weights)
+    return moments(start, share, mean, scale, df, least_df=LEAST_DF)[1]
 
-    @locked
-    def score(
-        self,
-        X: Any,
-        rule: str,
-        *,
-        sample_weight: Any = None,
-        exposure: Any = None,
-        Xref: Any = None,
-        q: float = 0.0,
-        alpha: float = 2.0,
-        best: str | float = "candidates",
-        bounds: Bounds | None = None,
-        categorical: Sequence[bool] | None = None,
-        approx: bool = False,
-    ) -> Vector:
-        """Expected benefit of sampling a response at each candidate row.
 
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            The candidates.
-        rule : {"alm", "alc", "ei", "ieci", "qei", "qentropy"}
-            "alm" is the predictive variance (MacKay 1992); for counts, the variance of
-            the rate. "alc" is the reduction of variance, averaged over a rectangle or
-            over `Xref` (Cohn 1996). "ei" is the expected improvement towards the
-            minimum, and "ieci" its integrated conditional form (Gramacy and Lee 2011).
-            "qei" and "qentropy" are the expected improvement and the entropy for the
-            contour at `q`.
-        sample_weight : array_like of shape (n_rows,) or float, optional
-            Weights > 0 of the responses at the candidates, for "alm" and for "alc" over
-            a rectangle; by default 1.
-        exposure : array_like of shape (n_rows,) or float, optional
-            Exposures of the counts at the candidates, for "alc" over a rectangle; by
-            default 1.
-        Xref : rows like X, optional
-            Reference rows of "alc" (by default the whole rectangle) and of "ieci" (by
-            default X).
-        q : float, default 0.0
-            Level of the contour.
-        alpha : float, default 2.0
-            Half-width of the band around the contour in standard deviations, > 0.
-        best : {"candidates", "rows"} or float, default "candidates"
-            The value that "ei" improves on: the lowest mean of each particle at the
-            candidates of this call, or at the active rows, or a given value. With the
-            default, the score of a row depends on the other candidates, as in CRAN
-            dynaTree.
-        bounds : array_like of shape (n_features, 2), optional
-            Rectangle of "alc". By default it covers the candidates and all learned
-            rows; with ``forget`` below 1 and under R's rules, the candidates and the
-            active rows.
-        categorical : sequence of bool of shape (n_features,), optional
-            Which columns hold 0 and 1 only. By default, this is decided by the rows
-            that `bounds` covers, without the candidates.
-        approx : bool, default False
-            Whether leaves are weighted by their number of rows instead of their volume.
+def improvements(
+    cloud: Any,
+    rows: Matrix,
+    rule: str,
+    references: Matrix,
+    q: float,
+    alpha: float,
+    best: str | float,
+) -> Vector:
+    """Stored rows -> their scores by a rule that needs no rectangle.
 
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Larger values are more promising.
-        """
-        cloud = self.state.ready("score")
-        if not isinstance(rule, str) and isinstance(X, str):
-            raise ValueError(
-                f"rule must be text, after the candidates; got {params.short(rule)}. "
-                f"Call score(X, {X!r})."
-            )
-        check_scoring(self.options, rule, sample_weight, exposure, Xref)
-        check_response_pairs(X, sample_weight, exposure)
-        state, approx = self.state, params.flag("approx", approx)
-        references = None if Xref is None else stored(state, Xref, "Xref")
-        rows = stored(state, X)
-        if references is not None and not len(references):
-            raise ValueError("Xref must have at least one row; got none.")
-        if rule == "alm":
-            if state.options.rules == "r":
-                return np.asarray(query.predict(cloud, rows)["var"])
-            if self.options.is_count:
-                laws = laws_of(cloud, rows, 1, np.ones(len(rows)))
-                return RateLaws(*laws).moments()[1]
-            weights = response_weights(state, len(rows), sample_weight)
-            start, share, mean, scale, df, _ = mixture_of(cloud, rows, 1, weights)
-            return moments(start, share, mean, scale, df, least_df=LEAST_DF)[1]
-        if rule == "ei":
-            return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))
-        if rule == "qentropy":
-            return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
-        if rule == "qei":
-            width, level = params.positive("alpha", alpha), params.real("q", q)
-            return np.asarray(criteria.q_improvement(cloud, rows, level, width))
-        if rule == "ieci":
-            references = rows if references is None else references
-            return np.asarray(criteria.ieci(cloud, rows, references))
-        if references is not None:
-            return np.asarray(criteria.alc_reference(cloud, rows, references))
-        where = region(cloud, state.ones, rows, bounds, categorical)
-        weights = candidate_weights(state, len(rows), sample_weight)
-        if self.options.is_count:
-            weights = asked_exposure(state, len(rows), exposure) / state.exposure_unit
-        return np.asarray(criteria.alc_rectangle(cloud, rows, *where, approx, weights))
-
-    @locked
-    def score_active(self, rule: str) -> Vector:
-        """Value of each active row to the model; rows with low values may go first.
-
-        Parameters
-        ----------
-        rule : {"alc", "entropy", "age", "random"}
-            "alc" (regression) is the reduction of variance, averaged over the default
-            rectangle of `score`. Native rules multiply it by the root of n / m, where
-            the leaf of the row has learned n rows and holds m. "entropy" (classes) is
-            the entropy of the row's leaf. "age" is the number of the row, and "random"
-            is a random number.
-
-        Returns
-        -------
-        ndarray of shape (n_active,)
-            Values in the order of `active_ids`.
-        """
-        cloud = self.state.ready("score_active")
-        params.one_of("rule", rule, params.DISCARDS)
-        fits = {
-            "entropy": ("class",),
-            "alc": ("constant", "linear", "prior", *params.COUNTS),
-        }
-        if self.options.model not in fits.get(rule, params.MODELS):
-            raise ValueError(
-                f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
-                "is for class models and 'alc' for the others."
-            )
-        return worth(cloud, rule, drawing_source(self.state))
-
-    @locked
-    def relevance(
-        self,
-        *,
-        bounds: Bounds | None = None,
-        categorical: Sequence[bool] | None = None,
-        approx: bool = False,
-    ) -> Relevance:
-        """How much splits on each column reduce the predictive variance or entropy.
-
-        The parameters are those of `score`. The method is that of Gramacy, Taddy and
-        Wild (2013), section 2.
-        """
-        cloud = self.state.ready("relevance")
-        values = criteria.relevance(
-            cloud,
-            *region(cloud, self.state.ones, None, bounds, categorical),
-            params.flag("approx", approx),
-        )
-        return Relevance(values[:, self.state.ones :].copy(), self.feature_names)
+    The parameters are those of `DynamicTree.score`.
+    """
+    if rule == "ei":
+        return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))
+    if rule == "qentropy":
+        return np.asarray(criteria.q_entropy(cloud, rows, params.real("q", q)))
+    if rule == "qei":
+        width, level = params.positive("alpha", alpha), params.real("q", q)
+        return np.asarray(criteria.q_improvement(cloud, rows, level, width))
+    if rule == "ieci":
+        return np.asarray(criteria.ieci(cloud, rows, references))
+    return np.asarray(criteria.alc_reference(cloud, rows, references))

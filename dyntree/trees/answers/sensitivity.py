@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree._core.trees import sensitivity as core_sensitivity
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.runtime.locking import locked
-from dyntree.summaries import Importance, Sensitivity
-from dyntree.trees.answers.criteria import Bounds, TreeCriteria, drawing_source, region
+from dyntree.summaries import Importance
+from dyntree.trees.answers.criteria import Bounds, region
 from dyntree.trees.answers.draws import particle_draws
-from dyntree.trees.answers.predictions import mean_of
 from dyntree.trees.state import TreeState
 
 
@@ -165,150 +161,13 @@ def inputs_of(
     return {name: np.array(group) for name, group in found.items()}
 
 
-class TreeAnswers(TreeCriteria):
-    """The methods of a `DynamicTree` that do not learn.
+def level_draws(state: TreeState, place: int | None) -> Callable[[int, Matrix], Vector]:
+    """Particle and rows -> one joint draw of its means, or of a probability."""
+    rng = np.random.default_rng([state.seed, state.n_seen])
 
-    Methods that use random numbers derive them from the seed and the number of learned
-    rows. A second call therefore gives the same result, and no call changes what is
-    learned later. Under R's rules they draw from the model's own random numbers, as
-    CRAN dynaTree does, and ``score_active("alc")`` and ``("entropy")`` store their
-    results in the leaves.
-    """
+    def drawn(particle: int, rows: Matrix) -> Vector:
+        (block,) = particle_draws(state.cloud, rows, np.array([particle]), rng)
+        found = block.mean[0] if place is None else block.mean[0, :, place]
+        return np.ascontiguousarray(found)
 
-    @locked
-    def importance(
-        self,
-        *,
-        n_samples: int = 500,
-        factors: Mapping[str, Sequence[str]] | None = None,
-    ) -> Importance:
-        """Share of the predicted variance that each input accounts for.
-
-        Both splits and slopes count. The effect of an input is half the mean squared
-        change of the mean prediction (of the probabilities for classes) when its value
-        in an active row is replaced by that of another row. This is the total Sobol'
-        effect (Jansen 1999, equation 12) over the rows held. The share is relative to
-        the sum over all inputs, so that a joint effect of several inputs counts for
-        each of them. If inputs are nearly functions of each other, such a change leads
-        to rows that never occur, and their shares describe the model at those rows.
-
-        Parameters
-        ----------
-        n_samples : int, default 500
-            Number of random pairs of rows, >= 2.
-        factors : dict of str to sequence of str, optional
-            As in `sensitivity`; under R's rules every column is an input.
-
-        Returns
-        -------
-        Importance
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from dyntree import DynamicTree
-        >>> X = np.random.default_rng(0).random((200, 2))
-        >>> tree = DynamicTree("linear", n_particles=50, seed=1)
-        >>> tree.update(X, X @ [3.0, 1.0]).importance().values.round(1)
-        array([0.9, 0.1])
-        """
-        mean = partial(mean_of, self.state.ready("importance"))
-        return input_shares(self.state, mean, n_samples, factors, self.seed)
-
-    @locked
-    def sensitivity(
-        self,
-        *,
-        label: Hashable | None = None,
-        n_samples: int = 1000,
-        n_grid: int = 100,
-        span: float = 0.3,
-        method: str = "lhs",
-        bounds: Bounds | None = None,
-        shape: Sequence[float] | None = None,
-        mode: Sequence[float] | None = None,
-        categorical: Sequence[bool] | None = None,
-        factors: Mapping[str, Sequence[str]] | None = None,
-    ) -> Sensitivity:
-        """Estimate main effects and Sobol' indices (Gramacy and Taddy 2010).
-
-        Parameters
-        ----------
-        label : hashable, optional
-            Class models: the label whose probability is analysed. It is required there.
-        n_samples : int, default 1000
-            Size of each of the two samples of inputs, >= 2.
-        n_grid : int, default 100
-            Number of points of each main effect, >= 1.
-        span : float in [0, 1], default 0.3
-            Share of the samples over which a point of a main effect averages.
-        method : {"lhs", "boot"}, default "lhs"
-            "lhs" draws Latin hypercube samples of scaled beta distributions, and "boot"
-            draws active rows with replacement. With "lhs", an input is missing as often
-            as in the learned rows if trees split on whether it is missing.
-        bounds : array_like of shape (n_features, 2), optional
-            Range of each input. By default it is the range of all learned rows; with
-            ``forget`` below 1, for "boot" and under R's rules, that of the active rows.
-        shape, mode : sequence of float of shape (n_features,), optional
-            Parameters of the beta distributions. The shape is >= 1, by default 1
-            (uniform). The mode is within the bounds, by default the mean of the active
-            rows. A 0/1 column has shape 0, and `mode` is its mean, by default 1/2 if
-            the active rows do not have both values.
-        categorical : sequence of bool of shape (n_features,), optional
-            Which columns hold 0 and 1 only, as in `score`.
-        factors : dict of str to sequence of str, optional
-            Native rules: names of the indicator columns of each factor. By default
-            the factors are the text columns. Each sample has one level of a factor,
-            with probabilities in proportion to `mode`, and a factor has one index. What
-            the modes of a factor lack to one is the share of a level without a column.
-
-        Returns
-        -------
-        Sensitivity
-
-        Notes
-        -----
-        The indices are shares of the variance of a new response, which includes noise.
-        The total index of an input without effect is therefore the share of the noise
-        (for classes the mean of p (1 - p)), and not 0. `importance` excludes the noise.
-
-        Under native rules, the main effects of a particle come from one draw of the
-        parameters of its leaves, so that their spread is that of the posterior. Under
-        R's rules they come from its means. Native rules integrate over responses and
-        use differences of means (Saltelli et al. 2010, table 2), so that a constant
-        added to all responses has no influence. R's rules use the estimator of Gramacy
-        and Taddy.
-        """
-        cloud = self.state.ready("sensitivity")
-        place = None
-        if self.options.classes is not None:
-            place = self.class_place(label)
-        elif label is not None:
-            raise ValueError(f"label is for class models only; got {label!r}.")
-        inputs = inputs_of(self.state, factors)
-        method = params.one_of("method", method, ("lhs", "boot"))
-        law = input_law(self.state, method, bounds, shape, mode, categorical)
-        share = params.real("span", span)
-        if not 0.0 <= share <= 1.0:
-            raise ValueError(f"span must be in [0, 1]; got {span!r}.")
-        n_grid = params.count("n_grid", n_grid, 1)
-        grid = np.linspace(law["lower"], law["upper"], n_grid)
-        found = core_sensitivity.sensitivity(
-            cloud, n_samples=params.count("n_samples", n_samples, 2), grid=grid,
-            span=share, method=method, label=place, groups=list(inputs.values()),
-            source=drawing_source(self.state), drawn=self._drawn_levels(place), **law,
-        )  # fmt: skip
-        places = tuple(tuple(group.tolist()) for group in inputs.values())
-        return Sensitivity(grid, *found, self.feature_names, tuple(inputs), places)
-
-    def _drawn_levels(self, place: int | None) -> Callable[[int, Matrix], Vector]:
-        """Particle and rows -> one joint draw of its means, or of a probability."""
-        rng = np.random.default_rng([self.seed, self.state.n_seen])
-
-        def drawn(particle: int, rows: Matrix) -> Vector:
-            which = np.array([particle])
-            (block,) = particle_draws(self.state.cloud, rows, which, rng)
-            found = block.mean[0] if place is None else block.mean[0, :, place]
-            return np.ascontiguousarray(found)
-
-        return drawn
+    return drawn

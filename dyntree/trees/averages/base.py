@@ -32,7 +32,6 @@ from dyntree.summaries.counts import CountPrediction
 from dyntree.trees.answers.criteria import Bounds, check_scoring, region
 from dyntree.trees.answers.draws import (
     DrawBlock,
-    JointDraws,
     cloud_draws,
     moved,
     systematic,
@@ -40,8 +39,8 @@ from dyntree.trees.answers.draws import (
 )
 from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
-from dyntree.trees.answers.view import Rehearsal
 from dyntree.trees.averages.view import AverageView, picked
+from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.check import stored
 from dyntree.trees.learning.exposures import (
     asked_exposure,
@@ -51,6 +50,7 @@ from dyntree.trees.learning.exposures import (
 from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState
+from dyntree.trees.view import Rehearsal
 
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 
@@ -76,7 +76,7 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
-class TreeAverage(JointDraws, checkpoint.Stored):
+class TreeAverage(TreeModel, checkpoint.Stored):
     """Weighted average of several clouds.
 
     All results are those of the mixture of their predictive distributions.
@@ -296,7 +296,7 @@ class TreeAverage(JointDraws, checkpoint.Stored):
         Parameters
         ----------
         X, n_draws, rng, exposure
-            As in `JointDraws.draw_blocks`.
+            As in `TreeModel.draw_blocks`.
 
         Yields
         ------

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.trees.answers.view import LeafView, SplitView, TreeView
+from dyntree.trees.view import LeafView, SplitView, TreeView
 
 
 def picked(sizes: Sequence[int], weights: Vector) -> NDArray[np.int64]:

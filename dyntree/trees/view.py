@@ -17,7 +17,6 @@ from dyntree.summaries import student_log_density
 from dyntree.summaries.counts import CountMixture
 from dyntree.trees.answers.draws import particle_draws
 from dyntree.trees.answers.predictions import laws_with
-from dyntree.trees.answers.sensitivity import TreeAnswers
 from dyntree.trees.learning.check import stored
 from dyntree.trees.learning.weights import Responses
 from dyntree.trees.state import with_ones
@@ -79,7 +78,7 @@ class TreeView:
         option of this name.
     """
 
-    def __init__(self, tree: TreeAnswers) -> None:
+    def __init__(self, tree: Any) -> None:
         self.tree, self._cloud = tree, tree.state.cloud
         self.n_particles: int = self._cloud.n_particles
         self._ones = tree.state.ones

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedTrees, DynamicTree
-from dyntree.trees.answers import sobol
-from dyntree.trees.answers.sobol import level_means, smoothed, sobol_indices
+from dyntree.trees import sobol
+from dyntree.trees.sobol import level_means, smoothed, sobol_indices
 
 
 def tree(model: str = "linear") -> DynamicTree:

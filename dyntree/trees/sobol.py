@@ -8,7 +8,7 @@ import numpy as np
 
 from dyntree._core.trees.sensitivity import moving_average
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.trees.answers.view import TreeView
+from dyntree.trees.view import TreeView
 
 MOST_VALUES = 1 << 21  # of a block: predictions of all trees at some rows
 
