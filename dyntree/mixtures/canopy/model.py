@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logsumexp
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import CheckpointError, shown
+from dyntree.errors import CheckpointError, NotReadyError, shown
 from dyntree.mixtures.canopy import files, user_components
-from dyntree.mixtures.canopy.batches import CanopyStreams
-from dyntree.mixtures.canopy.components import Components
+from dyntree.mixtures.canopy.components import Components, Family
+from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
-from dyntree.mixtures.canopy.parts import LocalShards, Parts, held_out
+from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight, held_out
 from dyntree.mixtures.canopy.records import CanopySweep, history_of
-from dyntree.mixtures.canopy.scaling import FARTHEST
+from dyntree.mixtures.canopy.scaling import FARTHEST, Scaling, check_rows, read
 from dyntree.mixtures.canopy.shards import Plan
 from dyntree.mixtures.canopy.starts import (
     chosen_start,
@@ -31,17 +35,22 @@ from dyntree.mixtures.canopy.starts import (
 )
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.sweep_loop import Fit
-from dyntree.mixtures.shared.arrays import Arrays
+from dyntree.mixtures.canopy.user_components import unscaled
+from dyntree.mixtures.shared.arrays import Arrays, Ids
+from dyntree.mixtures.shared.base import Mixture, no_mean
+from dyntree.mixtures.shared.rows import no_rows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 
 Callback = Callable[[CanopySweep], object]
 WATCHED = 4096  # rows whose likelihood tells when to stop
 ROWS_GIVEN = 100.0  # that a component set by hand counts for
+SCORES = 1 << 21  # held at a time
+LARGEST_TABLE = 2_000_000_000  # bytes of a dense answer
 
 
 @checkpoint.savable
-class Canopy(CanopyStreams):
+class Canopy(Mixture):
     """Finite mixture of many components.
 
     EM visits every pair of a row and a component in every sweep. Here, rows that are
@@ -136,6 +145,13 @@ class Canopy(CanopyStreams):
     array([20., 40., 60.])
     """
 
+    unit = "batch"
+    _counted = "components"
+    options: MixtureOptions
+    _state: State
+    batch_size: int
+    n_threads: int | None  # None: as many as the environment says
+
     def __init__(
         self,
         n_components: int = 64,
@@ -171,6 +187,14 @@ class Canopy(CanopyStreams):
             n_threads,
         )
 
+    def _begin(self, options: Any, seed: Any, n_threads: Any = None) -> None:
+        """Become a model that has seen no row."""
+        super()._begin(options, seed)
+        if n_threads is not None:
+            n_threads = params.n_threads(n_threads, "n_threads")
+        self.n_threads = n_threads
+        self._state = State()
+
     # ------------------------------------------------------------ what it is
     @property
     def labels_(self) -> NDArray[np.int32]:
@@ -197,6 +221,26 @@ class Canopy(CanopyStreams):
     def memory_usage(self) -> int:
         """Bytes of parameters, their sums, and buffered rows."""
         return self._state.nbytes + 2000
+
+    @property
+    def _family(self) -> Family:
+        return FAMILY_OF[self.options.family]
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there are components to answer from."""
+        return self._state.components is not None
+
+    def _ready(self, what: str) -> tuple[Components, Scaling]:
+        """Components and scales, or why there are none."""
+        state = self._state  # which another thread may swap
+        known, scaling = state.components, state.scaling
+        if known is None or scaling is None:
+            raise NotReadyError(
+                f"{what} needs components; there are none yet. Call fit, give update "
+                "more rows, or use set_components."
+            )
+        return known, scaling
 
     # ------------------------------------------------------------ fitting
     @locked
@@ -400,9 +444,390 @@ class Canopy(CanopyStreams):
         fit.warn_of_trouble()
 
     def _fitted_first(self, parts: Parts) -> tuple[State, Fit]:
+        """Fit the first batch as a table of its own: what was learned, and how."""
         fit, shards = self._prepared(parts, None, None)
         fit.run(shards, False, lambda n: None, None, None)
         return state_of(fit, shards, parts), fit
+
+    # ------------------------------------------------------------ streams
+    @locked
+    def update(self, X: Any, y: Any = None, *, progress: Progress = None) -> Self:
+        """Learn rows of a stream, `batch_size` at a time.
+
+        The first batch is fitted as a whole and fixes columns and scales. Each later
+        batch gets one exact sweep, and its sums are added to those of all earlier rows
+        (incremental EM: Neal and Hinton 1998). Rows wait until a batch is full, so that
+        the result does not depend on how a stream is cut into calls.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+        y : object, optional
+            Ignored.
+        progress : bool, callable or None, default None
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the input is bad. The model is then as it was before the call.
+        """
+        check_progress(progress)
+        if is_nothing(X):
+            return self
+        features, rows = self._encoded(X)
+        before = self._state
+        with rows_bar(progress, len(rows), "learning") as tell:
+            first = 0
+            while first < len(rows):
+                room = self.batch_size - len(self._state.waiting)
+                new = rows[first : first + room]
+                with self._kept_on_errors(before):
+                    self._wait_or_learn(features, new)
+                first += len(new)
+                tell(len(new))
+        return self
+
+    def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:
+        """Columns and rows of a batch, checked whole; nothing changes."""
+        features, given = read(X, self._state.features)
+        if not len(given):
+            raise ValueError("X must have at least one row; got none.")
+        check_rows(given, self._family, features.feature_names)
+        rows = np.array(given, dtype=np.float64)
+        if self._state.scaling is not None:
+            self._room_for(rows, self._state.scaling)
+        return features, rows
+
+    def _room_for(self, rows: Matrix, scaling: Scaling) -> Scaling:
+        """The scales of the first rows, with room for the sums of others."""
+        with np.errstate(over="ignore"):
+            most = float((scaling.doubles(rows) ** 2).sum(axis=1).max())
+        again = replace(scaling, power=max(scaling.power, most))
+        again.units(float(max(self.batch_size, len(rows))), self._family)
+        return again
+
+    def _wait_or_learn(self, features: FeatureMap, new: Matrix) -> None:
+        """Let rows wait, or learn the batch that they complete."""
+        held = self._state.waiting.reshape(-1, new.shape[1])
+        batch = np.concatenate([held, new])
+        if len(batch) < self.batch_size:
+            self._state = replace(self._state, features=features, waiting=batch)
+            return
+        self._learn(batch, features)
+
+    @locked
+    def flush(self) -> Self:
+        """Learn the waiting rows as one batch.
+
+        Returns
+        -------
+        self
+        """
+        state = self._state
+        if len(state.waiting) and state.features is not None:
+            with self._kept_on_errors(state):
+                self._learn(state.waiting, state.features)
+        return self
+
+    @contextmanager
+    def _kept_on_errors(self, before: State) -> Iterator[None]:
+        """Be as before, where anything but an interrupt ends the learning."""
+        try:
+            yield
+        except Exception:
+            self._state = before
+            raise
+
+    @locked
+    def learn_batch(self, X: Any, *, sample_weight: Any = None) -> Self:
+        """Learn rows as one batch, at once; see `update`.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        sample_weight : array_like of shape (n_rows,), optional
+
+        Returns
+        -------
+        self
+        """
+        features, rows = self._encoded(X)
+        weight = check_weight(sample_weight, len(rows), X)
+        with self._kept_on_errors(self._state):
+            waiting = self._state.waiting
+            if not self.is_ready and len(waiting):  # too few for a batch of their own
+                rows = np.concatenate([waiting, rows])
+                if weight is not None:
+                    weight = np.concatenate([np.ones(len(waiting)), weight])
+            else:
+                self.flush()
+            self._learn(rows, features, weight)
+        return self
+
+    def _learn(self, rows: Matrix, features: FeatureMap, weight: Any = None) -> None:
+        """Fit the first batch, or give a later one an exact sweep."""
+        before = self._state
+        parts = Parts(rows, features, weight)
+        fit = None
+        if before.components is None:
+            after, fit = self._fitted_first(parts)
+        else:
+            after = self._swept(parts)
+        self._state = replace(
+            after, features=features, waiting=no_rows(),
+            n_learned=before.n_learned + len(rows), n_batches=before.n_batches + 1,
+        )  # fmt: skip
+        if fit is not None:
+            fit.warn_of_trouble()
+
+    def _swept(self, parts: Parts) -> State:
+        """The state after one exact sweep over a batch, on top of those before."""
+        state, own = self._state, self._state.scaling
+        assert own is not None
+        assert state.components is not None
+        family, scaling = self._family, self._room_for(parts.arrays[0], own)
+        how = "em" if self.options.inference == "em" else "esca"
+        plan = Plan(
+            family.name, how, self.options.sweeps, scaling,
+            scaling.units(parts.total, family), self.seed,
+            params.n_threads(self.n_threads),
+        )  # fmt: skip
+        prior = own.prior(self.options.prior, family, self.options.concentration)
+        options = replace(self.options, inference=how, max_iter=1)
+        unwatched = np.empty((0, len(scaling.scale)))
+        fit = Fit(
+            plan, options, prior, state.components, unwatched, parts.n_rows, parts.total
+        )
+        shards = LocalShards(parts, plan)
+        fit.before, fit.turn = state.moments, 1000 + state.n_batches
+        fit.step(shards)
+        return replace(
+            state, components=fit.known, moments=fit.moments, labels=shards.labels
+        )
+
+    # ------------------------------------------------------------ parameters
+    @property
+    def weights(self) -> Vector:
+        """Weights of the components, ndarray of shape (n_components,)."""
+        return self._ready("weights")[0].weight.copy()
+
+    @property
+    def means(self) -> Matrix:
+        """Means in the units of the columns, (n_components, n_features).
+
+        For Poisson components these are rates, and for multinomial ones probabilities.
+        """
+        return unscaled(*self._ready("means")).mean
+
+    @property
+    def covariances_(self) -> NDArray[np.float64]:
+        """Variances or covariances in the units of the columns.
+
+        The shape is (n_components,) for the spherical families, (n_components,
+        n_features) for "diag", and (n_components, n_features, n_features) for "full".
+        Families of counts have none.
+        """
+        known, scaling = self._ready("covariances_")
+        if self._family.is_count:
+            raise ValueError(
+                f"covariances_ are those of Gaussian families; this is "
+                f"{self.options.family!r}. Its parameters are `means`."
+            )
+        return unscaled(known, scaling).spread
+
+    # ------------------------------------------------------------ answers
+    def _joint(self, X: Any, what: str) -> Iterator[tuple[slice, Matrix]]:
+        """Log weight plus log density of rows in scaled units, block by block."""
+        known, scaling = self._ready(what)
+        features, rows = read(X, self._state.features)
+        family = self._family
+        check_rows(rows, family, features.feature_names)
+        step = max(1, SCORES // max(known.mean.shape))
+        for first in range(0, len(rows), step):
+            part = slice(first, min(first + step, len(rows)))
+            yield part, family.log_joint(scaling.doubles(rows[part]), known)
+
+    def _n_rows(self, X: Any) -> int:
+        return len(read(X, self._state.features)[1])
+
+    @locked
+    def predict(self, X: Any) -> Ids:
+        """Most probable component of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+        """
+        labels = np.empty(self._n_rows(X), dtype=np.int64)
+        for part, joint in self._joint(X, "predict"):
+            labels[part] = joint.argmax(axis=1)
+        return labels
+
+    @locked
+    def predict_proba(self, X: Any, top: int | None = None) -> Any:
+        """Probability of each component at each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        top : int, optional
+            Number of largest probabilities to return for each row. The rows then sum to
+            less than 1.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components)
+            With `top` a scipy.sparse.csr_array of that shape.
+
+        Raises
+        ------
+        ValueError
+            If the dense result would need more than 2 GB.
+        """
+        known, _ = self._ready("predict_proba")
+        n, m = self._n_rows(X), len(known.weight)
+        if top is None:
+            if 8 * n * m > LARGEST_TABLE:
+                raise ValueError(
+                    f"predict_proba would need {8e-9 * n * m:.1f} GB for {n} rows and "
+                    f"{m} components. Give top=k for the k largest of each row, or "
+                    "fewer rows at a time."
+                )
+            dense = np.empty((n, m))
+            for part, joint in self._joint(X, "predict_proba"):
+                joint -= logsumexp(joint, axis=1, keepdims=True)
+                dense[part] = np.exp(joint)
+            return dense
+        k = params.count("top", top, 1, m)
+        places, values = np.empty((n, k), dtype=np.int64), np.empty((n, k))
+        for part, joint in self._joint(X, "predict_proba"):
+            joint -= logsumexp(joint, axis=1, keepdims=True)
+            best = np.sort(np.argpartition(-joint, k - 1, axis=1)[:, :k], axis=1)
+            places[part] = best
+            values[part] = np.exp(np.take_along_axis(joint, best, axis=1))
+        begin = np.arange(0, n * k + 1, k)
+        return sparse.csr_array((values.ravel(), places.ravel(), begin), shape=(n, m))
+
+    def _log_densities(self, X: Any) -> Vector:
+        _, scaling = self._ready("score_samples")
+        density = np.empty(self._n_rows(X))
+        for part, joint in self._joint(X, "score_samples"):
+            density[part] = logsumexp(joint, axis=1) - scaling.log_scale
+        return density
+
+    def score(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> float:
+        """Mean log density of rows, in nats.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        y : object, optional
+            Ignored.
+        sample_weight : array_like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If X has no rows.
+        """
+        found = self.score_samples(X)
+        if not len(found):
+            raise no_mean()
+        weight = check_weight(sample_weight, len(found), X)
+        return float(np.average(found, weights=weight))
+
+    def _n_parameters(self) -> int:
+        known, _ = self._ready("bic")
+        m, d = known.mean.shape
+        return int(self._family.n_parameters(m, d) + m - 1)
+
+    def _likelihood(self, X: Any, sample_weight: Any, what: str) -> tuple[float, float]:
+        """Log likelihood of one row at least, and what the rows count for."""
+        density = self.score_samples(X)
+        if not len(density):
+            raise ValueError(
+                f"{what} needs at least one row; got none. Give it the rows that the "
+                "model was fitted to."
+            )
+        weight = check_weight(sample_weight, len(density), X)
+        if weight is None:
+            return float(density.sum()), float(len(density))
+        return float(weight @ density), float(weight.sum())
+
+    def bic(self, X: Any, *, sample_weight: Any = None) -> float:
+        """Bayesian information criterion of rows; lower is better.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        sample_weight : array_like of shape (n_rows,), optional
+            How often each row counts; by default once.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If X has no rows.
+        """
+        log_likelihood, n_rows = self._likelihood(X, sample_weight, "bic")
+        return float(self._n_parameters() * np.log(n_rows) - 2.0 * log_likelihood)
+
+    def aic(self, X: Any, *, sample_weight: Any = None) -> float:
+        """Akaike information criterion of rows; lower is better.
+
+        Parameters
+        ----------
+        X, sample_weight
+            As for `bic`.
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            If X has no rows.
+        """
+        log_likelihood, _ = self._likelihood(X, sample_weight, "aic")
+        return 2.0 * self._n_parameters() - 2.0 * log_likelihood
+
+    @locked
+    def sample(self, n_samples: int = 1, seed: Any = None) -> tuple[Matrix, Ids]:
+        """Rows drawn from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+        seed : int, numpy Generator or None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        labels : ndarray of int64 of shape (n_samples,)
+        """
+        known, scaling = self._ready("sample")
+        n, rng = params.count("n_samples", n_samples, 1), params.generator(seed)
+        labels = rng.choice(
+            len(known.weight), size=n, p=known.weight / known.weight.sum()
+        )
+        rows = self._family.sample(known, labels, rng)
+        return rows * scaling.scale + scaling.centre, labels
 
     # ------------------------------------------------------------ fits under way
     @classmethod
