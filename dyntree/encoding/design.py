@@ -32,7 +32,6 @@ from dyntree.encoding.levels import (
     new_levels,
     place_of,
 )
-from dyntree.encoding.offsets import ARGUMENTS, KnownOffsets
 from dyntree.encoding.required_columns import absence, check_columns, holds_labels
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
@@ -48,12 +47,13 @@ from dyntree.errors import UnseenLevelWarning, shown, warn
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 from dyntree.params.labels import Level, check_names, checked_label, level_of
 
+ARGUMENTS = ("offset", "exposure")  # beside a formula, in the order of their columns
 BESIDE = (*ARGUMENTS, "weights", "freq_weights")  # what rows have beside a formula
 OLD_NAMES = {"raise": "error"}  # in files from before levels came late
 
 
 @dataclass(frozen=True)
-class Design(KnownOffsets):
+class Design:
     """How a table becomes the rows and the responses of a tree.
 
     Kinds of columns and levels are those of the first table. A term is the product of
@@ -563,6 +563,63 @@ class Design(KnownOffsets):
         """A label as a plain object; None where it is missing."""
         where = f" in row {row}, column {self.response.columns[0]!r}"
         return None if is_missing(value) else checked_label(value, "data", where)
+
+    @property
+    def named_offsets(self) -> tuple[str, ...]:
+        """Arguments that named a column, to which the last of the offsets belong."""
+        return tuple(name for name in ARGUMENTS if self.beside.get(name) is not None)
+
+    def offsets_without(self, replaced: Sequence[str]) -> tuple[Expression, ...]:
+        """Offsets of the formula, and those of arguments that are not replaced.
+
+        Arguments that a call passes, `replaced`, take the place of the columns that
+        the arguments of the same names had when the design was made.
+        """
+        named = self.named_offsets
+        n_terms = len(self.offsets) - len(named)
+        last = zip(named, self.offsets[n_terms:], strict=True)
+        kept = [offset for name, offset in last if name not in replaced]
+        return (*self.offsets[:n_terms], *kept)
+
+    @property
+    def needed(self) -> tuple[str, ...]:
+        """Columns that the terms and the offsets need."""
+        return self.needed_without(())
+
+    def needed_without(self, replaced: Sequence[str]) -> tuple[str, ...]:
+        """Columns that are needed where a call passes these arguments."""
+        offsets = columns_of(self.offsets_without(replaced))
+        return tuple(dict.fromkeys((*self.columns, *offsets)))
+
+    def offset(self, table: Table, replaced: Sequence[str] = ()) -> Vector | None:
+        """Sum of the offsets, shape (n_rows,), or None without any.
+
+        NaN where a column is missing, and where the sum is not finite.
+        """
+        offsets = self.offsets_without(replaced)
+        if not offsets:
+            return None
+        check_columns(table, columns_of(offsets))
+
+        def read(name: str) -> Vector:
+            return numbers_of(name, table.read(name), self.kinds[name])
+
+        with np.errstate(all="ignore"):
+            total = sum(offset.value(read) for offset in offsets)
+        known = np.abs(total) <= LARGEST
+        return np.array(np.broadcast_to(np.where(known, total, np.nan), table.n_rows))
+
+    def offset_of(self, row: Row, replaced: Sequence[str] = ()) -> float | None:
+        """The same of a bare row."""
+        columns = columns_of(self.offsets_without(replaced))
+        if not columns:
+            return None
+        absent = [name for name in columns if name not in row]
+        if absent:
+            raise absence(absent, list(row))
+        table = Table({name: [row[name]] for name in columns})
+        found = self.offset(table, replaced)
+        return None if found is None else float(found[0])
 
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:

@@ -83,9 +83,9 @@ FOLDER_ORDER = {
         {"levels", "series", "splines"},
         {"tables", "targets", "codings", "fitted_terms"},
         {"row_input", "expressions", "gaps"},
-        {"factors", "evaluation", "known_columns", "column_order"},
-        {"feature_map", "inverses", "required_columns"}, {"offsets"},
-        {"growing_map", "design"}, {"contrasts"}, {"raw_rows"},
+        {"factors", "evaluation", "feature_map", "column_order"},
+        {"inverses", "required_columns"}, {"growing_map", "design"}, {"contrasts"},
+        {"raw_rows"},
     ],
     "trees": [
         {"state", "forest_options"}, {"learning"}, {"files", "answers"},
