@@ -14,14 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.api.fitted_model import ModelData
 from dyntree.api.formula_files import MISSING, file_notes, read_design
-from dyntree.api.model_facts import ModelFacts
-from dyntree.api.model_rows import ModelRows, NewRows
+from dyntree.api.markup import in_html
+from dyntree.api.model_rows import NewRows, columns_for, complete, is_empty, rows_of
 from dyntree.api.offsets import (
     RowOffsets,
     beside_of,
     check_shift,
     foreseen,
+    row_shift,
     shift_of,
     taught,
 )
@@ -33,6 +35,8 @@ from dyntree.encoding.expressions import Expression
 from dyntree.encoding.gaps import complete_rows, no_complete_row
 from dyntree.encoding.tables import (
     Table,
+    is_row,
+    plain_data,
     response_of,
     table_of,
     table_of_inputs,
@@ -54,7 +58,7 @@ OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed"
 del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
 
 
-class DynamicTreeModel(ModelRows, ModelFacts):
+class DynamicTreeModel:
     """A dynamic tree model of a data set, with the interface of a statsmodels model.
 
     The constructor takes responses and inputs, `from_formula` takes a formula, and
@@ -112,6 +116,9 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     array([ 1., -1.])
     """
 
+    design: Design
+    formula: str | None
+    missing: str
     endog: NDArray[Any] | None = None
     exog: Matrix | None = None
     weights: Vector | None = None
@@ -413,7 +420,9 @@ class DynamicTreeModel(ModelRows, ModelFacts):
             given.check_model(meaning, is_class=True, is_weighted=True)
         rows, responses = design.encode(table), design.responses(table)
         shift = shift_of(design, table, values)
-        self.exog, responses, kept = self._complete(rows, responses, weights, shift)
+        self.exog, responses, kept = complete(
+            design, missing, rows, responses, weights, shift
+        )
         if kept is not None:
             values = {name: one[kept] for name, one in values.items()}
         if shift is not None:
@@ -445,6 +454,66 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         self.design, self.formula = design, formula
         self.missing = params.one_of("missing", missing, MISSING)
 
+    @property
+    def endog_names(self) -> str:
+        """The response as the formula has it."""
+        return self.design.response.label
+
+    def __repr__(self) -> str:
+        """Formula, rows and features, for a prompt."""
+        formula = "" if self.formula is None else f"{self.formula!r}, "
+        features = "1 feature" if self.df_model == 1 else f"{self.df_model} features"
+        return f"<DynamicTreeModel: {formula}{self.nobs} rows, {features}>"
+
+    def _repr_html_(self) -> str:
+        """The same as a table, for notebooks."""
+        facts = {
+            "Dynamic tree model": self.formula or f"of {self.endog_names}",
+            "No. observations": self.nobs,
+            "Features": ", ".join(self.exog_names),
+        }
+        rows = "".join(
+            f"<tr><th>{name}</th><td>{in_html(fact)}</td></tr>"
+            for name, fact in facts.items()
+        )
+        return f"<table>{rows}</table>"
+
+    @property
+    def nobs(self) -> int:
+        """Rows of the data, but for those of weight 0."""
+        if self.weights is not None:
+            return int(np.count_nonzero(self.weights))
+        return 0 if self.endog is None else len(self.endog)
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Which rows of the data have a weight above 0, shape (n_rows,)."""
+        if self.weights is None:
+            return np.ones(self.nobs, dtype=bool)
+        return np.asarray(self.weights > 0.0)
+
+    @property
+    def df_model(self) -> int:
+        """Number of features."""
+        return len(self.exog_names)
+
+    @property
+    def data(self) -> ModelData | None:
+        """The data as they were given, less the rows left out, and their labels."""
+        if self.table is None:
+            return None
+        return ModelData(self.table.native, self.table.row_labels)
+
+    @property
+    def model_spec(self) -> Design:
+        """The terms, by the name that statsmodels has for them."""
+        return self.design
+
+    @property
+    def exog_names(self) -> list[str]:
+        """Names of the features."""
+        return list(self.design.names)
+
     def fit(self, *, progress: Progress = None) -> DynamicTreeResults:
         """Learn the data from the first row to the last; each call starts anew.
 
@@ -469,6 +538,77 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     def taught(self) -> Any:
         """Responses as trees learn them: minus the offset, or divided by exposures."""
         return taught(self.unlearned("fit").tree.options, self.endog, self.shift)
+
+    def table_of(self, data: Any) -> Table:
+        """Raw data as a table; arrays have the columns that the model was made from."""
+        if self.formula is None:
+            return table_of_inputs(data, self.design.columns)
+        return table_of(plain_data(data, self.design.columns))
+
+    def rows(
+        self,
+        design: Design,
+        endog: Any,
+        exog: Any = None,
+        given: RowWeights | None = None,
+        offsets: RowOffsets | None = None,
+    ) -> NewRows:
+        """Features, responses and weights of raw data, by the rule for missing values.
+
+        Rows of weight 0 are dropped.
+
+        Parameters
+        ----------
+        design : Design
+            The terms, with all levels seen so far.
+        endog, exog
+            As in `DynamicTreeResults.append`.
+        given : RowWeights, optional
+        offsets : RowOffsets, optional
+
+        Returns
+        -------
+        NewRows
+        """
+        drops = self.missing == "drop"
+        nothing = NewRows(np.empty((0, len(design.names))), [])
+        if is_empty(endog) and (exog is None or is_empty(exog)):
+            return nothing
+        if exog is None:
+            endog = plain_data(endog, columns_for(design, offsets))
+            if is_row(endog) and not design.brings(endog):
+                weights = None
+                if given is not None:
+                    weights = np.array([given.of_row(endog, drops)])
+                    if not weights[0] > 0.0:
+                        return nothing
+                row, response = design.encode_row(endog), design.response_of(endog)
+                design.count(table_of([endog]))
+                shift = row_shift(design, endog, offsets, drops)
+                own = None if shift is None else np.array([shift])
+                rows, responses, _ = complete(
+                    design, self.missing, row, [response], shift=own
+                )
+                if not len(rows):
+                    return nothing
+                check_shift(design, own)
+                return NewRows(rows, responses, weights=weights, shift=own)
+        table = self._table_with_response(design, endog, exog, offsets)
+        return rows_of(design, table, self.missing, given, offsets)
+
+    def _table_with_response(
+        self, design: Design, endog: Any, exog: Any, offsets: RowOffsets | None
+    ) -> Table:
+        """Raw data and responses as one table."""
+        if exog is not None:
+            if self.formula is not None:
+                raise ValueError(
+                    "exog must be None for a model made by formula: give data with the "
+                    "response."
+                )
+            return with_response(self.table_of(exog), endog, self.endog_names)
+        endog = plain_data(endog, columns_for(design, offsets))
+        return table_of([endog] if is_row(endog) else endog)
 
     def with_rows(
         self,
@@ -506,7 +646,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         if start is None:
             self.unlearned("apply")
         table = self._table_with_response(design, endog, exog, offsets)
-        found = self._rows_of(design, table, given, offsets)
+        found = rows_of(design, table, self.missing, given, offsets)
         if not found.responses:
             raise no_complete_row(table, [*design.response.columns, *design.columns])
         made = copy(self)
@@ -562,7 +702,7 @@ class DynamicTreeModel(ModelRows, ModelFacts):
                 with warnings.catch_warnings():  # which it is learned with next
                     warnings.simplefilter("ignore", UnseenLevelWarning)
                     asked = fit.design.encode(table)
-                new = self._rows_of(fit.design, table)
+                new = rows_of(fit.design, table, self.missing)
                 new = replace(new, weights=weight, shift=shift)
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from dyntree import params
 from dyntree.api.estimators.answers import Ids, MixtureAnswers
-from dyntree.api.estimators.base import threads_of
+from dyntree.api.estimators.arguments import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior

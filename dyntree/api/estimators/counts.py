@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import d2_tweedie_score
 
 from dyntree import params
-from dyntree.api.estimators.base import RandomState, seed_of
+from dyntree.api.estimators.arguments import RandomState, seed_of
 from dyntree.api.estimators.supervised import OnlineRegressor
 from dyntree.api.estimators.trees import tree_of
 from dyntree.encoding.targets import count_response

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
 from dyntree.api.estimators.answers import Ids, MixtureAnswers
-from dyntree.api.estimators.base import seed_of
+from dyntree.api.estimators.arguments import seed_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown

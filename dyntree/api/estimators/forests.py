@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dyntree import params
-from dyntree.api.estimators.base import RandomState
+from dyntree.api.estimators.arguments import RandomState
 from dyntree.api.estimators.supervised import OnlineClassifier, OnlineRegressor
 from dyntree.trees.random_trees import RandomTreesStream
 

@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
-from dyntree.api.estimators.base import threads_of
+from dyntree.api.estimators.arguments import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
