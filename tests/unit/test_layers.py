@@ -139,20 +139,17 @@ FOLDER_ORDER = {
 FACE_USES = {
     "formula": {
         "results", "terms", "formula_files", "fitted_model", "model_rows",
-        "row_weights", "offsets", "model_facts",
+        "row_weights", "offsets", "markup",
     },
     "results": {
-        "predictions", "variables", "plots", "formula", "fitted_model", "one_step",
-        "append", "back_transform", "order_evidence", "row_weights", "offsets",
+        "predictions", "effects", "variables", "plots", "fitted_model", "model_rows",
+        "back_transform", "order_evidence", "row_weights", "offsets",
         "summary_tables",
     },
-    "one_step": {"plots", "fitted_model"},
     "fitted_model": {"row_weights", "model_rows", "offsets"},
-    "model_rows": {"row_weights", "offsets"}, "model_facts": {"fitted_model", "markup"},
+    "model_rows": {"row_weights", "offsets"},
     "summary_tables": {"markup"},
-    "append": {"fitted_model", "model_rows", "row_weights", "offsets"},
-    "predictions": {"offsets"},
-    "effects": {"fitted_model", "offsets"}, "variables": {"effects", "plots"},
+    "predictions": {"offsets"}, "variables": {"effects"},
     "back_transform": {"predictions"},
     "order_evidence": {"fitted_model"},
     "comparing": {"formula", "results", "order_evidence", "offsets"},
@@ -426,6 +423,74 @@ def test_a_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     two.write_text("def f():\n    from one import g\n")
     (found,) = circles([one, two])
     assert set(found) == {"one", "two"}
+
+
+# Classes with a single subclass, and why the two are not one.
+PAIRS = {
+    "dyntree.runtime.online.Learner": "a protocol: evaluation asks no more of a model",
+    "dyntree.runtime.online.Savable": "a protocol: a checkpoint asks no more of one",
+    "dyntree.runtime.locking.ModelLock": "another lock replaces it, in copies alone",
+    "dyntree.summaries.real.Prediction": "users have both, of numbers and of counts",
+    "dyntree.summaries.counts.RateLaws": "laws of rates; those of counts are others",
+    "dyntree.trees.view.TreeView": "users have both, of a tree and of an average",
+    "dyntree.mixtures.canopy.gaussians.Spherical": "two families that are fitted",
+    "dyntree.mixtures.ddp.options.SweepOptions": "finite baselines have these alone",
+}
+
+
+def subclasses(paths: list[Path]) -> dict[str, set[str]]:
+    """Classes in some files, by their full names -> their direct subclasses there."""
+    trees = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(
+            path.read_text(encoding="utf-8")
+        )
+        for path in paths
+    }
+    classes = {
+        f"{module}.{node.name}": (module, node)
+        for module, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+    imported = {
+        module: {
+            alias.asname or alias.name: f"{node.module}.{alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        for module, tree in trees.items()
+    }
+    found: dict[str, set[str]] = {name: set() for name in classes}
+    for name, (module, node) in classes.items():
+        for base in node.bases:
+            first, *rest = ast.unparse(base).partition("[")[0].split(".")
+            home = imported[module].get(first, f"{module}.{first}")
+            package, _, last = ".".join([home, *rest]).rpartition(".")
+            for other in classes:  # a package may have the class from a file of its own
+                if other.startswith(f"{package}.") and other.endswith(f".{last}"):
+                    found[other].add(name)
+    return found
+
+
+def test_a_class_is_one_class() -> None:
+    """A base of a single class is joined with it, unless there is a reason."""
+    found = {name for name, below in subclasses(modules()).items() if len(below) == 1}
+    assert found == {*PAIRS}
+
+
+def test_a_base_of_a_single_class_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text("class A(B[int]):\n    pass\nclass B: pass\n")
+    two.write_text("import one\nfrom one import A as C\nclass D(C): pass\n")
+    assert subclasses([one, two]) == {
+        "one.A": {"two.D"},
+        "one.B": {"one.A"},
+        "two.D": set(),
+    }
 
 
 @pytest.mark.parametrize(
