@@ -15,8 +15,8 @@ from dyntree.api.row_weights import RowWeights
 from dyntree.encoding.design import Design
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix
+from dyntree.errors import Message, renamed
 from dyntree.runtime.progress import Progress, check_progress
-from dyntree.runtime.rewording import reworded
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.growth import GrowingRows, Growth
@@ -54,9 +54,12 @@ class LearningResults:
         """
         if self.design.offsets or self.model.shift is not None:
             raise ValueError(
-                "a formula with an offset cannot be learned row by row here, because "
-                "its trees do not know the offset. Use the trees and features "
-                "instead: prequential(fit.tree, features, y, exposure=...)."
+                Message(
+                    "a formula with an offset cannot be learned row by row here, "
+                    "because its trees do not know the offset. Use the trees and "
+                    "features instead: prequential(fit.tree, features, y, "
+                    "exposure=...)."
+                )
             )
         return self.tree, self.design.encode(self.model.table_of(exog))
 
@@ -247,7 +250,7 @@ class LearningResults:
     def learn_model(self, progress: Progress = False) -> None:
         """Learn the data of the model, all at once."""
         model = self.model
-        with reworded("sample_weight", self._weights_argument):
+        with renamed({"sample_weight": self._weights_argument}):
             self.tree.update(
                 model.exog, model.taught(), model.weights, progress=progress
             )
@@ -262,7 +265,7 @@ class LearningResults:
         progress
             As in `append`.
         """
-        with reworded("sample_weight", self._weights_argument):
+        with renamed({"sample_weight": self._weights_argument}):
             self._learn(new, progress)
 
     def _learn(self, new: NewRows, progress: Progress) -> None:

@@ -22,7 +22,7 @@ from dyntree.encoding.contrasts import Moves, Variable, moved_offsets, moved_row
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.errors import ContrastWarning, warn
+from dyntree.errors import ArgumentError, ContrastWarning, Message, warn
 from dyntree.summaries.draws import (
     PosteriorDraws,
     grouped,
@@ -64,9 +64,11 @@ class VariableEffects:
         """Raw data as a table; that of the model by default."""
         table = self.model.table if exog is None else self.model.table_of(exog)
         if table is None:
-            raise ValueError(
-                "exog must be given, because the model has no data (it was loaded "
-                "from a file, or its data were removed); got None."
+            raise ArgumentError(
+                "exog",
+                "must be given, because the model has no data (it was loaded from a "
+                "file, or its data were removed)",
+                None,
             )
         return table
 
@@ -352,9 +354,11 @@ class VariableEffects:
                 return move
         warn(
             ContrastWarning,
-            f"an increase of {variable.name!r} by 1 {reason}; it is compared between "
-            "half a standard deviation below and above its mean. Choose other values "
-            "with contrast=(low, high), or a smaller step.",
+            "an increase of {name!r} by 1 {reason}; it is compared between half a "
+            "standard deviation below and above its mean. Choose other values with "
+            "contrast=(low, high), or a smaller step.",
+            name=variable.name,
+            reason=reason,
         )
         return variable.moves_within()
 
@@ -364,9 +368,11 @@ class VariableEffects:
             return list(self.design.columns)
         given = names_in(variables, "variables", self.design.columns)
         if not given:
-            raise ValueError(
-                f"variables must name one column of {list(self.design.columns)} at "
-                "least; got none."
+            raise ArgumentError(
+                "variables",
+                "must name one column of {columns} at least",
+                Message("none"),
+                columns=list(self.design.columns),
             )
         return list(dict.fromkeys(given))
 
@@ -460,9 +466,12 @@ def _check_present(
     for group, mask in groups.items():
         if not (mask & there).any():
             where = "" if group is None else f" of group {group!r}"
-            raise ValueError(
-                f"variables must have a value in some row{where}; {name!r} has none. "
-                "Name other variables, or give exog with rows that have a value."
+            raise ArgumentError(
+                "variables",
+                "must have a value in some row{where}; {label!r} has none",
+                remedy="Name other variables, or give exog with rows that have one.",
+                where=where,
+                label=name,
             )
 
 
@@ -475,14 +484,17 @@ def _groups(
     names = names_in(by, "by", table.names)
     taken = [name for name in names if name in ANSWERS]
     if taken:
-        raise ValueError(
-            f"by must name columns that the answer has none of, {sorted(ANSWERS)}; got "
-            f"{taken[0]!r}. Rename that column."
+        raise ArgumentError(
+            "by",
+            "must name columns that the answer has none of, {answers}",
+            taken[0],
+            "Rename that column.",
+            answers=sorted(ANSWERS),
         )
     absent = [name for name in names if name not in table.names]
     if absent or not names:
-        raise ValueError(
-            f"by must name columns of the data, {list(table.names)}; got {by!r}."
+        raise ArgumentError(
+            "by", "must name columns of the data, {names}", by, names=list(table.names)
         )
     values = zip(*(table.read(name).objects() for name in names), strict=True)
     labels = np.empty(table.n_rows, dtype=object)
@@ -502,8 +514,10 @@ def names_in(given: Any, argument: str, known: Sequence[str]) -> list[Any]:
     if isinstance(given, str):
         return [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes):
-        raise ValueError(
-            f"{argument} must be a name of a column, or a sequence of names, among "
-            f"{list(known)}; got {given!r}."
+        raise ArgumentError(
+            argument,
+            "must be a name of a column, or a sequence of names, among {known}",
+            given,
+            known=list(known),
         )
     return list(given)

@@ -40,7 +40,12 @@ from dyntree.encoding.tables import (
 )
 from dyntree.encoding.targets import refuse_measurements, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import CheckpointError, UnseenLevelWarning, shown
+from dyntree.errors import (
+    ArgumentError,
+    CheckpointError,
+    Message,
+    UnseenLevelWarning,
+)
 from dyntree.evaluate.residuals import Notes, OneStepAhead
 from dyntree.params import NIG
 from dyntree.params.labels import Level
@@ -523,9 +528,11 @@ class DynamicTreeModel(ModelRows, ModelFacts):
     def unlearned(self, what: str) -> Trees:
         """New trees that know the features, but have learned no row of the data."""
         if self._blank is None:
-            raise ValueError(
-                f"{what} needs a model with data; got one that was loaded from a file "
-                "or whose data were removed. Make it anew, or go on by append."
+            raise ArgumentError(
+                what,
+                "needs a model with data",
+                Message("one that was loaded from a file or whose data were removed"),
+                "Make it anew, or go on by append.",
             )
         tree = self._blank.copy()
         tree.fix_columns(self.design.features())
@@ -626,9 +633,12 @@ class DynamicTreeModel(ModelRows, ModelFacts):
         tree, notes, position = checkpoint.load_parts(path)
         if not isinstance(tree, Trees):
             raise CheckpointError(
-                f"{shown(os.fspath(path))} cannot be loaded: it holds a "
-                f"{type(tree).__name__}, no trees. Models without a formula load by "
-                "dyntree.load."
+                Message(
+                    "{fspath!a} cannot be loaded: it holds a {kind}, no trees. "
+                    "Models without a formula load by dyntree.load.",
+                    fspath=os.fspath(path),
+                    kind=type(tree).__name__,
+                )
             )
         design = read_design(path, tree.tree, notes)
         model = cls.__new__(cls)

@@ -22,7 +22,7 @@ from dyntree.encoding.tables import (
     with_response,
 )
 from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,10 @@ class ModelRows:
         """Raw data and responses as one table."""
         if exog is not None:
             if self.formula is not None:
-                raise ValueError(
-                    "exog must be None for a model made by formula: give data with the "
-                    "response."
+                raise ArgumentError(
+                    "exog",
+                    "must be None for a model made by formula: give data with the "
+                    "response",
                 )
             return with_response(self.table_of(exog), endog, self.endog_names)
         endog = plain_data(endog, self._columns(design, offsets))
@@ -209,9 +210,13 @@ class ModelRows:
                         "Leave such rows out, as by dropna(subset=...); missing='drop' "
                         "leaves out those with missing inputs, too."
                     )
-                raise ValueError(
-                    f"data must have no missing value of {shown(what)}; got one in row "
-                    f"{bad[0]}. {remedy}"
+                raise ArgumentError(
+                    "data",
+                    "must have no missing value of {what}",
+                    Message("one"),
+                    remedy,
+                    row=bad[0],
+                    what=what,
                 )
         return rows, responses, kept
 

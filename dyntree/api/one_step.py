@@ -10,6 +10,7 @@ import numpy as np
 from dyntree import params
 from dyntree.api.fitted_model import FittedModel
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.evaluate.residuals import OneStepAhead
 from dyntree.trees.factory import Trees
 
@@ -178,9 +179,11 @@ class OneStepResults:
         """Responses less their predictions; not for labels."""
         seen = self.one_step_ahead()
         if seen.classes is not None:
-            raise ValueError(
-                f"{what} needs a response of numbers; got labels. See resid_quantile, "
-                "or compare fittedvalues with model.endog."
+            raise ArgumentError(
+                what,
+                "needs a response of numbers",
+                Message("labels"),
+                "See resid_quantile, or compare fittedvalues with model.endog.",
             )
         residuals: Vector = seen.y - seen.predicted
         return residuals

@@ -22,9 +22,8 @@ from dyntree.encoding.expressions import Expression
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import UndefinedTermWarning
+from dyntree.errors import ArgumentError, Message, UndefinedTermWarning, renamed
 from dyntree.evaluate.residuals import OneStepAhead
-from dyntree.runtime.rewording import reworded
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.trees.base import cloud_sizes, forest_sizes
 from dyntree.trees.factory import Trees
@@ -154,7 +153,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             intervals.
         """
         if not 0.0 < params.real("alpha", alpha) < 1.0:
-            raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
+            raise ArgumentError("alpha", "must be in (0, 1)", alpha)
         ends = self._posterior().quantile([alpha / 2.0, 1.0 - alpha / 2.0]).T
         return ends.set_axis([0, 1], axis=1)
 
@@ -240,8 +239,11 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
     def _number_response(self) -> Expression:
         """The response, which must not be a label."""
         if self.inner.classes is not None:
-            raise ValueError(
-                "back_transform needs a response of numbers; got labels. Leave it out."
+            raise ArgumentError(
+                "back_transform",
+                "needs a response of numbers",
+                Message("labels"),
+                "Leave it out.",
             )
         return self.design.response
 
@@ -306,7 +308,7 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
         else:
             given.check_column(self.design.response)
             held = given.of(table) if transform else given.values
-        with reworded("sample_weight", "weights"):
+        with renamed({"sample_weight": "weights"}):
             found = PredictionResults.of(self.tree, rows, table, held, shift)
         return found if inverse is None else BackTransformedResults(found, inverse)
 
@@ -368,9 +370,13 @@ class DynamicTreeResults(OneStepResults, LearningResults, VariableAnswers):
             lost = ["offset", *lost]
         for argument in lost[:1]:
             names = " + ".join(one.label for one in self.design.offsets)
-            raise ValueError(
-                f"{argument} must be given with features (transform=False), which do "
-                f"not contain the offset {names}. Give its values: {argument}=..."
+            raise ArgumentError(
+                argument,
+                "must be given with features (transform=False), which do not contain "
+                "the offset {names}",
+                remedy="Give its values: {argument}=...",
+                names=names,
+                argument=argument,
             )
 
     def relevance(self) -> pd.DataFrame:

@@ -29,6 +29,7 @@ from dyntree.encoding.raw_rows import (
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import level_text
 from dyntree.summaries import ClassPrediction, Importance
 from dyntree.summaries.effects import MainEffect, PartialDependence, VariableSensitivity
@@ -138,9 +139,11 @@ class VariableAnswers(VariableEffects):
         view = self.inner.frozen_view("importance")
         if params.one_of("by", by, BY) == "feature":
             if exog is not None:
-                raise ValueError(
-                    "exog is for by='variable'; features are those of the rows that "
-                    "the trees hold. Leave it out."
+                raise ArgumentError(
+                    "exog",
+                    "is for by='variable'; features are those of the rows that the "
+                    "trees hold",
+                    remedy="Leave it out.",
                 )
             found = view.tree.importance(
                 n_samples=n_samples, factors=self.design.factors or None
@@ -279,7 +282,7 @@ class VariableAnswers(VariableEffects):
         n_grid = params.count("n_grid", n_grid, 1)
         share = params.real("span", span)
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"span must be in [0, 1]; got {span!r}.")
+            raise ArgumentError("span", "must be in [0, 1]", span)
         view = self.inner.frozen_view("sensitivity")
         raw, rng = self._raw_rows(exog, view), self._rng()
         domains = self._domains(raw, bounds)
@@ -496,9 +499,11 @@ class VariableAnswers(VariableEffects):
         given = self.design.columns if variables is None else variables
         asked = names_in(given, "variables", self.design.columns)
         if not asked:
-            raise ValueError(
-                f"variables must name one column of {list(self.design.columns)} at "
-                "least; got none."
+            raise ArgumentError(
+                "variables",
+                "must name one column of {columns} at least",
+                Message("none"),
+                columns=list(self.design.columns),
             )
         found = [
             self.partial_dependence(one, exog, kind=kind, label=label, n_rows=n_rows)
@@ -514,12 +519,15 @@ class VariableAnswers(VariableEffects):
         names = names_in(variables, "variables", known)
         absent = [name for name in names if name not in known]
         if absent:
-            raise ValueError(
-                f"variables must be columns of the formula, {known}; got {absent[0]!r}."
+            raise ArgumentError(
+                "variables",
+                "must be columns of the formula, {known}",
+                absent[0],
+                known=known,
             )
         if not 1 <= len({*names}) == len(names) <= 2:
-            raise ValueError(
-                f"variables must be one column, or two that differ; got {variables!r}."
+            raise ArgumentError(
+                "variables", "must be one column, or two that differ", variables
             )
         return tuple(names)
 
@@ -534,7 +542,7 @@ class VariableAnswers(VariableEffects):
             found: int = self.inner.class_place(label)
             return found
         if label is not None:
-            raise ValueError(f"label is for class models only; got {label!r}.")
+            raise ArgumentError("label", "is for class models only", label)
         return None
 
     def _told(self, features: Matrix, place: int | None) -> NDArray[np.float64]:
@@ -563,7 +571,7 @@ class VariableAnswers(VariableEffects):
         counts = np.ones(table.n_rows) if exog is not None else self.row_counts
         kept = np.flatnonzero(counts)
         if not len(kept):
-            raise ValueError("exog must have a row at least; got none.")
+            raise ArgumentError("exog", "must have a row at least", Message("none"))
         columns = {name: table.read(name).take(kept) for name in design.columns}
         return RawRows(columns, counts[kept], {})
 
@@ -574,9 +582,11 @@ class VariableAnswers(VariableEffects):
         given = {} if bounds is None else bounds
         known = list(self.design.columns)
         if not isinstance(given, Mapping) or {*given} - {*known}:
-            raise ValueError(
-                f"bounds must be a dict of (low, high) by columns of the formula, "
-                f"{known}; got {params.short(bounds)}."
+            raise ArgumentError(
+                "bounds",
+                "must be a dict of (low, high) by columns of the formula, {known}",
+                bounds,
+                known=known,
             )
         table = Table(raw.columns)
         return {

@@ -21,6 +21,7 @@ from dyntree.encoding.levels import (
 from dyntree.encoding.row_input import named_columns, unnamed_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import MOST_LEVELS, Matrix, check_levels
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import as_array
 from dyntree.params.labels import check_names, level_text
 
@@ -114,15 +115,20 @@ class FeatureMap(KnownColumns):
         names = None if columns is None else tuple(columns)
         n_columns = len(given) if isinstance(given, dict) else given.shape[1]
         if n_columns < 1:
-            raise ValueError("X must have at least one column; got none.")
+            raise ArgumentError("X", "must have at least one column", Message("none"))
         check_names(names or (), "X")
         declared = tuple(name for name, _ in categories)
         for name in declared:
             if name not in (names or ()):
-                raise ValueError(
-                    f"categories must name columns of X; got {name!r}, and X has "
-                    f"{'no names' if names is None else list(names)}. Give X as a "
-                    "frame or as dicts with that column."
+                raise ArgumentError(
+                    "categories",
+                    "must name columns of X",
+                    Message(
+                        "{name!r}, and X has {value}",
+                        name=name,
+                        value="no names" if names is None else list(names),
+                    ),
+                    "Give X as a frame or as dicts with that column.",
                 )
         unknown: tuple[str, ...] = ()
         if names is not None and allow_missing:
@@ -391,9 +397,11 @@ class FeatureMap(KnownColumns):
             for name in {*mine, *theirs}
         )
         if not same:
-            raise ValueError(
-                "X must be rows that this model has previewed; it has met other levels "
-                "since. Preview them again."
+            raise ArgumentError(
+                "X",
+                "must be rows that this model has previewed; it has met other levels "
+                "since",
+                remedy="Preview them again.",
             )
 
 

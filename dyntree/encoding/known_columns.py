@@ -22,6 +22,7 @@ from dyntree.encoding.columns import (
 from dyntree.encoding.levels import COLUMN, level_codes, level_names
 from dyntree.encoding.row_input import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.values import LARGEST, Matrix, Vector, declared
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import count, flag
 from dyntree.params.labels import level_text
 
@@ -220,14 +221,17 @@ class KnownColumns:
         elif kind in TIMES:
             remedy = "It did at first; give another kind of value another column."
         elif self.allow_missing:
-            remedy = (
+            remedy = Message(
                 "It did before; name the levels of such a column at the start: "
-                f"{declared(name)}."
+                "{declared}.",
+                declared=declared(name),
             )
         if column.is_category and not self.allow_missing:
-            raise ValueError(
-                f"{argument} must hold numbers in column {name!r}; it holds "
-                f"categories. {remedy}"
+            raise ArgumentError(
+                argument,
+                "must hold numbers in column {label!r}; it holds categories",
+                remedy=remedy,
+                label=name,
             )
         return numbers_of(name, column, kind, argument, remedy, allow_beyond=True)
 
@@ -326,10 +330,12 @@ class KnownColumns:
         columns = named_columns(X, argument)
         given = unnamed_columns(X, argument) if columns is None else columns
         if columns is None and self.levels:
-            raise ValueError(
-                f"{argument} must have named columns, because column "
-                f"{self.levels[0][0]!r} holds levels; got an array. Give a frame or "
-                "dicts."
+            raise ArgumentError(
+                argument,
+                "must have named columns, because column {levels!r} holds levels",
+                Message("an array"),
+                "Give a frame or dicts.",
+                levels=self.levels[0][0],
             )
         if columns is not None and self.names is not None:
             known = self.column_places
@@ -340,16 +346,23 @@ class KnownColumns:
                 if missing:
                     gaps = ", with NaN or None for values that are not known"
                     remedies.append(f"Add what is missing{gaps * self.allow_missing}.")
-                raise ValueError(
-                    f"{argument} must have the columns of the first update; missing "
-                    f"{missing}, unknown {unknown}. {' '.join(remedies)}"
+                raise ArgumentError(
+                    argument,
+                    "must have the columns of the first update; missing {missing}, "
+                    "unknown {unknown}",
+                    remedy="{remedies}",
+                    missing=missing,
+                    unknown=unknown,
+                    remedies=" ".join(remedies),
                 )
             return {name: columns[name] for name in self.names}
         width = len(given) if isinstance(given, dict) else given.shape[1]
         if width != self.n_columns:
-            raise ValueError(
-                f"{argument} must have {self.n_columns} columns, as at the first "
-                f"update; got {width}."
+            raise ArgumentError(
+                argument,
+                "must have {n_columns} columns, as at the first update",
+                width,
+                n_columns=self.n_columns,
             )
         if isinstance(given, dict):
             keys: Iterable[Any] = self.names or given
@@ -417,28 +430,33 @@ class KnownColumns:
             or len(features._named_times) != len(features.times)
             or not all(len({*texts}) == len(texts) for texts in features.known.values())
         ):
-            raise ValueError(f"columns must fit one another; got {dict(header)!r}.")
+            raise ArgumentError("columns", "must fit one another", dict(header))
         return features
 
     def check_codes(self, codes: Matrix) -> None:
         """Raise ValueError unless an array holds codes of these columns."""
         if codes.shape[1] != self.n_columns:
-            raise ValueError(
-                f"codes must have {self.n_columns} columns; got {codes.shape[1]}."
+            raise ArgumentError(
+                "codes",
+                "must have {n_columns} columns",
+                codes.shape[1],
+                n_columns=self.n_columns,
             )
         finite_rows(codes, self.names, self.allow_missing, "codes")
         for name, texts in self.known.items():
             column = codes[:, self.column_places[name]]
             places = np.arange(-1.0, len(texts))
             if not np.all(np.isin(column[~np.isnan(column)], places)):
-                raise ValueError(f"codes must be places of levels; column {name!r}.")
+                raise ArgumentError(
+                    "codes", "must be places of levels; column {label!r}", label=name
+                )
 
 
 def _texts_of(what: str, values: Any) -> tuple[str, ...]:
     """A list of distinct strings as a tuple."""
     good = isinstance(values, list | tuple)
     if not good or not all(isinstance(v, str) for v in values):
-        raise ValueError(f"{what} must be a list of strings; got {values!r}.")
+        raise ArgumentError(what, "must be a list of strings", values)
     if len(set(values)) != len(values):
-        raise ValueError(f"{what} must be distinct; got {values!r}.")
+        raise ArgumentError(what, "must be distinct", values)
     return tuple(values)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Self
 
 from dyntree.encoding.feature_map import Encoded, FeatureMap
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import is_label
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
@@ -142,9 +143,11 @@ class TreeModel:
         """
         classes = self.state.options.classes or ()
         if not is_label(label) or label not in classes:
-            raise ValueError(
-                "label must name the class whose probability is analysed, one of "
-                f"{list(classes)}; got {label!r}."
+            raise ArgumentError(
+                "label",
+                "must name the class whose probability is analysed, one of {classes}",
+                label,
+                classes=list(classes),
             )
         return classes.index(label)
 
@@ -174,8 +177,11 @@ class TreeModel:
         """
         if self.n_seen:
             raise ValueError(
-                f"columns can be set only before the first row; {self.n_seen} rows "
-                "have come."
+                Message(
+                    "columns can be set only before the first row; {n_seen} rows "
+                    "have come.",
+                    n_seen=self.n_seen,
+                )
             )
         for state in self.states:
             state.features = features

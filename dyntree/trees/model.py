@@ -9,6 +9,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from dyntree import checkpoint, params
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header
@@ -318,13 +319,17 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
             and options.intercept == "implicit"
         ):
             raise ValueError(
-                "leaves with intercept='implicit' cannot retire rows; use "
-                "intercept='augmented'."
+                Message(
+                    "leaves with intercept='implicit' cannot retire rows; use "
+                    "intercept='augmented'."
+                )
             )
         positions = row_positions(cloud, row_ids, "row_ids")
         if len(positions) and len(positions) == cloud.n_active:
-            raise ValueError(
-                f"row_ids must leave at least one row active; got all {len(positions)}."
+            raise ArgumentError(
+                "row_ids",
+                "must leave at least one row active",
+                Message("all {n_positions}", n_positions=len(positions)),
             )
         cloud.retire(positions, forget)
         return self
@@ -354,9 +359,10 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         """
         cloud = self.state.ready("remove_data")
         if self.options.rules == "r":
-            raise ValueError(
-                "remove_data is for rules='native'; under R's rules use retire, which "
-                "keeps at least one row."
+            raise ArgumentError(
+                "remove_data",
+                "is for rules='native'; under R's rules use retire, which keeps at "
+                "least one row",
             )
         self.state.cloud = cloud.without_rows()
         return self
@@ -399,7 +405,7 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         state = self.state
         cloud, (rows, labels, growth) = state.ready("rehearse"), checked(state, X, y)
         if len(rows) != 1:
-            raise ValueError(f"X must be one row to rehearse; got {len(rows)}.")
+            raise ArgumentError("X", "must be one row to rehearse", len(rows))
         if growth.steps:
             cloud = widened(cloud, growth.widen)
         known = state.options.classes
@@ -414,8 +420,11 @@ class DynamicTree(TreeAnswers, checkpoint.Stored):
         """Return a copy of a tree that has seen no row, with another seed."""
         if self.n_seen:
             raise ValueError(
-                "the seed of a model can change only before its first row; it has "
-                f"seen {self.n_seen}. Make a new one with the same options."
+                Message(
+                    "the seed of a model can change only before its first row; it "
+                    "has seen {n_seen}. Make a new one with the same options.",
+                    n_seen=self.n_seen,
+                )
             )
         again = self.copy()
         again.state.seed = params.count("seed", seed, 0, params.MAX_SEED)

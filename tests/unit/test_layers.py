@@ -67,7 +67,7 @@ PYTHON_ORDER = [
 FOLDER_ORDER = {
     "params": [{"checks", "labels"}, {"options"}],
     "runtime": [
-        {"locking", "progress", "seeds", "blas", "rewording", "config", "release"},
+        {"locking", "progress", "seeds", "blas", "config", "release"},
         {"parallel"}, {"online"},
     ],
     "storage": [

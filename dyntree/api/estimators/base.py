@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dyntree import params
 from dyntree.api.estimators.rows import as_frame, holds_more
 from dyntree.encoding.values import Matrix
-from dyntree.runtime.rewording import reworded
+from dyntree.errors import ArgumentError, renamed
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.random_trees import RandomTreesStream
 
@@ -33,9 +33,10 @@ def seed_of(random_state: RandomState) -> int | None:
     try:
         return int(check_random_state(random_state).randint(2**31))
     except ValueError as error:
-        raise ValueError(
-            "random_state must be an int >= 0, a RandomState, a Generator or None; got "
-            f"{random_state!r}."
+        raise ArgumentError(
+            "random_state",
+            "must be an int >= 0, a RandomState, a Generator or None",
+            random_state,
         ) from error
 
 
@@ -46,7 +47,7 @@ def threads_of(n_jobs: int | None) -> int | None:
     if n_jobs == -1:
         return os.cpu_count() or 1
     if isinstance(n_jobs, numbers.Integral) and n_jobs < 1:
-        raise ValueError(f"n_jobs must be an int >= 1, or -1 for all; got {n_jobs!r}.")
+        raise ArgumentError("n_jobs", "must be an int >= 1, or -1 for all", n_jobs)
     return params.count("n_jobs", n_jobs, 1, params.MAX_THREADS)
 
 
@@ -128,9 +129,11 @@ class OnlineMixin:
         if isinstance(model, TreeAverage | RandomTreesStream):
             threads = threads_of(self.n_jobs)
             more |= {"threads": threads}
-        with (
-            reworded("model='class'", "DynamicTreeClassifier"),
-            reworded("model='constant' or 'linear'", "DynamicTreeRegressor"),
+        with renamed(
+            {
+                "model='class'": "DynamicTreeClassifier",
+                "model='constant' or 'linear'": "DynamicTreeRegressor",
+            }
         ):
             model.update(*given, **more, progress=False)
         self.model_ = model

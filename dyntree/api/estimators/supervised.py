@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from dyntree.api.estimators.base import OnlineMixin, is_column, seed_of
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries.draws import PosteriorDraws
 from dyntree.trees.learning.weights import check_weights
 
@@ -268,8 +269,10 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         """
         if isinstance(self.class_weight, str):
             raise ValueError(
-                "class_weight='balanced' needs all rows at once, in fit; partial_fit "
-                "takes weights of the classes: class_weight={...}."
+                Message(
+                    "class_weight='balanced' needs all rows at once, in fit; "
+                    "partial_fit takes weights of the classes: class_weight={{...}}."
+                )
             )
         if classes is None and self._is_plain(X) and is_column(y, X):
             known = self.classes_
@@ -281,21 +284,29 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         if classes is not None:
             given = np.unique(np.asarray(classes))
         elif first:
-            raise ValueError(
-                "classes must name all labels at the first call of partial_fit; got "
-                "None. Give classes=[...], or call fit."
+            raise ArgumentError(
+                "classes",
+                "must name all labels at the first call of partial_fit",
+                None,
+                "Give classes=[...], or call fit.",
             )
         else:
             given = self.classes_
         if not first and not np.array_equal(given, self.classes_):
-            raise ValueError(
-                f"classes must stay those of the first call, {self.classes_.tolist()}; "
-                f"got {given.tolist()}. Leave the argument out."
+            raise ArgumentError(
+                "classes",
+                "must stay those of the first call, {classes}",
+                given.tolist(),
+                "Leave the argument out.",
+                classes=self.classes_.tolist(),
             )
         if unknown := np.setdiff1d(labels, given).tolist():
-            raise ValueError(
-                f"y must hold labels among {given.tolist()}; got {unknown[0]!r}. "
-                "Name every label at the first call: classes=[...]."
+            raise ArgumentError(
+                "y",
+                "must hold labels among {given}",
+                unknown[0],
+                "Name every label at the first call: classes=[...].",
+                given=given.tolist(),
             )
         self.classes_ = given
         weights = self._weights(labels, sample_weight)

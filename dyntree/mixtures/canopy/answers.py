@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import MixtureOptions
@@ -51,8 +51,11 @@ class CanopyAnswers(Mixture):
         known, scaling = state.components, state.scaling
         if known is None or scaling is None:
             raise NotReadyError(
-                f"{what} needs components; there are none yet. Call fit, give update "
-                "more rows, or use set_components."
+                Message(
+                    "{what!a} needs components; there are none yet. Call fit, give "
+                    "update more rows, or use set_components.",
+                    what=what,
+                )
             )
         return known, scaling
 
@@ -94,9 +97,11 @@ class CanopyAnswers(Mixture):
         """
         known, scaling = self._ready("covariances_")
         if self._family.is_count:
-            raise ValueError(
-                f"covariances_ are those of Gaussian families; this is "
-                f"{self.options.family!r}. Its parameters are `means`."
+            raise ArgumentError(
+                "covariances_",
+                "are those of Gaussian families; this is {family!r}",
+                remedy="Its parameters are `means`.",
+                family=self.options.family,
             )
         return unscaled(known, scaling).spread
 
@@ -144,9 +149,14 @@ class CanopyAnswers(Mixture):
         if top is None:
             if 8 * n * m > LARGEST_TABLE:
                 raise ValueError(
-                    f"predict_proba would need {8e-9 * n * m:.1f} GB for {n} rows and "
-                    f"{m} components. Give top=k for the k largest of each row, or "
-                    "fewer rows at a time."
+                    Message(
+                        "predict_proba would need {n:.1f} GB for {n_2} rows and {m} "
+                        "components. Give top=k for the k largest of each row, or "
+                        "fewer rows at a time.",
+                        n=8e-09 * n * m,
+                        n_2=n,
+                        m=m,
+                    )
                 )
             dense = np.empty((n, m))
             for part, joint in self._joint(X, "predict_proba"):
@@ -204,9 +214,11 @@ class CanopyAnswers(Mixture):
         """Log likelihood of one row at least, and what the rows count for."""
         density = self.score_samples(X)
         if not len(density):
-            raise ValueError(
-                f"{what} needs at least one row; got none. Give it the rows that the "
-                "model was fitted to."
+            raise ArgumentError(
+                what,
+                "needs at least one row",
+                Message("none"),
+                "Give it the rows that the model was fitted to.",
             )
         weight = check_weight(sample_weight, len(density), X)
         if weight is None:

@@ -13,6 +13,7 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.canopy.answers import CanopyAnswers
 from dyntree.mixtures.canopy.parts import LocalShards, Parts, check_weight
 from dyntree.mixtures.canopy.scaling import Scaling, check_rows, read
@@ -87,7 +88,7 @@ class CanopyStreams(CanopyAnswers):
         """Columns and rows of a batch, checked whole; nothing changes."""
         features, given = read(X, self._state.features)
         if not len(given):
-            raise ValueError("X must have at least one row; got none.")
+            raise ArgumentError("X", "must have at least one row", Message("none"))
         check_rows(given, self._family, features.feature_names)
         rows = np.array(given, dtype=np.float64)
         if self._state.scaling is not None:

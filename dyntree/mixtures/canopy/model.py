@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import CheckpointError, shown
+from dyntree.errors import ArgumentError, CheckpointError, Message
 from dyntree.mixtures.canopy import files, user_components
 from dyntree.mixtures.canopy.batches import CanopyStreams
 from dyntree.mixtures.canopy.components import Components
@@ -313,7 +313,7 @@ class Canopy(CanopyStreams):
         """A fit that has done no sweep, and its shards."""
         options, n, family = self.options, parts.n_rows, self._family
         if n < 2:
-            raise ValueError(f"X must have at least 2 rows; got {n}.")
+            raise ArgumentError("X", "must have at least 2 rows", n)
         if options.n_components > n:
             raise too_few(options.n_components, n)
         parts.check(family)
@@ -347,9 +347,7 @@ class Canopy(CanopyStreams):
         columns = start._state.features if isinstance(start, Canopy) else None
         if columns is None or not start.is_ready:
             what = "one without components" if isinstance(start, Canopy) else start
-            raise ValueError(
-                f"start must be a Canopy that has components; got {params.short(what)}."
-            )
+            raise ArgumentError("start", "must be a Canopy that has components", what)
         user_components.check_alike(self.options, features, start.options, columns)
         return user_components.unscaled(*start._ready("start"))
 
@@ -359,9 +357,11 @@ class Canopy(CanopyStreams):
         if not isinstance(init, str):
             shape = (m, parts.features.n_features)
             if init.shape != shape or not np.isfinite(init).all():
-                raise ValueError(
-                    f"init must be finite and of shape {shape}, (n_components, "
-                    f"n_features); got {params.short(init)}."
+                raise ArgumentError(
+                    "init",
+                    "must be finite and of shape {shape}, (n_components, n_features)",
+                    init,
+                    shape=shape,
                 )
             return plan.scaling.doubles(init), None
         rng, n = np.random.default_rng([self.seed, 7]), parts.n_weighted
@@ -442,9 +442,12 @@ class Canopy(CanopyStreams):
         stored, notes = checkpoint.load_with(path)
         if not isinstance(stored, files.Running):
             raise CheckpointError(
-                f"{shown(os.fspath(path))} holds a {type(stored).__name__}, no fit "
-                "under way. "
-                "Load it by dyntree.load."
+                Message(
+                    "{fspath!a} holds a {kind}, no fit under way. Load it by "
+                    "dyntree.load.",
+                    fspath=os.fspath(path),
+                    kind=type(stored).__name__,
+                )
             )
         model = cls.__new__(cls)
         model.batch_size = stored.batch_size
@@ -453,9 +456,11 @@ class Canopy(CanopyStreams):
         parts, out = model._held_out(parts, validation)
         if files.fingerprint_of(parts, out) != notes:
             raise CheckpointError(
-                f"{shown(os.fspath(path))} is of a fit to other rows. Give resume the "
-                "X, "
-                "sample_weight and validation that fit had."
+                Message(
+                    "{fspath!a} is of a fit to other rows. Give resume the X, "
+                    "sample_weight and validation that fit had.",
+                    fspath=os.fspath(path),
+                )
             )
         fit, shards = model._prepared(parts, out, scratch)
         stored.restore(fit, shards)

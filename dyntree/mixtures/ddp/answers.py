@@ -10,6 +10,7 @@ from scipy.special import logsumexp
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.input import without_phases
@@ -53,13 +54,17 @@ class Answers(Learning):
         """
         n, held = self.n_phases, len(self._state.labels)
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
-            raise ValueError(f"phase must be an int; got {phase!r}.")
+            raise ArgumentError("phase", "must be an int", phase)
         number = int(phase) + n if phase < 0 else int(phase)
         if not n - held <= number < n:
             known = f"{n - held} to {n - 1}" if held else "none"
-            raise ValueError(
-                f"phase must be one whose labels are held, {known}; got {phase!r}. "
-                "history= sets how many phases are kept."
+            raise ArgumentError(
+                "phase",
+                "must be one whose labels are held, {known}",
+                Message(
+                    "{phase!r}. history= sets how many phases are kept", phase=phase
+                ),
+                known=known,
             )
         return self._resolved(self._state.labels[number - (n - held)])
 
@@ -156,17 +161,22 @@ class Answers(Learning):
         number = self.aliases_.get(number, number)
         places = np.flatnonzero(self._state.particles.id == number)
         if number not in self._state.history.owner:
-            raise ValueError(
-                f"id must be of a particle seen in the last {self.options.history} "
-                f"phases; got {id!r}."
+            raise ArgumentError(
+                "id",
+                "must be of a particle seen in the last {history} phases",
+                id,
+                history=self.options.history,
             )
         walk = self.options.transition
         known = isinstance(walk, RandomWalk) and family.has_smoother
         wanted = known if smooth is None else params.flag("smooth", smooth)
         if wanted and not known:
-            raise ValueError(
-                f"smooth must be False for {type(family).__name__} under a "
-                f"{type(walk).__name__}, which has no smoother; got True."
+            raise ArgumentError(
+                "smooth",
+                "must be False for {kind} under a {kind_2}, which has no smoother",
+                Message("True"),
+                kind=type(family).__name__,
+                kind_2=type(walk).__name__,
             )
         phases, before, after, counts = self._replayed(int(places[0]), family)
         if wanted:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
-from dyntree.errors import MixingWarning, NotReadyError, ScaleWarning, warn
+from dyntree.errors import Message, MixingWarning, NotReadyError, ScaleWarning, warn
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.merging import merged
@@ -70,7 +70,11 @@ class Learning(Mixture):
         """The family with its scales, or why there are none."""
         if self._state.family is None:
             raise NotReadyError(
-                f"{what} needs a phase with rows; none has come. Call update first."
+                Message(
+                    "{what!a} needs a phase with rows; none has come. Call update "
+                    "first.",
+                    what=what,
+                )
             )
         return self._state.family
 
@@ -253,9 +257,11 @@ class Learning(Mixture):
         if is_first and len(rows) < FEWEST_AT_FIRST:
             warn(
                 ScaleWarning,
-                f"the scale of clusters is estimated from the first {len(rows)} rows, "
-                f"which are few. Begin with a phase of {FEWEST_AT_FIRST} rows at "
+                "the scale of clusters is estimated from the first {n_rows} rows, "
+                "which are few. Begin with a phase of {fewest_at_first} rows at "
                 "least, or give the scales of the family.",
+                n_rows=len(rows),
+                fewest_at_first=FEWEST_AT_FIRST,
             )
         now = nearness_of(rows)
         factor = before.change(now)
@@ -263,9 +269,11 @@ class Learning(Mixture):
             warn(
                 ScaleWarning,
                 "the scale of clusters, estimated from the first rows, no longer "
-                f"fits: neighbouring rows of phase {self._state.n_phases} are "
-                f"{factor:.2g} times as far apart as before. Their unit or gain may "
-                "have changed. Rescale them, or begin a new model.",
+                "fits: neighbouring rows of phase {n_phases} are {factor:.2g} times "
+                "as far apart as before. Their unit or gain may have changed. "
+                "Rescale them, or begin a new model.",
+                n_phases=self._state.n_phases,
+                factor=factor,
             )
         is_new = factor != 1.0 or not before.n_rows
         return now if is_new and now.n_rows else before
@@ -275,23 +283,26 @@ class Learning(Mixture):
         if found.was_full:
             warn(
                 MixingWarning,
-                f"max_particles={self.options.max_particles} prevented rows from "
-                "founding new particles. Raise it, or give a smaller innovation.",
+                "max_particles={max_particles} prevented rows from founding new "
+                "particles. Raise it, or give a smaller innovation.",
+                max_particles=self.options.max_particles,
             )
         if n_rows < TELLING:
             return
         if found.acceptance > 0.5 and found.proposed >= TELLING:
             warn(
                 MixingWarning,
-                f"{found.acceptance:.0%} of the proposed changes of identity were "
-                "accepted: particles of this phase can hardly be distinguished from "
-                "earlier ones. A smaller step of the transition keeps them apart.",
+                "{acceptance:.0%} of the proposed changes of identity were accepted: "
+                "particles of this phase can hardly be distinguished from earlier "
+                "ones. A smaller step of the transition keeps them apart.",
+                acceptance=found.acceptance,
             )
         if found.agreement < 0.5:
             warn(
                 MixingWarning,
-                f"only {found.agreement:.0%} of the votes agree with the labels: "
-                "particles overlap, or sweeps do not mix. Raise n_sweeps.",
+                "only {agreement:.0%} of the votes agree with the labels: particles "
+                "overlap, or sweeps do not mix. Raise n_sweeps.",
+                agreement=found.agreement,
             )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.answers import Answers
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.files import from_arrays, to_arrays
@@ -209,8 +210,10 @@ class DependentDPMixture(Answers):
         """
         family = self._ready("velocity")
         if not isinstance(family, AffineFlow):
-            raise ValueError(
-                f"velocity needs family=AffineFlow(...); got {type(family).__name__}."
+            raise ArgumentError(
+                "velocity",
+                "needs family=AffineFlow(...)",
+                Message("{kind}", kind=type(family).__name__),
             )
         assert self._state.features is not None
         located = self._state.features.first(len(self.feature_names) // 2)
@@ -278,18 +281,18 @@ class DependentDPMixture(Answers):
         2.0
         """
         if not isinstance(models, Iterable):
-            raise ValueError(
-                "models must be a sequence of DependentDPMixture; got one "
-                f"{type(models).__name__}. Put it in a list with the others."
+            raise ArgumentError(
+                "models",
+                "must be a sequence of DependentDPMixture",
+                Message("one {kind}", kind=type(models).__name__),
+                "Put it in a list with the others.",
             )
         parents = list(models)
         for one in parents:
             if not isinstance(one, DependentDPMixture):
-                raise ValueError(
-                    f"models must be of DependentDPMixture; got {params.short(one)}."
-                )
+                raise ArgumentError("models", "must be of DependentDPMixture", one)
         if not parents:
-            raise ValueError("models must hold one DependentDPMixture at least.")
+            raise ArgumentError("models", "must hold one DependentDPMixture at least")
         families = [one._ready("superpose") for one in parents]
         options = superposed_options([one.options for one in parents], families)
         states = [one._state for one in parents]
@@ -326,7 +329,7 @@ class DependentDPMixture(Answers):
         check_progress(progress)
         tables = list(phases)
         if len(tables) < 2:
-            raise ValueError(f"phases must be two tables at least; got {len(tables)}.")
+            raise ArgumentError("phases", "must be two tables at least", len(tables))
         choices = self._grid(grid)
         own = {name: getattr(self.options, name) for name in DDP_OPTIONS}
         models = [type(self)(**own | one, seed=self.seed) for one in choices]
@@ -345,13 +348,16 @@ class DependentDPMixture(Answers):
     def _grid(self, grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
         """All combinations of the values of a grid."""
         if not isinstance(grid, Mapping) or not grid:
-            raise ValueError(
-                f"grid must be a dict from options to values to try; got {grid!r}."
+            raise ArgumentError(
+                "grid", "must be a dict from options to values to try", grid
             )
         for name in grid:
             if name not in DDP_OPTIONS:
-                raise ValueError(
-                    f"grid must name options, {', '.join(DDP_OPTIONS)}; got {name!r}."
+                raise ArgumentError(
+                    "grid",
+                    "must name options, {ddp_options}",
+                    name,
+                    ddp_options=", ".join(DDP_OPTIONS),
                 )
         values = [list(tried) for tried in grid.values()]
         return [dict(zip(grid, one, strict=True)) for one in product(*values)]

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.context import SAMPLING, Context
 from dyntree.mixtures.hdp.input import read_points, read_to_answer
@@ -46,7 +46,12 @@ class TopicAnswers(Mixture):
         """What was learned, where there is something."""
         if self._state is None:
             raise NotReadyError(
-                f"{NAME} has seen no documents; call fit or partial_fit before {what}."
+                Message(
+                    "{name!a} has seen no documents; call fit or partial_fit before "
+                    "{what}.",
+                    name=NAME,
+                    what=what,
+                )
             )
         return self._state
 
@@ -359,9 +364,11 @@ class TopicAnswers(Mixture):
         if given is not None:
             shares = self._folded(given, what)[1].topics.proportions
             if len(shares) != batch.n_documents:
-                raise ValueError(
-                    f"given must hold as many documents, {batch.n_documents}; got "
-                    f"{len(shares)}."
+                raise ArgumentError(
+                    "given",
+                    "must hold as many documents, {n_documents}",
+                    len(shares),
+                    n_documents=batch.n_documents,
                 )
         density = found.log_predictive(shares)
         return batch, found, density - self._ready(what).log_scale
@@ -406,9 +413,11 @@ class TopicAnswers(Mixture):
         if per == "document":
             return np.bincount(batch.document, weight * density, batch.n_documents)
         if not len(density):
-            raise ValueError(
-                "score needs at least one point; got empty documents alone. Ask for "
-                'per="document".'
+            raise ArgumentError(
+                "score",
+                "needs at least one point",
+                Message("empty documents alone"),
+                'Ask for per="document".',
             )
         return float(weight @ density / weight.sum())
 

@@ -13,6 +13,7 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.answers import TopicAnswers
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.files import from_arrays, to_arrays
@@ -158,7 +159,7 @@ class MemoryBoundedHDP(TopicAnswers):
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self.n_threads = params.n_threads(n_threads, "n_threads")
         if not (callback is None or callable(callback)):
-            raise ValueError(f"callback must be a callable; got {callback!r}.")
+            raise ArgumentError("callback", "must be a callable", callback)
         self.callback = callback
         self._lock = ModelLock()
         self._state: State | None = None
@@ -256,7 +257,9 @@ class MemoryBoundedHDP(TopicAnswers):
         with self._all_or_before():
             some = taken_ahead(documents, size)
             if not some:
-                raise ValueError("documents must hold at least one document; got none.")
+                raise ArgumentError(
+                    "documents", "must hold at least one document", Message("none")
+                )
             self._state = None
             try:
                 while more := self._without_rows(some) and taken_ahead(documents, size):
@@ -364,7 +367,7 @@ class MemoryBoundedHDP(TopicAnswers):
             features = self._state.features
             rows = features.encode(X)
         if not len(rows):
-            raise ValueError("X must have at least one row; got none.")
+            raise ArgumentError("X", "must have at least one row", Message("none"))
         return features, rows
 
     @locked

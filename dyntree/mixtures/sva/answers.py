@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 from dyntree.mixtures.sva.background import (
     background_log_density,
@@ -222,9 +222,12 @@ class ClusterAnswers(Learning):
         places = self._confirmed()
         if not len(places):
             raise NotReadyError(
-                f"{what} needs a confirmed cluster; none has had "
-                f"{self.options.min_weight:g} rows yet. Learn more rows, or set "
-                "min_weight=1."
+                Message(
+                    "{what!a} needs a confirmed cluster; none has had {min_weight:g} "
+                    "rows yet. Learn more rows, or set min_weight=1.",
+                    what=what,
+                    min_weight=self.options.min_weight,
+                )
             )
         return places
 
@@ -342,5 +345,5 @@ class ClusterAnswers(Learning):
         """
         features, rows = self._encoded(X)
         if len(rows) < 2:
-            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
+            raise ArgumentError("X", "must have at least two rows", len(rows))
         return self._cost_path(rows, features.feature_names)

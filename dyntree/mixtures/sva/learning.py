@@ -12,7 +12,7 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.mixtures.shared.rows import encoded, no_rows
@@ -35,6 +35,9 @@ MOST_ROWS, MOST_WORK = 4096, 2**18  # of a first chunk; work is rows times colum
 def first_chunk(n_features: int) -> int:
     """Rows that surely take less than about a tenth of a second."""
     return max(16, min(MOST_ROWS, MOST_WORK // n_features**2))
+
+
+TOO_FEW = "finish_warm_up needs at least 2 rows; {n_waiting} have come."
 
 
 class Learning(Mixture):
@@ -223,8 +226,10 @@ class Learning(Mixture):
         if state.clusters is None:
             if len(state.waiting) < 2 or state.features is None:
                 raise NotReadyError(
-                    f"finish_warm_up needs at least 2 rows; {len(state.waiting)} have "
-                    "come."
+                    Message(
+                        TOO_FEW,
+                        n_waiting=len(state.waiting),
+                    )
                 )
             warn_of_few(len(state.waiting))
             self._labels = self._start(state.features, state.waiting)
@@ -264,9 +269,11 @@ class Learning(Mixture):
             return x
         row = params.as_array("x", x)
         if row.ndim != 1:
-            raise ValueError(
-                f"x must be one row: a dict, or of shape (n_features,); got shape "
-                f"{row.shape}. Give several rows to update."
+            raise ArgumentError(
+                "x",
+                "must be one row: a dict, or of shape (n_features,)",
+                Message("shape {shape}", shape=row.shape),
+                "Give several rows to update.",
             )
         return row[None, :]
 
@@ -287,12 +294,22 @@ class Learning(Mixture):
         if self._state.clusters is not None:
             return self._state.clusters
         if not self.n_seen:
-            raise NotReadyError(f"{what} needs rows; none has come. Call update first.")
+            raise NotReadyError(
+                Message(
+                    "{what!a} needs rows; none has come. Call update first.", what=what
+                )
+            )
         scales = "lambda_ and noise" if self.options.has_noise else "lambda_"
         raise NotReadyError(
-            f"{what} needs the scales, which are chosen from "
-            f"{self.options.n_kept_back} rows; got {self.n_seen}. Call "
-            f"finish_warm_up() to choose them now, or give {scales} to the model."
+            Message(
+                "{what!a} needs the scales, which are chosen from {n_kept_back} "
+                "rows; got {n_seen}. Call finish_warm_up() to choose them now, or "
+                "give {scales} to the model.",
+                what=what,
+                n_kept_back=self.options.n_kept_back,
+                n_seen=self.n_seen,
+                scales=scales,
+            )
         )
 
     def _answered(self, X: Any, what: str) -> tuple[Any, Matrix]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.mixtures.sva.answers import ClusterAnswers
 from dyntree.mixtures.sva.files import (
@@ -63,8 +64,10 @@ class SmallVarianceMixture(ClusterAnswers):
         if number not in ids:
             became = self.aliases_.get(number)
             told = "" if became is None else f"; it has been merged into {became}"
-            raise ValueError(
-                f"id must be that of an existing cluster; got {id!r}{told}."
+            raise ArgumentError(
+                "id",
+                "must be that of an existing cluster",
+                Message("{id!r}{told}", id=id, told=told),
             )
         known.remove(ids.index(number))
         return self

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
@@ -140,7 +141,9 @@ class SequenceMixture(SubspaceMixture):
         """
         chain, density, ends = self._sequences(X, lengths, "decode")
         if not len(density):
-            raise ValueError("X must have at least one row to decode; got none.")
+            raise ArgumentError(
+                "X", "must have at least one row to decode", Message("none")
+            )
         top = density.max(axis=1, keepdims=True)
         parts, total = [], float(top.sum())
         for first, last in ends:

@@ -15,7 +15,7 @@ from dyntree._core.trees.forest_draws import ends_of, tree_laws
 from dyntree._core.trees.leaf_draws import LeafDraws, root_splits
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import DegenerateTreesWarning, warn
+from dyntree.errors import ArgumentError, DegenerateTreesWarning, Message, warn
 from dyntree.runtime.locking import locked
 from dyntree.summaries.counts import drawn_events, drawn_means
 from dyntree.summaries.draws import KINDS, PosteriorDraws
@@ -447,9 +447,10 @@ class JointDraws(TreeModel):
         rng = params.generator(seed)
         response_weights(self.states[0], None, sample_weight)
         if sample_weight is not None and kind == "mean":
-            raise ValueError(
-                "sample_weight is for new responses, kind='obs'; a mean has no "
-                "weight. Leave it out."
+            raise ArgumentError(
+                "sample_weight",
+                "is for new responses, kind='obs'; a mean has no weight",
+                remedy="Leave it out.",
             )
         self.warn_if_alike()
         return self.drawn(X, n_draws, kind, rng, sample_weight, exposure)
@@ -516,8 +517,10 @@ class JointDraws(TreeModel):
         params.one_of("kind", kind, KINDS)
         rng = params.generator(seed)
         if kind == "obs" and self.is_classifier:
-            raise ValueError(
-                "kind must be 'mean' for labels, which have no differences; got 'obs'."
+            raise ArgumentError(
+                "kind",
+                "must be 'mean' for labels, which have no differences",
+                Message("'obs'"),
             )
         self.state.ready("compute_contrast")
         before, after = (
@@ -526,8 +529,11 @@ class JointDraws(TreeModel):
         )
         if len(before) != len(after):
             raise ValueError(
-                "X_0 and X_1 must have as many rows; got "
-                f"{len(before)} and {len(after)}."
+                Message(
+                    "X_0 and X_1 must have as many rows; got {n_before} and {n_after}.",
+                    n_before=len(before),
+                    n_after=len(after),
+                )
             )
         if exposure is not None:
             check_response_pairs(X_1, None, exposure)
@@ -550,9 +556,11 @@ class JointDraws(TreeModel):
             state.warned.add("roots")
             warn(
                 DegenerateTreesWarning,
-                f"the trees of this cloud begin with {n_roots:.1f} effectively "
-                f"distinct splits, fewer than {LEAST_ROOTS:g}: they agree by chance, "
-                "so that intervals of differences and effects are too narrow. Average "
-                "several clouds: AveragedTrees(...), or n_clouds=10 in a formula or "
-                "an estimator.",
+                "the trees of this cloud begin with {n_roots:.1f} effectively "
+                "distinct splits, fewer than {least_roots:g}: they agree by chance, "
+                "so that intervals of differences and effects are too narrow. "
+                "Average several clouds: AveragedTrees(...), or n_clouds=10 in a "
+                "formula or an estimator.",
+                n_roots=n_roots,
+                least_roots=LEAST_ROOTS,
             )

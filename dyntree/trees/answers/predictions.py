@@ -15,6 +15,7 @@ from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.summaries import ClassPrediction, Prediction, TreeStats
@@ -231,7 +232,9 @@ class TreePredictions(JointDraws):
         float
         """
         if self.is_classifier:
-            raise ValueError("mean_at needs real responses; got model='class'.")
+            raise ArgumentError(
+                "mean_at", "needs real responses", Message("model='class'")
+            )
         if self.state.cloud is None:
             prediction = self._predict_cold(row)
             assert isinstance(prediction, Prediction)
@@ -246,8 +249,10 @@ class TreePredictions(JointDraws):
     def proba_at(self, row: Matrix) -> Vector:
         """Probabilities of the classes at one row, as in `mean_at`."""
         if not self.is_classifier:
-            raise ValueError(
-                f"proba_at needs model='class'; got model={self.options.model!r}."
+            raise ArgumentError(
+                "proba_at",
+                "needs model='class'",
+                Message("model={model!r}", model=self.options.model),
             )
         if self.state.cloud is None:
             prediction = self._predict_cold(row)
@@ -277,8 +282,10 @@ class TreePredictions(JointDraws):
         """
         cloud = self.state.ready("coef")
         if self.options.model != "linear":
-            raise ValueError(
-                f"coef needs model='linear'; got model={self.options.model!r}."
+            raise ArgumentError(
+                "coef",
+                "needs model='linear'",
+                Message("model={model!r}", model=self.options.model),
             )
         return np.asarray(query.coef(cloud, stored(self.state, X)))
 
