@@ -21,7 +21,8 @@ from dyntree.commands.readers import PACKED, TABULAR
 from dyntree.commands.rows import MISSING
 from dyntree.commands.stream import stream
 from dyntree.commands.terminal import forget_unwritten, open_closed, say
-from dyntree.errors import shown
+from dyntree.commands.words import SHELL
+from dyntree.errors import in_words, shown
 from dyntree.params import TreeOptions
 
 FAILED, WRONG_USE = 1, 2  # exit codes
@@ -418,7 +419,7 @@ def _demo(arguments: argparse.Namespace) -> None:
     try:
         seed = params.count("--seed", arguments.seed, 0)
     except ValueError as error:
-        raise WrongUse(error) from error
+        raise WrongUse(*error.args) from error
     run = rooms[arguments.what].run
     run(arguments.out, seed=seed, progress=not arguments.quiet)
 
@@ -432,7 +433,7 @@ def _show(
     line: str | None = None,
 ) -> None:
     """Show a warning as a shell user expects it."""
-    say(f"warning: {options.in_shell_words(str(message))}")
+    say(f"warning: {in_words(message, SHELL)}")
 
 
 def _wrong_use(given: argparse.Namespace) -> str:
@@ -500,7 +501,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
     except (OSError, ValueError, ImportError, csv.Error) as error:
-        say(options.in_shell_words(_message(error)))
+        say(_message(error))
         return WRONG_USE if isinstance(error, WrongUse) else code
     except KeyboardInterrupt:
         came = signal.SIGINT
@@ -523,7 +524,7 @@ def _could_print() -> bool:
 def _message(error: Exception) -> str:
     """What an error says; of the system's, which file or stream it is about."""
     if not isinstance(error, OSError) or error.strerror is None:
-        return str(error)
+        return in_words(error, SHELL)
     if error.filename is None:
         return f"{STANDARD_OUTPUT}: cannot be written: {error.strerror}"
     return f"{error.filename}: {error.strerror}"

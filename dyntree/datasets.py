@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message, shown
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -180,9 +180,11 @@ def load_elec2(path: str | Path) -> pd.DataFrame:
     frame = pd.read_csv(path)
     columns = ["x1", "x2", "x3", "x4", "y"]
     if list(frame.columns) != columns:
-        raise ValueError(
-            f"path must be a CSV file with the columns {columns}; got "
-            f"{list(frame.columns)}."
+        raise ArgumentError(
+            "path",
+            "must be a CSV file with the columns {columns}",
+            list(frame.columns),
+            columns=columns,
         )
     return frame
 
@@ -233,11 +235,11 @@ def load_fashion_mnist(
         with gzip.open(path) as file:
             data = file.read()
         if len(data) < head or int.from_bytes(data[:4], "big") != magic:
-            raise ValueError(f"{shown(path)} is no file of Fashion-MNIST.")
+            raise ArgumentError(str(path), "is no file of Fashion-MNIST")
         found.append(np.frombuffer(data, np.uint8, offset=head))
     images, labels = found
     if images.size != 784 * labels.size:
-        raise ValueError(f"{shown(folder)} holds images and labels that do not match.")
+        raise ArgumentError(str(folder), "holds images and labels that do not match")
     return images.reshape(-1, 28, 28), labels
 
 
@@ -273,7 +275,7 @@ def _lives(
     params.count("n_start", n_start, 0)
     _not_negative(births=births)
     if params.real("mean_life", mean_life) < 1.0:
-        raise ValueError(f"mean_life must be >= 1 phase; got {mean_life!r}.")
+        raise ArgumentError("mean_life", "must be >= 1 phase", mean_life)
     alive, n_ever, phases = list(range(n_start)), n_start, []
     for phase in range(n_phases):
         if phase:
@@ -289,7 +291,7 @@ def _not_negative(**given: float) -> None:
     """Raise ValueError for a number that is not >= 0."""
     for name, value in given.items():
         if params.real(name, value) < 0.0:
-            raise ValueError(f"{name} must be >= 0; got {value!r}.")
+            raise ArgumentError(name, "must be >= 0", value)
 
 
 def evolving_gaussians(
@@ -473,7 +475,7 @@ def evolving_topics(
     params.count("n_words", n_words, 1)
     params.count("length", length, 0)
     if not 0.0 <= params.real("drift", drift) <= 1.0:
-        raise ValueError(f"drift must be in [0, 1]; got {drift!r}.")
+        raise ArgumentError("drift", "must be in [0, 1]", drift)
     lives = _lives(n_phases, n_start, births, mean_life, rng)
     topics: dict[int, NDArray[np.float64]] = {}
     phases, labels, means = [], [], []
@@ -524,9 +526,11 @@ def image_points(rgb: Any) -> NDArray[np.float64]:
     """
     image = _image("rgb", rgb)
     if image.ndim != 3 or image.shape[2] < 3:
-        raise ValueError(
-            "rgb must be of shape (height, width, 3); got shape "
-            f"{image.shape}. Stack a grey image three times."
+        raise ArgumentError(
+            "rgb",
+            "must be of shape (height, width, 3)",
+            Message("shape {shape}", shape=image.shape),
+            "Stack a grey image three times.",
         )
     colour = image[..., :3]
     linear = np.where(
@@ -579,9 +583,11 @@ def patch_points(image: Any, size: int, step: int) -> NDArray[np.float64]:
     pixels = _image("image", image)
     side, by = params.count("size", size, 1), params.count("step", step, 1)
     if pixels.ndim != 2 or min(pixels.shape) < side:
-        raise ValueError(
-            f"image must be of shape (height, width), both >= size={side}; got shape "
-            f"{pixels.shape}."
+        raise ArgumentError(
+            "image",
+            "must be of shape (height, width), both >= size={side}",
+            Message("shape {shape}", shape=pixels.shape),
+            side=side,
         )
     cut = np.lib.stride_tricks.sliding_window_view(pixels, (side, side))[::by, ::by]
     rows, columns = cut.shape[:2]
@@ -597,6 +603,6 @@ def _image(name: str, image: Any) -> NDArray[np.float64]:
     """An image as floats; whole numbers are shares of 255."""
     pixels = params.as_array(name, image)
     if pixels.dtype.kind not in "uif" or not np.isfinite(pixels).all():
-        raise ValueError(f"{name} must hold finite numbers; got {params.short(image)}.")
+        raise ArgumentError(name, "must hold finite numbers", image)
     out: NDArray[np.float64] = pixels.astype(np.float64)
     return out / 255.0 if pixels.dtype.kind in "ui" else out

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import reprlib
 import sys
 import unicodedata
 import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from string import Formatter
+from types import MappingProxyType
+from typing import Any, Self
 
 OURS = (f"{Path(__file__).parent}{os.sep}", contextlib.__file__)  # whose frames to skip
 JOINERS = "\u200c\u200d"  # of letters and emoji
@@ -30,10 +36,6 @@ class NotReadyError(ValueError):
 
 class CheckpointError(ValueError):
     """A file or a set of arrays does not describe a model of this package."""
-
-
-class UnusableValueError(TypeError, ValueError):
-    """A value of a row or a label is of a type that no model can take."""
 
 
 class StaleWindowWarning(UserWarning):
@@ -137,9 +139,367 @@ def _seen(char: str) -> str:
     return char.encode("unicode_escape").decode("ascii")
 
 
-def warn(category: type[Warning], message: str) -> None:
-    """Issue a warning, on one line, that points at the calling line outside dyntree."""
+PLACES = frozenset({"row", "word", "member", "document", "frame"})  # counted from 0
+LONGEST = 30  # items of a list that a message shows
+MOST_STORED = 2000  # and that it stores
+_SETTING = re.compile(r"\b(\w+)=('[^']*'|-?[\d.]+|True|False|None|auto\b)")
+_OPEN_SETTING = re.compile(r"\b(\w+)=$")
+_repr = reprlib.Repr()
+_repr.maxlist = _repr.maxtuple = _repr.maxdict = _repr.maxset = LONGEST
+_repr.maxstring = _repr.maxother = _repr.maxlong = 1000
+
+
+def short(value: Any) -> str:
+    """A value as messages show it: tables by type and shape, all else by `repr`.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> short(np.zeros((3, 2))), short("x")
+    ('ndarray of shape (3, 2)', "'x'")
+    """
+    value = _settled(value)
+    if isinstance(value, Summarised):
+        return value.text
+    try:
+        return _repr.repr(value)
+    except ValueError:  # Python writes no number of so many digits
+        return "one with a number of more than 600 digits"
+
+
+class Summarised:
+    """What a message stores of a value that is no plain one: its text and shape."""
+
+    def __init__(self, value: Any) -> None:
+        shape = getattr(value, "shape", None)
+        self.shape = shape if isinstance(shape, tuple) and shape else None
+        kind = type(value).__name__
+        self.text = f"{kind} of shape {shape}" if self.shape else _repr.repr(value)
+        self.plain = self.text if self.shape else str(value)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __str__(self) -> str:
+        return self.plain
+
+
+def _settled(value: Any) -> Any:
+    """A value that a message can store: plain values stay, others leave their text."""
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | Message | Summarised):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if type(value) is dict:
+        return {key: _settled(one) for key, one in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(map(_settled, value[:MOST_STORED]))
+    if isinstance(value, BaseException):
+        return value.args[0] if is_message(value) else str(value)
+    return Summarised(value)
+
+
+class Words:
+    """How a way of using the package writes arguments and values: here, Python.
+
+    The shell, R and river have subclasses. What users wrote is a field of a message,
+    and only passes through `value` and `text`; `literal` turns the package's own words.
+    """
+
+    first_row = 0
+    templates: Mapping[str, str] = MappingProxyType({})  # to say otherwise as a whole
+
+    def argument(self, name: str) -> str:
+        """The name of an argument."""
+        return name
+
+    def setting(self, name: str, value: Any) -> str:
+        """An argument with a value, ``window=None``."""
+        return f"{name}={self.value(value)}"
+
+    def value(self, value: Any) -> str:
+        """A value as a program of this language has it."""
+        return short(value)
+
+    def text(self, value: Any) -> str:
+        """A value as a part of a sentence."""
+        return shown(value)
+
+    def literal(self, text: str) -> str:
+        """The package's own words."""
+        return text
+
+    def message(self, template: str, fields: Mapping[str, Any]) -> str:
+        """Fill the fields of a template; see `Message`."""
+        parts = []
+        template = self.templates.get(template, template)
+        for literal, name, spec, conversion in Formatter().parse(template):
+            value = None if name is None else fields[name]
+            if conversion == "r" and (before := _OPEN_SETTING.search(literal)):
+                parts.append(self.literal(literal[: before.start()]))
+                parts.append(self.setting(before[1], value))
+                continue
+            parts.append(self.literal(literal))
+            if name is not None:
+                parts.append(self._field(name, value, spec or "", conversion))
+        return "".join(parts)
+
+    def _field(self, name: str, value: Any, spec: str, conversion: str | None) -> str:
+        if isinstance(value, Message):
+            return value.in_words(self)
+        if conversion == "a":
+            return self.argument(value)
+        if conversion == "r":
+            return self.value(value)
+        if name in PLACES and type(value) is int:
+            return str(value + self.first_row)
+        if spec == "items":
+            return ", ".join(map(self.value, value))
+        return format(value, spec) if spec else self.text(value)
+
+
+PYTHON = Words()
+
+
+class Message(str):
+    """A text whose template is the package's and whose fields are the user's.
+
+    As a text it speaks Python; `in_words` gives it in the words of another language.
+
+    Parameters
+    ----------
+    template : str
+        As for `str.format`. ``{value!r}`` is a value as a program has it, ``{name!a}``
+        the name of an argument, ``{names:items}`` values with commas between them, and
+        ``{row}`` is counted from 0.
+    **fields
+        The values. Tables leave no more than their type and shape.
+
+    Examples
+    --------
+    >>> Message("{name!a} must be > 0; got {value!r}.", name="forget", value=-1)
+    'forget must be > 0; got -1.'
+    """
+
+    template: str
+    fields: dict[str, Any]
+
+    def __new__(cls, template: str, /, **fields: Any) -> Self:  # noqa: D102
+        settled = {name: _settled(value) for name, value in fields.items()}
+        self = super().__new__(cls, PYTHON.message(template, settled))
+        self.template, self.fields = template, settled
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _message, (self.template, self.fields)
+
+    def in_words(self, words: Words) -> str:
+        """The text in the words of another language."""
+        return words.message(self.template, self.fields)
+
+    def with_values(self, values: Mapping[str, str]) -> Message:
+        """The message with other texts in the place of some of its fields."""
+        fields = {
+            name: value.with_values(values)
+            if isinstance(value, Message)
+            else values.get(value, value)
+            if isinstance(value, str)
+            else value
+            for name, value in self.fields.items()
+        }
+        return Message(self.template, **fields)
+
+    def renamed(self, names: Mapping[str, str]) -> Message:
+        """The message with other names of arguments; fields stay as they are."""
+        whole = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
+        parts, fields = [], {**self.fields}
+        for literal, name, spec, conversion in Formatter().parse(self.template):
+            text = whole.sub(lambda found: names[found[0]], literal)
+            parts.append(text.replace("{", "{{").replace("}", "}}"))
+            if name is None:
+                continue
+            ends = (f"!{conversion}" if conversion else "", f":{spec}" if spec else "")
+            parts.append("{" + name + "".join(ends) + "}")
+            value = fields[name]
+            if isinstance(value, Message):
+                fields[name] = value.renamed(names)
+            elif conversion == "a":
+                fields[name] = whole.sub(lambda found: names[found[0]], value)
+        return Message("".join(parts), **fields)
+
+
+def _message(template: str, fields: dict[str, Any]) -> Message:
+    return Message(template, **fields)
+
+
+@contextlib.contextmanager
+def renamed(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors call arguments by other names, as the caller's signature has them.
+
+    Examples
+    --------
+    >>> with renamed({"sample_weight": "w"}):
+    ...     raise ArgumentError("sample_weight", "must be > 0", 0.0)
+    Traceback (most recent call last):
+    ...
+    dyntree.errors.ArgumentError: w must be > 0; got 0.0.
+    """
+    try:
+        yield
+    except ValueError as error:
+        if is_message(error):
+            error.args = (error.args[0].renamed(names),)
+        if isinstance(error, ArgumentError):
+            error.name = names.get(error.name, error.name)
+        raise
+
+
+@contextlib.contextmanager
+def shown_as(values: Mapping[str, str]) -> Iterator[None]:
+    """Let errors show texts that a function has made as those that it was passed."""
+    try:
+        yield
+    except ValueError as error:
+        if is_message(error):
+            error.args = (error.args[0].with_values(values),)
+        raise
+
+
+def is_message(error: BaseException) -> bool:
+    """Whether an error or a warning can be said in other words."""
+    return bool(error.args) and isinstance(error.args[0], Message)
+
+
+def without_row(error: BaseException, row: int) -> str:
+    """What an error says, but for the number of a row that another number replaces."""
+    if not is_message(error):
+        return str(error)
+    message: Message = error.args[0]
+    if message.fields.get("row") != row:
+        return message
+    return Message(message.template.replace(" in row {row}", ""), **message.fields)
+
+
+def in_words(error: BaseException | str, words: Words) -> str:
+    """What an error or a warning says, in the words of a language."""
+    message = (
+        error.args[0] if isinstance(error, BaseException) and error.args else error
+    )
+    return message.in_words(words) if isinstance(message, Message) else str(error)
+
+
+NOTHING: Any = object()  # where an error has no value to show
+
+
+class ArgumentError(ValueError):
+    """An argument that a rule refuses; the text is made when it is shown.
+
+    Parameters
+    ----------
+    name : str
+        The argument.
+    rule : str or Message
+        What it has to be, a template as in `Message`: "must be > 0".
+    got : object, optional
+        What was passed.
+    remedy : str or Message, default ""
+        What to do, a template of whole sentences.
+    row : int, optional
+        The row of `got`, counted from 0.
+    column : object, optional
+        The column of `got`.
+    **fields
+        Values of the templates.
+
+    Examples
+    --------
+    >>> raise ArgumentError("forget", "must be in (0, 1]", 2.0, "Try forget=0.9.")
+    Traceback (most recent call last):
+    ...
+    dyntree.errors.ArgumentError: forget must be in (0, 1]; got 2.0. Try forget=0.9.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rule: str,
+        got: Any = NOTHING,
+        remedy: str = "",
+        *,
+        row: int | None = None,
+        column: Any = None,
+        **fields: Any,
+    ) -> None:
+        self.name, self.rule, self.got, self.remedy = name, rule, got, remedy
+        self.row, self.column, self.fields = row, column, fields
+        parts = {"name": name, "rule": _filled(rule, fields)}
+        template = "{name!a} {rule}"
+        if got is not NOTHING:
+            self.got = parts["got"] = _settled(got)
+            template += "; got {got!r}"
+        for place, form in (
+            ("row", " in row {row}"),
+            ("column", ", column {column!r}"),
+        ):
+            if (value := getattr(self, place)) is not None:
+                template, parts[place] = template + form, value
+        template += "."
+        if remedy:
+            template, parts["remedy"] = template + " {remedy}", _filled(remedy, fields)
+        super().__init__(Message(template, **parts))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _argument_error, (type(self), self._parts())
+
+    def named(self, name: str) -> Self:
+        """The same error about an argument of another name."""
+        return type(self)(**self._parts() | {"name": name})
+
+    def _parts(self) -> dict[str, Any]:
+        names = "name", "rule", "got", "remedy", "row", "column"
+        parts = {name: getattr(self, name) for name in names}
+        if self.got is NOTHING:
+            del parts["got"]
+        return parts | self.fields
+
+
+def _filled(template: str, fields: Mapping[str, Any]) -> Message:
+    """A template with its fields; what has some already stays."""
+    return template if isinstance(template, Message) else Message(template, **fields)
+
+
+class UnusableValueError(ArgumentError, TypeError):
+    """A value of a row or a label is of a type that no model can take."""
+
+
+def _argument_error(kind: type[ArgumentError], parts: dict[str, Any]) -> ArgumentError:
+    return kind(**parts)
+
+
+def warn(category: type[Warning], template: str, /, **fields: Any) -> None:
+    """Issue a warning, on one line, that points at the calling line outside dyntree.
+
+    Parameters
+    ----------
+    category : type of Warning
+    template : str or Message
+        The text, as in `Message`.
+    **fields
+        The values of the template.
+    """
+    is_said = isinstance(template, Message)
+    message = template if is_said else Message(template, **fields)
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back
-    warnings.warn(shown(message), category, stacklevel=level)
+    warnings.warn(category(message), stacklevel=level)

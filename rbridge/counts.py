@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from dyntree.api.rmirror.progress import print_particles
 from dyntree.api.rmirror.record import cloud_of
 from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import COUNTS
 from dyntree.summaries.counts import CountPrediction
 from dyntree.trees.answers.predictions import laws_of
@@ -29,32 +28,19 @@ def of_counts(tree: DynaTree | None) -> bool:
     return tree is not None and tree.model in COUNTS
 
 
-@contextmanager
-def rows_from_one() -> Iterator[None]:
-    """Let errors count rows from 1, as R does."""
-    try:
-        yield
-    except ValueError as error:
-        text = re.sub(r"\brow (\d+)", lambda row: f"row {int(row[1]) + 1}", str(error))
-        raise ValueError(text) from error
-
-
 def counts_in(y: Vector) -> Vector:
     """Counts among responses, shape (n_rows,), or an error for others."""
-    with rows_from_one():
-        return count_response(y, len(y))
+    return count_response(y, len(y))
 
 
 def exposures_in(exposure: ArrayLike | None, n_rows: int) -> Vector:
     """Exposures as R gives them, shape (n_rows,), 1 by default."""
-    with rows_from_one():
-        return check_exposure(1.0 if exposure is None else exposure, n_rows)
+    return check_exposure(1.0 if exposure is None else exposure, n_rows)
 
 
 def in_units(exposure: Vector, unit: float) -> Vector:
     """Exposures as a cloud takes them."""
-    with rows_from_one():
-        return in_exposure_units(exposure, unit)
+    return in_exposure_units(exposure, unit)
 
 
 def predict(
@@ -85,7 +71,9 @@ def predict(
     cloud = cloud_of(object)
     plan = plan_predict(object.spec, XX, yy, quants, ei)
     if plan.ei:
-        raise ValueError("ei is for real responses, and not for counts. Leave it out.")
+        raise ArgumentError(
+            "ei", "is for real responses, and not for counts", remedy="Leave it out."
+        )
     given = exposures_in(exposure, len(plan.X))
     with np.errstate(over="ignore"):  # moments over huge exposures are infinite
         told = CountPrediction.of_laws(laws_of(cloud, plan.X, 1, given), given)
@@ -106,9 +94,11 @@ def _refusal(name: str) -> Callable[..., Any]:
     """A function that is not for counts."""
 
     def refuse(object: DynaTree, **asked: Any) -> Any:
-        raise ValueError(
-            f"{name} is not for counts; got model={object.model!r}. The Python package "
-            "has criteria and sensitivities of counts."
+        raise ArgumentError(
+            name,
+            "is not for counts",
+            Message("model={model!r}", model=object.model),
+            "The Python package has criteria and sensitivities of counts.",
         )
 
     return refuse

@@ -23,13 +23,14 @@ from dyntree.api.rmirror import DynaTree, RStream
 from dyntree.api.rmirror.handles import Handle
 from dyntree.api.rmirror.inputs import InputSpec
 from dyntree.api.rmirror.variables import tree_means
+from dyntree.errors import in_words
 
 from . import counts, native, weights
 from .convert import from_r, to_r
 from .interrupts import Interruptible
 from .quantiles import quantiles
 from .wire import RValue, dumps, loads
-from .words import PYTHON_NAMES, in_words_of_r
+from .words import MIRROR, PYTHON_NAMES, RWords
 
 _OWN = (
     "m", "N", "X", "y", "model", "params", "nstart", "verb", "lpred", "num", "time",
@@ -55,6 +56,7 @@ _NONE = object()  # no field is this
 _NA_REAL = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]
 _NA_INTEGER = RValue("integer", np.array([-(2**31)], dtype=np.int32))
 
+_WORDS = RWords(MIRROR)
 _stream = RStream(0)  # R's own, set to .Random.seed before each call
 
 
@@ -98,9 +100,9 @@ class Held:
         except KeyboardInterrupt:
             return _sent({"interrupted": True})
         except Exception as error:
-            return _sent({"error": in_words_of_r(str(error) or type(error).__name__)})
+            return _sent({"error": in_words(error, _WORDS) or type(error).__name__})
         if notes:
-            answer["warnings"] = [in_words_of_r(str(note.message)) for note in notes]
+            answer["warnings"] = [in_words(note.message, _WORDS) for note in notes]
         return _sent(answer)
 
     def restore(self, saved: bytes, since: Sequence[bytes]) -> bytearray:
@@ -128,7 +130,7 @@ class Held:
         except KeyboardInterrupt:
             return _sent({"interrupted": True})
         except Exception as error:
-            return _sent({"error": in_words_of_r(str(error) or type(error).__name__)})
+            return _sent({"error": in_words(error, _WORDS) or type(error).__name__})
         return _sent({})
 
     def _load(self, saved: bytes) -> None:

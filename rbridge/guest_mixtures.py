@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from dyntree.encoding.values import Matrix
+from dyntree.errors import Summarised
 from dyntree.mixtures import (
     AffineFlow,
     Canopy,
@@ -27,8 +31,10 @@ from dyntree.mixtures import (
 )
 from dyntree.mixtures.ddp.input import separated
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.sva.model import TOO_FEW
 
 from .guest_options import Face, choice, record
+from .words import RWords
 
 Learned = tuple[Any, dict[str, Any]]
 
@@ -240,6 +246,53 @@ _FAMILIES = {
 }  # fmt: skip
 _STEPS = {"random_walk": RandomWalk, "discount": Discount}
 
+_KINDS = {kind.__name__: name for name, kind in (_FAMILIES | _STEPS).items()}
+_KIND = re.compile(rf"\b(?:a )?({'|'.join(_KINDS)})\b(\()?")
+
+
+class GaussianWords(RWords):
+    """R's words of `dp_gmm`, which has no warm-up."""
+
+    templates = MappingProxyType(
+        {TOO_FEW: "X must have at least 2 rows for lambda='auto'; got {n_waiting}. "
+         "Give lambda."}
+    )  # fmt: skip
+
+
+class PhaseWords(RWords):
+    """R's words of `ddp_mixture`, whose families and steps have names."""
+
+    def literal(self, text: str) -> str:
+        """As `RWords.literal`."""
+        return super().literal(_KIND.sub(_named, text))
+
+    def text(self, value: Any) -> str:
+        """As `RWords.text`; options are lists."""
+        text = super().text(value)
+        return self.literal(text) if isinstance(value, Summarised) else text
+
+
+def _named(found: re.Match[str]) -> str:
+    """The name of a family or a step, which begins a list of its options."""
+    name = _KINDS[found[1]]
+    return f"list({name!r}, " if found[2] else repr(name)
+
+
+class TopicWords(RWords):
+    """R's words of `hdp_topics`, whose documents are rows."""
+
+    def message(self, template: str, fields: Mapping[str, Any]) -> str:
+        """As `Words.message`."""
+        template = re.sub(r"documents\[\{(\w+)\}\]", r"row {\1} of X", template)
+        return super().message(template, fields)
+
+    def argument(self, name: str) -> str:
+        """As `RWords.argument`."""
+        if found := re.fullmatch(r"documents\[(\d+)\]", name):
+            return f"row {int(found[1]) + 1} of X"
+        return "X" if name == "documents" else super().argument(name)
+
+
 FACES = {
     "dp_gmm": Face(
         lambda options: OnlineDPGMM(**options),
@@ -247,13 +300,8 @@ FACES = {
         _tell_dp_gmm,
         {"predict": _ask_dp_gmm},
         names={"lambda_": "lambda"},
-        phrases=(
-            (r"Learn more rows", "Learn more rows by update()"),
-            (
-                r"finish_warm_up needs at least 2 rows; (\d+) have come\.",
-                r"X must have at least 2 rows for lambda='auto'; got \1. Give lambda.",
-            ),
-        ),
+        phrases={"Learn more rows": "Learn more rows by update()"},
+        words=GaussianWords,
     ),
     "ddp_mixture": Face(
         _make_ddp,
@@ -265,18 +313,11 @@ FACES = {
             "transition": choice(_STEPS, {}, optional=True),
         },
         names={"weights": "mixing"},
-        phrases=(
-            *(
-                (rf"\b(?:a )?{kind.__name__}\b(?!\()", repr(name))
-                for name, kind in (_FAMILIES | _STEPS).items()
-            ),
-            *(
-                (rf"\b{kind.__name__}\(", f"list({name!r}, ")
-                for name, kind in (_FAMILIES | _STEPS).items()
-            ),
-            (r"\bDependentDPMixture\b", "ddp_mixture()"),
-            (r", or a function as described in CustomTransition", ""),
-        ),
+        phrases={
+            "DependentDPMixture": "ddp_mixture()",
+            ", or a function as described in CustomTransition": "",
+        },
+        words=PhaseWords,
     ),
     "canopy_mixture": Face(
         lambda options: Canopy(**options),
@@ -297,14 +338,10 @@ FACES = {
             "probabilities": _probabilities_hdp,
         },
         readers={"prior": record(HDPPrior), "options": record(HDPOptions)},
-        phrases=(
-            (r"\bdocuments\[(\d+)\]", r"row \1 of X"),
-            (r"\bcount matrix row (\d+)", r"X: row \1"),
-            (r"\bdocuments must", "X must"),
-            (
-                r"set allow_empty through options",
-                "set options = list(allow_empty = True)",
-            ),
-        ),
+        phrases={
+            "count matrix row": "X: row",
+            "set allow_empty through options": "set options = list(allow_empty = True)",
+        },
+        words=TopicWords,
     ),
 }

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import checkpoint
+from dyntree.errors import in_words
 
 from . import guest_mixtures, guest_trees
 from .guest import Held
@@ -52,12 +53,12 @@ class HeldModel(Held):
                 else:
                     value = face.answers[name](self.model, **given)
         except Exception as error:
-            text = str(error) or type(error).__name__
-            return {"error": face.in_words_of_r(text, rows)}
+            text = in_words(error, face.words_for(rows))
+            return {"error": text or type(error).__name__}
         answer: dict[str, Any] = {"value": value}
         if notes:
-            told = [str(note.message) for note in notes]
-            answer["warnings"] = [face.in_words_of_r(one, rows) for one in told]
+            words = face.words_for(rows)
+            answer["warnings"] = [in_words(note.message, words) for note in notes]
         if save is not None:
             data = checkpoint.dumps(self.model)
             answer["saved"] = RValue("raw", np.frombuffer(data, dtype=np.uint8))

@@ -1,8 +1,7 @@
-"""What R gives to models: options as Python takes them, and messages in R's words."""
+"""What R gives to models: options as Python takes them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -10,32 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.errors import ArgumentError, Message
+
 from .convert import from_r
 from .wire import RValue
+from .words import RWords
 
 Reader = Callable[[str, RValue], Any]
-
-_FIRST, _LAST = 0xE000, 0xF8FF  # characters that no text has, for private use
-_MASK = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
-_QUOTED = re.compile(r"(?<!\w)'([^']*)'(?!\w)")
-_PLACE = re.compile(r"\b(row|word|member|document) (\d+)\b")  # counted from 0
-_ONE = r"(?:'[^']*'|-?[\d.e+-]+|-?Inf|NA)"  # value of a vector, as Python shows it
-_IN_R = (
-    (r"\bNone\b", "NULL"), (r"\bTrue\b", "TRUE"), (r"\bFalse\b", "FALSE"),
-    (r"\b(?:nan|NaN|NaT)\b", "NA"), (r"(?<=[\s(\[-])inf\b", "Inf"),
-    (r"\b[Aa]n ints?\b", "a whole number"), (r"\bints\b", "whole numbers"),
-    (r"\ba float\b", "a number"), (r"\ba bool\b", "TRUE or FALSE"),
-    (r"\bnp\.(?:float64|int64|str_|True_|False_)\(([^()]*)\)", r"\1"),
-    (r"\barray\(([^()]*)\)", r"\1"), (r"\bndarrays?\b", "matrix"),
-    (r"\b(?:DataFrame|frame)s?\b", "data frame"), (r"\ba dicts?\b", "a named list"),
-    (r"\bdicts?\b", "named list"), (r"\b(?:pandas|numpy)\b", "R"),
-    (r"(?<![\w.])(-?\d+)\.0\b(?!\.?\d)", r"\1"),
-    (rf"(?<=got )[(\[]({_ONE}(?:, {_ONE})+)[)\]]", r"c(\1)"),
-    (r"\{'([^']+)': \[([^\]]*)\]\}", r"list(\1 = c(\2))"),
-    (r"'([^']+)': (?=[^{}]*\})", r"\1 = "), (r"\{([^{}]*)\}", r"list(\1)"),
-    (r"\[('[^']*'(?:, '[^']*')*)\]", r"\1"), (r"\b(options|prior)\.(?=\w)", r"\1$"),
-    (r"'([^']*)'", r'"\1"'), (r"(?<=\w)=(?=[\w\"])", " = "),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -59,8 +39,9 @@ class Face:
         R's name by Python's name, for options with different names.
     rows : callable
         Converts a data frame of R to rows.
-    phrases : tuple of (str, str or callable)
-        Patterns in messages of Python, and their replacements in messages of R.
+    phrases : dict of str to str
+        Words of messages, and what they are in R.
+    words : type of RWords
     """
 
     make: Callable[[dict[str, Any]], Any]
@@ -70,7 +51,8 @@ class Face:
     readers: Mapping[str, Reader] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     rows: Callable[[RValue], Any] = from_r
-    phrases: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = ()
+    phrases: Mapping[str, str] = field(default_factory=dict)
+    words: type[RWords] = RWords
 
     def read(self, given: Mapping[str, RValue]) -> dict[str, Any]:
         """Return options by Python's names, as Python takes them."""
@@ -80,32 +62,9 @@ class Face:
             for name, value in given.items()
         }
 
-    def in_words_of_r(self, text: str, rows: str) -> str:
-        """Return a message of Python in the form in which users of R read it.
-
-        Parameters
-        ----------
-        text : str
-        rows : str
-            R's name of the argument with the rows.
-        """
-        quoted: list[str] = []  # names and values of users, which stay as they are
-        text = _QUOTED.sub(lambda found: _masked(found[1], quoted), text)
-        for pattern, replacement in self.phrases:
-            text = re.sub(pattern, replacement, text)
-        for theirs, ours in self.names.items():
-            text = re.sub(rf"\b{theirs}(?![\w(])", ours, text)
-        text = re.sub(r"\bX\b", rows, text)
-        text = _PLACE.sub(lambda found: f"{found[1]} {int(found[2]) + 1}", text)
-        for pattern, replacement in _IN_R:
-            text = re.sub(pattern, replacement, text)
-        return _MASK.sub(lambda found: quoted[ord(found[0]) - _FIRST], text)
-
-
-def _masked(text: str, quoted: list[str]) -> str:
-    """Put a text aside, and return a quoted character that stands for it."""
-    quoted.append(text)
-    return f"'{chr(_FIRST + len(quoted) - 1)}'"
+    def words_for(self, rows: str) -> RWords:
+        """R's words, where rows have the name of R's argument."""
+        return self.words({**self.names, "X": rows}, self.phrases)
 
 
 def plain_option(name: str, value: RValue) -> Any:
@@ -130,9 +89,11 @@ def plain_option(name: str, value: RValue) -> Any:
 def vector(name: str, value: RValue) -> Any:
     """Return a number, a text, a truth value or several, as they are; no list."""
     if value.kind == "list":
-        raise ValueError(
-            f"{name} must be a number, a text, TRUE or FALSE, or a vector; got a list. "
-            "Leave it out for the default."
+        raise ArgumentError(
+            name,
+            "must be a number, a text, TRUE or FALSE, or a vector",
+            Message("a list"),
+            "Leave it out for the default.",
         )
     return plain_option(name, value)
 
@@ -142,7 +103,7 @@ def texts(name: str, value: RValue) -> list[Any]:
     if value.kind == "NULL":
         return []
     if value.kind == "list":
-        raise ValueError(f"{name} must be a vector of labels; got a list.")
+        raise ArgumentError(name, "must be a vector of labels", Message("a list"))
     if "levels" in value.attributes:
         return value.strings("levels")
     each = (value.data[k : k + 1] for k in range(len(value.data)))
@@ -155,9 +116,12 @@ def levels_of_columns(name: str, value: RValue) -> dict[str, list[Any]] | None:
         return None
     names = value.strings("names")
     if value.kind != "list" or not names or not all(names):
-        raise ValueError(
-            f"{name} must be a named list with the levels of columns; got "
-            f"{described(value)}. Write {name} = list(column = c('a', 'b'))."
+        raise ArgumentError(
+            name,
+            "must be a named list with the levels of columns",
+            Message("{described}", described=described(value)),
+            "Write {label} = list(column = c('a', 'b')).",
+            label=name,
         )
     return {key: texts(name, one) for key, one in value.items().items()}
 
@@ -175,9 +139,13 @@ def record(kind: Any, parts: Mapping[str, Reader] = MappingProxyType({})) -> Rea
         if value.kind == "NULL":
             return None
         if value.kind != "list":
-            raise ValueError(
-                f"{name} must be a named list of options; got {described(value)}. "
-                f"Write {name} = list({fields(kind)[0].name} = ...)."
+            raise ArgumentError(
+                name,
+                "must be a named list of options",
+                Message("{described}", described=described(value)),
+                "Write {label} = list({label_2} = ...).",
+                label=name,
+                label_2=fields(kind)[0].name,
             )
         return _filled(kind, name, value, value.strings("names"), parts)
 
@@ -210,10 +178,16 @@ def choice(
             head = plain_option(name, value.data[0]) if is_list else value.data[0]
             first = head if isinstance(head, str) else None
         if first is None or first not in kinds or not (is_list or len(value.data) == 1):
-            raise ValueError(
-                f"{name} must be one of {known}, or a list of such a name and its "
-                f"options; got {described(value) if first is None else repr(first)}. "
-                f"Write {name} = {next(iter(kinds))!r}."
+            raise ArgumentError(
+                name,
+                "must be one of {known}, or a list of such a name and its options",
+                Message(
+                    "{value}", value=described(value) if first is None else repr(first)
+                ),
+                "Write {label} = {next!r}.",
+                known=known,
+                label=name,
+                next=next(iter(kinds)),
             )
         rest = RValue("list", value.data[1:] if is_list else [])
         return _filled(kinds[first], name, rest, names[1:], parts)
@@ -235,8 +209,11 @@ def _filled(
         what = f"got {stray[0]!r}" if stray and stray[0] else "got one without a name"
         if not stray and len(names) == len(value.data):
             what = "got one twice"
-        raise ValueError(
-            f"{name} must hold options named {', '.join(known)}, each once; {what}."
+        raise ArgumentError(
+            name,
+            "must hold options named {known}, each once; {what}",
+            known=", ".join(known),
+            what=what,
         )
     read = {
         key: parts.get(key, plain_option)(key, one)
@@ -244,11 +221,8 @@ def _filled(
     }
     try:
         return kind(**read)
-    except ValueError as error:
-        text = str(error)
-        own = text.split(" ")[0].removeprefix(f"{name}.")
-        text = text.removeprefix(f"{name}.")
-        raise ValueError(f"{name}${text}" if own in known else text) from error
+    except ArgumentError as error:
+        raise error.named(f"{name}${error.name.removeprefix(f'{name}.')}") from error
 
 
 def described(value: RValue) -> str:

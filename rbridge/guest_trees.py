@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from dyntree import AveragedStream, AveragedTrees, StreamingTree
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import NIG
+from dyntree.params.options import BELOW
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.factory import make_tree
 
@@ -23,6 +25,7 @@ from .guest_options import (
     texts,
 )
 from .wire import NA_INTEGER, RValue
+from .words import RWords
 
 WINDOW = 500  # the default of StreamingTree
 
@@ -31,9 +34,11 @@ def _stream(options: dict[str, Any]) -> StreamingTree | AveragedStream:
     """A stream in one window, or averaged over several."""
     window = options.get("window", WINDOW)
     if window is None:
-        raise ValueError(
-            'window must be a whole number >= 2, or "auto"; got NULL. Fit all rows '
-            "with dynaTree() or dyntree_average()."
+        raise ArgumentError(
+            "window",
+            'must be a whole number >= 2, or "auto"',
+            Message("NULL"),
+            "Fit all rows with dynaTree() or dyntree_average().",
         )
     made = make_tree(options | {"window": window})
     assert isinstance(made, StreamingTree | AveragedStream)
@@ -52,9 +57,10 @@ def _prior(name: str, value: RValue) -> Any:
     found = plain_option(name, value)
     is_number = isinstance(found, int | float) and not isinstance(found, bool)
     if found != "adaptive" and not (is_number and 0.0 < found < np.inf):
-        raise ValueError(
-            f"{name} must be 'adaptive' or a number > 0, the scale b0 of a fixed "
-            f"prior; got {described(value)}."
+        raise ArgumentError(
+            name,
+            "must be 'adaptive' or a number > 0, the scale b0 of a fixed prior",
+            Message("{described}", described=described(value)),
         )
     return NIG(found) if is_number else found
 
@@ -63,9 +69,10 @@ def _first_split(name: str, value: RValue) -> int:
     """The place of a column, which R counts from 1."""
     found = plain_option(name, value)
     if not isinstance(found, int) or isinstance(found, bool) or found < 1:
-        raise ValueError(
-            f"{name} must be a whole number >= 1, the place of an input; got "
-            f"{described(value)}."
+        raise ArgumentError(
+            name,
+            "must be a whole number >= 1, the place of an input",
+            Message("{described}", described=described(value)),
         )
     return found - 1
 
@@ -75,10 +82,12 @@ def _members(name: str, value: RValue) -> Any:
     if value.kind == "NULL":
         return None
     if value.kind != "list" or not all(_is_named_list(one) for one in value.data):
-        raise ValueError(
-            f"{name} must be a list with a named list for each member; got "
-            f"{described(value)}. Write {name} = list(list(window = 50), "
-            "list(window = 500))."
+        raise ArgumentError(
+            name,
+            "must be a list with a named list for each member",
+            Message("{described}", described=described(value)),
+            "Write {label} = list(list(window = 50), list(window = 500)).",
+            label=name,
         )
     return [
         {
@@ -176,25 +185,29 @@ _READERS = {
     "classes": texts, "categories": levels_of_columns, "tree_prior": pair,
     "prior": _prior, "members": _members, "first_split": _first_split,
 }  # fmt: skip
-_NAMES = {"sample_weight": "weights"}
+_NAMES = {"sample_weight": "weights", "y": "the response"}
 
 
-def _counted_from_one(found: re.Match[str]) -> str:
-    """A message about first_split with R's places of columns."""
-    return f"first_split must be at most{found[1]}got {int(found[2]) + 1}"
+class TreeWords(RWords):
+    """R's words; the place of a column counts from 1."""
+
+    templates = MappingProxyType(
+        {BELOW: BELOW.replace("must be below", "must be at most")}
+    )
+
+    def message(self, template: str, fields: Mapping[str, Any]) -> str:
+        """As `Words.message`."""
+        if fields.get("name") == "first_split" and type(fields.get("got")) is int:
+            fields = {**fields, "got": fields["got"] + 1}
+        return super().message(template, fields)
 
 
-_PHRASES = (
-    (r"\by must", "the response must"),
-    (r"\bCall update\b", "Call update()"),
-    (r"\bfirst_split must be below\b(.*)got (\d+)\b", _counted_from_one),
-)
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "predict": _predict,
     "importance": _importance,
 }
 
 FACES = {
-    name: Face(make, _learn, _tell, _ANSWERS, _READERS, _NAMES, _rows, _PHRASES)
+    name: Face(make, _learn, _tell, _ANSWERS, _READERS, _NAMES, _rows, words=TreeWords)
     for name, make in (("dyntree_stream", _stream), ("dyntree_average", _average))
 }

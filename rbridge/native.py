@@ -18,6 +18,7 @@ from dyntree.api.rmirror.progress import print_step
 from dyntree.api.rmirror.repeats import fit_orders
 from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import COUNTS, N_SCALE, TreeOptions
 from dyntree.trees.learning.scaling import frozen_scale
 from dyntree.trees.learning.warmup import cloud_options, first_rate
@@ -86,9 +87,11 @@ def dynaTree(
     if model in COUNTS:
         found["exposure"] = counts.exposures_in(exposure, plan.y.size)
     elif exposure is not None:
-        raise ValueError(
-            "exposure is for counts, model='poisson' or 'negbin'; got it with "
-            f"model={model!r}. Leave it out."
+        raise ArgumentError(
+            "exposure",
+            "is for counts, model='poisson' or 'negbin'",
+            Message("it with model={model!r}", model=model),
+            "Leave it out.",
         )
     if weights is not None:
         found["weights"] = weights_in(weights, plan.y.size)
@@ -128,11 +131,18 @@ def dynaTrees(
     fitted = {name: asked.pop(name) for name in _OF_THE_FIT if name in asked}
     unknown = asked.keys() - {field.name for field in fields(Extras)}
     if unknown:
-        raise TypeError(f"dynaTrees() got an unexpected argument {min(unknown)!r}.")
+        raise TypeError(
+            Message(
+                "dynaTrees() got an unexpected argument {unknown!r}.",
+                unknown=min(unknown),
+            )
+        )
     if fitted.get("model") in COUNTS:
-        raise ValueError(
-            f"model must be of no counts in repeats; got {fitted['model']!r}. Fit each "
-            "with dynaTree()."
+        raise ArgumentError(
+            "model",
+            "must be of no counts in repeats",
+            fitted["model"],
+            "Fit each with dynaTree().",
         )
     plan = _plan_fit(X, y, N, **fitted, sub=sub)
     extras = Extras(pverb=as_verb(pverb, plan.n_particles, "pverb"), **asked)
@@ -164,8 +174,12 @@ def _plan_fit(
         plan = replace(plan, model=model, y=counts.counts_in(plan.y))
     if plan.variance_prior != (0.0, 0.0):
         raise ValueError(
-            f"nu0s20 belongs to R's rules and must be c(0, 0) under native rules; got "
-            f"{plan.variance_prior}. Leave it out, or set options(dyntree.rules = 'r')."
+            Message(
+                "nu0s20 belongs to R's rules and must be c(0, 0) under native rules; "
+                "got {variance_prior}. Leave it out, or set options(dyntree.rules = "
+                "'r').",
+                variance_prior=plan.variance_prior,
+            )
         )
     options = _options(
         plan,

@@ -14,23 +14,25 @@ from dyntree.api.rmirror.arguments import as_verb
 from dyntree.api.rmirror.changes import learned
 from dyntree.api.rmirror.record import cloud_of
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError
 from dyntree.params import N_SCALE, TreeOptions
 from dyntree.trees.learning.weights import check_weights, in_units, unit_of
 
 from . import counts
-from .counts import rows_from_one
 
 BESIDE = ("exposure", "weights")  # fields with one value a row held
 
 
 def weights_in(weights: ArrayLike, n_rows: int) -> Vector:
     """Weights as R gives them, shape (n_rows,), finite and > 0."""
-    with rows_from_one():
-        found = check_weights(weights, n_rows, "weights")
+    found = check_weights(weights, n_rows, "weights")
     if n_rows and not found.min() > 0.0:
-        raise ValueError(
-            f"weights must be > 0; got 0 in row {int(found.argmin()) + 1}. Leave rows "
-            "without weight out."
+        raise ArgumentError(
+            "weights",
+            "must be > 0",
+            0,
+            "Leave rows without weight out.",
+            row=int(found.argmin()),
         )
     return found
 
@@ -83,9 +85,10 @@ def update(
         found["weights"] = weights_in(1.0 if weights is None else weights, len(rows))
         own_weights = _own(cloud, found["weights"])
     elif weights is not None:
-        raise ValueError(
-            "weights is for fits with weights, and this one has none. Leave it out, or "
-            "fit with weights."
+        raise ArgumentError(
+            "weights",
+            "is for fits with weights, and this one has none",
+            remedy="Leave it out, or fit with weights.",
         )
     if counts.of_counts(object):
         response = counts.counts_in(response)
@@ -109,8 +112,7 @@ def retire(object: DynaTree, *given: Any, **named: Any) -> DynaTree:
 
 def _own(cloud: Any, weights: Vector) -> Vector | None:
     """Weights in the cloud's unit."""
-    with rows_from_one():
-        return in_units(weights, cloud.weight_unit, len(weights))
+    return in_units(weights, cloud.weight_unit, len(weights))
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {"update": update, "retire": retire}

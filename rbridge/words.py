@@ -1,73 +1,143 @@
-"""Messages of Python -> the words in which R speaks of the same things."""
+"""Errors and warnings of Python in the words of R."""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from dyntree.errors import Summarised, Words, shown
 
 PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}  # R's names -> Python's
-_OPTIONS = {"N": "n_particles", "minp": "min_leaf", "ab": "tree_prior"}
-
-_NUMBER = r"-?(?:[\d.]+(?:e[-+]?\d+)?|NA|Inf)"
-_NATIVE = 'options(dyntree.rules = "native")'
-_RULES: tuple[tuple[str, str], ...] = (
-    *((rf"\b{theirs}\b", ours) for ours, theirs in (PYTHON_NAMES | _OPTIONS).items()),
-    # whole sentences
-    (
-        r"R's dynaTree cannot use missing values either: drop or fill such rows",
-        "R's rules take no missing values: leave such rows out, or fit with " + _NATIVE,
-    ),
-    (
-        r"Give missing values as NaN \(in R as NA\), or drop such rows",
-        "Give missing values as NA, or leave such rows out",
-    ),
-    (r"must be a dict with keys among", "must be a list with names among"),
-    (r"must have keys among", "must have names among"),
-    (r"; got (?:an array of \w+|a? ?\w*Array\b)[^.]*\.", "."),
-    (r"must be bounds of shape \((\d+), 2\)", r"must have \1 row(s) and 2 columns"),
-    (r"of shape \((\d+), (\d+)\)", r"a matrix of \1 rows and \2 columns"),
-    (r"must have shape \((\d+), (\d+)\)", r"must have \1 rows and \2 columns"),
-    (r"(?:shape )?\((\d+), (\d+)\)(?= and|\.)", r"\1 rows and \2 columns"),
-    (r"(?:shape )?\((\d+),\)", r"\1 values"),
-    # values
-    (r"\bnp\.\w+\(([^()]*)\)", r"\1"),
-    (r"\bnp\.(True|False)_", r"\1"),
-    (r"\bTrue\b", "TRUE"),
-    (r"\bFalse\b", "FALSE"),
-    (r"\bNone\b", "NULL"),
-    (r"\b(?:nan|NaN)\b", "NA"),
-    (r"\binf\b", "Inf"),
-    (rf"(?<![\w.])({_NUMBER})\.0\b(?!\.?\d)", r"\1"),
-    (rf"(?<!in )\[({_NUMBER}(?:, {_NUMBER})*)\]", r"c(\1)"),
-    (rf"\bc\(({_NUMBER})\)", r"\1"),
-    (rf"got \(({_NUMBER}(?:, {_NUMBER})*)\)", r"got c(\1)"),
-    (r"\ban int\b", "a whole number"),
-    (r"\bints\b", "whole numbers"),
-    (r"\['(\w+)'\]", r"$\1"),
-    (r"\b(\w+)='(\w*)'", r'\1 = "\2"'),
-    (r"\b(\w+)=(TRUE|FALSE|NULL|\d+)", r"\1 = \2"),
-    (r"'([^' ]*)'", r'"\1"'),
-    (r"\bsample_weight\b", "weights"),
+MIRROR = {ours: theirs for theirs, ours in PYTHON_NAMES.items()} | {
+    "n_particles": "N", "min_leaf": "minp", "tree_prior": "ab",
+    "sample_weight": "weights",
+}  # fmt: skip
+NATIVE = 'options(dyntree.rules = "native")'
+PHRASES: Mapping[str, str] = MappingProxyType(
+    {
+        "R's dynaTree cannot use missing values either: drop or fill such rows": "R's "
+        "rules take no missing values: leave such rows out, or fit with " + NATIVE,
+        "Give missing values as NaN (in R as NA), or drop such rows": "Give missing "
+        "values as NA, or leave such rows out",
+        "Call update first": "Call update() first",
+    }
 )
-_COMPILED = tuple((re.compile(pattern), words) for pattern, words in _RULES)
+_WORDS = (  # of the package's own text alone
+    (r"\bNone\b", "NULL"), (r"\bTrue\b", "TRUE"), (r"\bFalse\b", "FALSE"),
+    (r"\b(?:nan|NaN|NaT)\b", "NA"), (r"(?<=[\s(\[-])inf\b", "Inf"),
+    (r"\b[Aa]n ints?\b", "a whole number"), (r"\bints\b", "whole numbers"),
+    (r"\ba float\b", "a number"), (r"\ba bool\b", "TRUE or FALSE"),
+    (r"\bwith keys among\b", "with names among"), (r"\bhave keys\b", "have names"),
+    (r"\bndarrays?\b", "matrix"), (r"\b(?:DataFrame|frame)s?\b", "data frame"),
+    (r"\ba dicts?\b", "a named list"), (r"\bdicts?\b", "named list"),
+    (r"\b(?:pandas|numpy)\b", "R"), (r"\b(options|prior)\.(?=\w)", r"\1$"),
+    (r"(\w+)\['(\w+)'\]", r"\1$\2"), (r"'([^' ]*)'", r'"\1"'),
+    (r"(?<=\w)=(?=[\w\"-])", " = "),
+)  # fmt: skip
+_COMPILED = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
+_PATH = re.compile(r"^(\w+)(?:\.(\w+)|\['(\w+)'\]|\[(\d+)\])$")
 
 
-def in_words_of_r(text: str) -> str:
-    """Return a message with the names and values of R instead of those of Python.
+class RWords(Words):
+    """R's names of arguments, and values as R writes them; rows count from 1.
 
     Parameters
     ----------
-    text : str
-
-    Returns
-    -------
-    str
+    names : dict of str to str
+        R's names by Python's.
+    phrases : dict of str to str, optional
+        Words of the package, and what they are in R.
 
     Examples
     --------
-    >>> from rbridge.words import in_words_of_r
-    >>> in_words_of_r("quants must be True or False; got None.")
+    >>> from dyntree.errors import ArgumentError, in_words
+    >>> in_words(ArgumentError("quants", "must be True or False", None), RWords({}))
     'quants must be TRUE or FALSE; got NULL.'
     """
-    for pattern, words in _COMPILED:
-        text = pattern.sub(words, text)
-    return text
+
+    first_row = 1
+
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        phrases: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.names = names
+        self.phrases = {**PHRASES, **phrases}
+        words = sorted({*self.phrases, *names}, key=len, reverse=True)
+        listed = "|".join(map(re.escape, words))
+        self._own = re.compile(rf"(?<!\w)(?:{listed})(?![\w(])") if words else None
+
+    def argument(self, name: str) -> str:
+        """R's name of an argument, ``options$weights``, or of a part of it."""
+        found = _PATH.match(name)
+        if found is None:
+            return self.names.get(name, name)
+        head = self.names.get(found[1], found[1])
+        if found[4] is not None:
+            return f"{head}[[{int(found[4]) + 1}]]"
+        return f"{head}${found[2] or found[3]}"
+
+    def setting(self, name: str, value: Any) -> str:
+        """An argument with a value, ``window = NULL``."""
+        return f"{self.argument(name)} = {self.value(value)}"
+
+    def value(self, value: Any) -> str:
+        """A value as a program of R has it."""
+        if value is None or isinstance(value, bool):
+            return {None: "NULL", True: "TRUE", False: "FALSE"}[value]
+        if isinstance(value, int | float):
+            return _number(value)
+        if isinstance(value, str):
+            return f'"{shown(value)}"'
+        if isinstance(value, list | tuple):
+            items = [self.value(one) for one in value]
+            return items[0] if len(items) == 1 else f"c({', '.join(items)})"
+        if isinstance(value, Mapping):
+            pairs = (f"{key} = {self.value(one)}" for key, one in value.items())
+            return f"list({', '.join(pairs)})"
+        return self.text(value)
+
+    def text(self, value: Any) -> str:
+        """A value as a part of a sentence of R."""
+        if isinstance(value, tuple | list):
+            if isinstance(value, tuple) and value and {*map(type, value)} == {int}:
+                return _shape(value)
+            return ", ".join(self.value(one) for one in value)
+        if isinstance(value, Summarised) and value.shape:
+            return _shape(value.shape)
+        if isinstance(value, bool | int | float):
+            return self.value(value)
+        return "NULL" if value is None else super().text(value)
+
+    def literal(self, text: str) -> str:
+        """The package's words, with R's names and kinds of values."""
+        if self._own is not None:
+            text = self._own.sub(self._said, text)
+        for pattern, words in _COMPILED:
+            text = pattern.sub(words, text)
+        return text
+
+    def _said(self, found: re.Match[str]) -> str:
+        return self.phrases.get(found[0]) or self.names[found[0]]
+
+
+def _number(value: float) -> str:
+    """A number as R writes it."""
+    if math.isnan(value):
+        return "NA"
+    if math.isinf(value):
+        return "Inf" if value > 0 else "-Inf"
+    return repr(value).removesuffix(".0")
+
+
+def _shape(shape: tuple[Any, ...]) -> str:
+    """The shape of an array."""
+    if len(shape) == 1:
+        return f"{shape[0]} values"
+    if len(shape) == 2:
+        return f"{shape[0]} rows and {shape[1]} columns"
+    return " x ".join(map(str, shape))

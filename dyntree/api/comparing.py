@@ -14,6 +14,7 @@ from dyntree.api.order_evidence import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.evaluate.scores import class_scores, real_scores
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -147,28 +148,38 @@ def _mean(values: Vector) -> float:
 def _named(fits: Any) -> dict[Any, DynamicTreeResults]:
     """Fits by name or number, known to be of the same responses."""
     if not isinstance(fits, Mapping | Sequence):
-        raise ValueError(f"fits must be a dict or a list of results; got {fits!r}.")
+        raise ArgumentError("fits", "must be a dict or a list of results", fits)
     named = dict(fits) if isinstance(fits, Mapping) else dict(enumerate(fits))
     if not named:
-        raise ValueError("fits must hold one fit at least; got none.")
+        raise ArgumentError("fits", "must hold one fit at least", Message("none"))
     for name, fit in named.items():
         if not isinstance(fit, DynamicTreeResults):
-            raise ValueError(
-                f"fits must be results of formulas; got {fit!r} for {name!r}."
+            raise ArgumentError(
+                "fits",
+                "must be results of formulas",
+                Message("{fit!r} for {name!r}", fit=fit, name=name),
             )
         if fit.model.endog is None:
-            raise ValueError(
-                f"fits must have data; {name!r} has none, because it was loaded from a "
-                "file or its data were removed."
+            raise ArgumentError(
+                "fits",
+                "must have data; {label!r} has none, because it was loaded from a "
+                "file or its data were removed",
+                label=name,
             )
     first = next(iter(named))
     for name, fit in named.items():
         if not _same_rows(next(iter(named.values())), fit):
-            raise ValueError(
-                "fits must have the same responses, row by row, with the same "
-                "weights; otherwise their densities cannot be compared. Those of "
-                f"{name!r} differ from those of {first!r}; a missing value or a weight "
-                "of 0 may have left out rows, or freq_weights differ."
+            raise ArgumentError(
+                "fits",
+                "must have the same responses, row by row, with the same weights; "
+                "otherwise their densities cannot be compared",
+                remedy=(
+                    "Those of {label!r} differ from those of {first!r}; a missing "
+                    "value or a weight of 0 may have left out rows, or freq_weights "
+                    "differ."
+                ),
+                label=name,
+                first=first,
             )
     return named
 
@@ -252,14 +263,17 @@ def cross_val(
     n_jobs = params.n_jobs(threads)
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
-        raise ValueError(f"level must be in (0, 1); got {level!r}.")
+        raise ArgumentError("level", "must be in (0, 1)", level)
     own = given_or_drawn(seed)
     options = {"seed": own} | options
     whole = DynamicTreeModel.from_formula(formula, data, **options)
     assert whole.endog is not None
     if n_folds > whole.nobs:
-        raise ValueError(
-            f"n_folds must be at most the number of rows, {whole.nobs}; got {n_folds}."
+        raise ArgumentError(
+            "n_folds",
+            "must be at most the number of rows, {nobs}",
+            n_folds,
+            nobs=whole.nobs,
         )
     fold = np.full(len(whole.endog), -1.0)  # rows of weight 0 are in none
     counted = np.flatnonzero(whole.counted)

@@ -28,6 +28,7 @@ except ModuleNotFoundError as error:
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
@@ -119,16 +120,21 @@ def _outcome(work: Callable[..., Any], *arguments: Any) -> Any:
 def _recipes_of(client: Any, shards: Any) -> list[Any]:
     """What makes each shard: callables, arrays, or futures of what is delayed."""
     if isinstance(shards, np.ndarray) or hasattr(shards, "iloc"):
-        raise ValueError(
-            "shards must be a list of callables or arrays, one for each shard; got a "
-            f"table of shape {shards.shape}. Cut it, as in np.array_split(X, 8)."
+        raise ArgumentError(
+            "shards",
+            "must be a list of callables or arrays, one for each shard",
+            Message("a table of shape {shape}", shape=shards.shape),
+            "Cut it, as in np.array_split(X, 8).",
         )
     if hasattr(shards, "to_delayed"):  # an array or a frame of Dask
         blocks = getattr(shards, "numblocks", (0, 1))
         if len(blocks) > 1 and blocks[1] > 1:
-            raise ValueError(
-                "shards must hold whole rows; the array has chunks of columns, "
-                f"{blocks[1]} in a row. Rechunk it, as in X.rechunk({{1: -1}})."
+            raise ArgumentError(
+                "shards",
+                "must hold whole rows; the array has chunks of columns, {blocks} in "
+                "a row",
+                remedy="Rechunk it, as in X.rechunk({{1: -1}}).",
+                blocks=blocks[1],
             )
         shards = np.ravel(shards.to_delayed())
     each = list(shards)
@@ -157,26 +163,28 @@ class RemoteParts:
     def __init__(self, client: Any, recipes: Any) -> None:
         self.client, self.recipes = client, _recipes_of(client, recipes)
         if not self.recipes:
-            raise ValueError("shards must name one at least; got none.")
+            raise ArgumentError("shards", "must name one at least", Message("none"))
         shapes = self.each(_shape)
         self.recipes = [
             one for one, s in zip(self.recipes, shapes, strict=True) if s[0]
         ]
         shapes = [shape for shape in shapes if shape[0]]
         if not shapes:
-            raise ValueError("shards must have one row at least; all are empty.")
+            raise ArgumentError("shards", "must have one row at least; all are empty")
         each = [features for _, features in shapes]
         widths = {features.n_features for features in each}
         if len(widths) > 1:
-            raise ValueError(
-                f"shards must agree on the number of columns; they have "
-                f"{sorted(widths)}."
+            raise ArgumentError(
+                "shards",
+                "must agree on the number of columns; they have {widths}",
+                widths=sorted(widths),
             )
         names = {features.feature_names for features in each}
         if len(names) > 1:
-            raise ValueError(
-                "shards must have the same columns in the same order; they have "
-                f"{sorted(names)}."
+            raise ArgumentError(
+                "shards",
+                "must have the same columns in the same order; they have {names}",
+                names=sorted(names),
             )
         self.first = np.cumsum([0, *(n for n, _ in shapes)])
         self.features = each[0]
@@ -338,7 +346,7 @@ def fit_canopy(
     ...     model = fit_canopy(client, shards, Canopy(8, inference="esca"))
     """
     if not isinstance(model, Canopy):
-        raise ValueError(f"model must be a Canopy; got {model!r}.")
+        raise ArgumentError("model", "must be a Canopy", model)
     return model.fit_parts(
         RemoteParts(client, shards), validation=validation, progress=progress,
         callback=callback,

@@ -19,6 +19,7 @@ from dyntree.encoding.targets import (
     real_response,
 )
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries import student_log_density
 from dyntree.trees.learning.exposures import asked_exposure
 from dyntree.trees.model import DynamicTree
@@ -187,16 +188,17 @@ def _trees(
             tree, encoded, shift = one.as_asked(X, exposure)
             rows = Encoded(encoded)
         if not isinstance(tree, DynamicTree | StreamingTree):
-            raise ValueError(
-                "model must be a DynamicTree or StreamingTree, results of one, or a "
-                "sequence of them, such as members of an average; got "
-                f"{tree!r}."
+            raise ArgumentError(
+                "model",
+                "must be a DynamicTree or StreamingTree, results of one, or a "
+                "sequence of them, such as members of an average",
+                tree,
             )
         trees.append(tree)
         features.append(rows)
         shifts.append(shift)
     if not trees:
-        raise ValueError("model must hold one model at least; got none.")
+        raise ArgumentError("model", "must hold one model at least", Message("none"))
     return trees, features, shifts
 
 
@@ -226,9 +228,13 @@ def _views(given: Sequence[Any]) -> list[TreeView]:
     for own in kinds:
         for name, first in kinds[0].items():
             if own[name] != first:
-                raise ValueError(
-                    f"model must hold repeats of one model; their {name} differ: got "
-                    f"{first!r} and {own[name]!r}."
+                raise ArgumentError(
+                    "model",
+                    "must hold repeats of one model; their {label} differ: got "
+                    "{first!r} and {own!r}",
+                    label=name,
+                    first=first,
+                    own=own[name],
                 )
     return views
 
@@ -240,15 +246,19 @@ def _over_time(
     given = [trace] if isinstance(trace, Trace) else trace
     good = isinstance(given, Sequence) and all(isinstance(t, Trace) for t in given)
     if not good or len(given) != n_models:
-        raise ValueError(
-            f"trace must be a Trace for each of {n_models} model(s), from trace() of a "
-            f"Recorder; got {trace!r}."
+        raise ArgumentError(
+            "trace",
+            "must be a Trace for each of {n_models} model(s), from trace() of a "
+            "Recorder",
+            trace,
+            n_models=n_models,
         )
     time = given[0].n_seen
     if not all(np.array_equal(one.n_seen, time) for one in given):
-        raise ValueError(
-            "trace must hold notes of the same rows for all models; theirs differ. Use "
-            "one `every` for all recorders."
+        raise ArgumentError(
+            "trace",
+            "must hold notes of the same rows for all models; theirs differ",
+            remedy="Use one `every` for all recorders.",
         )
     names = [name for name in vars(given[0]) if name != "n_seen"]
     noted: dict[str, Variable] = {

@@ -14,7 +14,7 @@ from dyntree.encoding.contrasts import Moves, Variable, moved_rows
 from dyntree.encoding.design import Design
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.errors import ContrastWarning, warn
+from dyntree.errors import ArgumentError, ContrastWarning, warn
 from dyntree.summaries.draws import (
     PosteriorDraws,
     grouped,
@@ -65,9 +65,11 @@ def chosen_move(
             return move
     warn(
         ContrastWarning,
-        f"an increase of {variable.name!r} by 1 {reason}; it is compared between "
-        "half a standard deviation below and above its mean. Choose other values "
-        "with contrast=(low, high), or a smaller step.",
+        "an increase of {name!r} by 1 {reason}; it is compared between half a "
+        "standard deviation below and above its mean. Choose other values with "
+        "contrast=(low, high), or a smaller step.",
+        name=variable.name,
+        reason=reason,
     )
     return variable.moves_within()
 
@@ -161,9 +163,12 @@ def check_present(
     for group, mask in groups.items():
         if not (mask & there).any():
             where = "" if group is None else f" of group {group!r}"
-            raise ValueError(
-                f"variables must have a value in some row{where}; {name!r} has none. "
-                "Name other variables, or give exog with rows that have a value."
+            raise ArgumentError(
+                "variables",
+                "must have a value in some row{where}; {label!r} has none",
+                remedy="Name other variables, or give exog with rows that have one.",
+                where=where,
+                label=name,
             )
 
 
@@ -176,14 +181,17 @@ def groups_by(
     names = names_in(by, "by", table.names)
     taken = [name for name in names if name in ANSWERS]
     if taken:
-        raise ValueError(
-            f"by must name columns that the answer has none of, {sorted(ANSWERS)}; got "
-            f"{taken[0]!r}. Rename that column."
+        raise ArgumentError(
+            "by",
+            "must name columns that the answer has none of, {answers}",
+            taken[0],
+            "Rename that column.",
+            answers=sorted(ANSWERS),
         )
     absent = [name for name in names if name not in table.names]
     if absent or not names:
-        raise ValueError(
-            f"by must name columns of the data, {list(table.names)}; got {by!r}."
+        raise ArgumentError(
+            "by", "must name columns of the data, {names}", by, names=list(table.names)
         )
     values = zip(*(table.read(name).objects() for name in names), strict=True)
     labels = np.empty(table.n_rows, dtype=object)
@@ -203,8 +211,10 @@ def names_in(given: Any, argument: str, known: Sequence[str]) -> list[Any]:
     if isinstance(given, str):
         return [given]
     if not isinstance(given, Iterable) or isinstance(given, bytes):
-        raise ValueError(
-            f"{argument} must be a name of a column, or a sequence of names, among "
-            f"{list(known)}; got {given!r}."
+        raise ArgumentError(
+            argument,
+            "must be a name of a column, or a sequence of names, among {known}",
+            given,
+            known=list(known),
         )
     return list(given)

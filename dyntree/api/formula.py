@@ -44,7 +44,12 @@ from dyntree.encoding.tables import (
 )
 from dyntree.encoding.targets import refuse_measurements, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import CheckpointError, UnseenLevelWarning, shown
+from dyntree.errors import (
+    ArgumentError,
+    CheckpointError,
+    Message,
+    UnseenLevelWarning,
+)
 from dyntree.evaluate.residuals import Notes, OneStepAhead
 from dyntree.params import NIG
 from dyntree.params.labels import Level
@@ -602,9 +607,10 @@ class DynamicTreeModel:
         """Raw data and responses as one table."""
         if exog is not None:
             if self.formula is not None:
-                raise ValueError(
-                    "exog must be None for a model made by formula: give data with the "
-                    "response."
+                raise ArgumentError(
+                    "exog",
+                    "must be None for a model made by formula: give data with the "
+                    "response",
                 )
             return with_response(self.table_of(exog), endog, self.endog_names)
         endog = plain_data(endog, columns_for(design, offsets))
@@ -663,9 +669,11 @@ class DynamicTreeModel:
     def unlearned(self, what: str) -> Trees:
         """New trees that know the features, but have learned no row of the data."""
         if self._blank is None:
-            raise ValueError(
-                f"{what} needs a model with data; got one that was loaded from a file "
-                "or whose data were removed. Make it anew, or go on by append."
+            raise ArgumentError(
+                what,
+                "needs a model with data",
+                Message("one that was loaded from a file or whose data were removed"),
+                "Make it anew, or go on by append.",
             )
         tree = self._blank.copy()
         tree.fix_columns(self.design.features())
@@ -766,9 +774,12 @@ class DynamicTreeModel:
         tree, notes, position = checkpoint.load_parts(path)
         if not isinstance(tree, Trees):
             raise CheckpointError(
-                f"{shown(os.fspath(path))} cannot be loaded: it holds a "
-                f"{type(tree).__name__}, no trees. Models without a formula load by "
-                "dyntree.load."
+                Message(
+                    "{fspath!a} cannot be loaded: it holds a {kind}, no trees. "
+                    "Models without a formula load by dyntree.load.",
+                    fspath=os.fspath(path),
+                    kind=type(tree).__name__,
+                )
             )
         design = read_design(path, tree.tree, notes)
         model = cls.__new__(cls)

@@ -8,7 +8,7 @@ from typing import Any
 from dyntree import params
 from dyntree.checkpoint.models import UNSOUND
 from dyntree.encoding.design import Design
-from dyntree.errors import CheckpointError, shown
+from dyntree.errors import CheckpointError, Message, shown
 from dyntree.trees.model import DynamicTree
 
 MISSING = ("none", "drop", "raise")
@@ -51,14 +51,24 @@ def read_design(
         design = Design.from_header(notes["design"])
         params.one_of("missing", notes["missing"], MISSING)
         if not isinstance(notes["formula"], str | None):
-            raise ValueError(f"formula must be text; got {notes['formula']!r}")
+            raise ValueError(
+                Message(
+                    "formula must be text; got {formula!r}", formula=notes["formula"]
+                )
+            )
     except UNSOUND as error:
         raise CheckpointError(
-            f"{failure}no formula, or a broken one ({shown(error)}). Models without a "
-            "formula load by dyntree.load."
+            Message(
+                "{failure}no formula, or a broken one ({error}). Models without a "
+                "formula load by dyntree.load.",
+                failure=failure,
+                error=error,
+            )
         ) from error
     names, options = tree.feature_names or design.names, tree.options
     is_class = options.model == "class"
     if names != design.names or is_class != design.is_class or options.rules == "r":
-        raise CheckpointError(f"{failure}a formula that does not fit its trees.")
+        raise CheckpointError(
+            Message("{failure}a formula that does not fit its trees.", failure=failure)
+        )
     return design

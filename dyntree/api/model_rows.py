@@ -17,7 +17,7 @@ from dyntree.encoding.tables import (
     Table,
 )
 from dyntree.encoding.values import Matrix, Vector, is_missing
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,13 @@ def complete(
                     "Leave such rows out, as by dropna(subset=...); missing='drop' "
                     "leaves out those with missing inputs, too."
                 )
-            raise ValueError(
-                f"data must have no missing value of {shown(what)}; got one in row "
-                f"{bad[0]}. {remedy}"
+            raise ArgumentError(
+                "data",
+                "must have no missing value of {what}",
+                Message("one"),
+                remedy,
+                row=bad[0],
+                what=what,
             )
     return rows, responses, kept
 

@@ -14,8 +14,8 @@ from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.expressions import Expression, sides, summands
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import is_row, plain_data
+from dyntree.errors import ArgumentError, Message, shown_as
 from dyntree.runtime.progress import Progress
-from dyntree.runtime.rewording import reworded
 
 One = TypeVar("One")
 
@@ -155,9 +155,11 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         endog = [fit.model.endog for fit in self.values()]
         sizes = {len(y) for y in endog if y is not None}
         if exog is None and len(sizes) > 1:
-            raise ValueError(
-                "exog must be given if the fits have different rows, because a "
-                "missing response leaves out a row; got None."
+            raise ArgumentError(
+                "exog",
+                "must be given if the fits have different rows, because a missing "
+                "response leaves out a row",
+                None,
             )
         if back_transform:
             back = self.get_prediction(exog, transform, back_transform=True, **beside)
@@ -173,15 +175,19 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
         names = []
         for name, fit in self.items():
             if fit.inner.classes is not None:
-                raise ValueError(
-                    "back_transform needs responses of numbers; got labels for "
-                    f"{name!r}. Leave it out, or ask each fit by itself."
+                raise ArgumentError(
+                    "back_transform",
+                    "needs responses of numbers",
+                    Message("labels for {name!r}", name=name),
+                    "Leave it out, or ask each fit by itself.",
                 )
             names.append(Inverse.of(fit.design.response).column)
         if len({*names}) < len(names):
-            raise ValueError(
-                "back_transform needs responses of different columns; got "
-                f"{list(self)}. Ask each fit by itself."
+            raise ArgumentError(
+                "back_transform",
+                "needs responses of different columns",
+                list(self),
+                "Ask each fit by itself.",
             )
         return names
 
@@ -316,22 +322,26 @@ def _several(
     options: dict[str, Any],
 ) -> MultiResponseModel:
     """A model of each response; none is an input of another."""
-    differ = "formula must have responses that differ;"
     expressions = [Expression.parse(one) for one in responses]
     columns = {name for one in expressions for name in one.columns}
     models = {}
     for text, one in zip(responses, expressions, strict=True):
         others = "".join(f" - `{name}`" for name in sorted(columns - {*one.columns}))
         own = f"{text} ~ ({right}){others}" if others else f"{text} ~ {right}"
-        with reworded(repr(own), repr(formula)):
+        with shown_as({own: formula}):
             model = DynamicTreeModel.from_formula(own, data, *args, **options)
         used = columns & {*model.design.columns}
         if used:
-            raise ValueError(
-                f"formula must not use a response as an input; got {formula!r}, which "
-                f"uses {min(used)!r}."
+            raise ArgumentError(
+                "formula",
+                "must not use a response as an input",
+                Message(
+                    "{formula!r}, which uses {used!r}", formula=formula, used=min(used)
+                ),
             )
         if model.endog_names in models:
-            raise ValueError(f"{differ} got {formula!r}. Name each once.")
+            raise ArgumentError(
+                "formula", "must have responses that differ", formula, "Name each once."
+            )
         models[model.endog_names] = model
     return MultiResponseModel(models)

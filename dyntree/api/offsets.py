@@ -15,7 +15,7 @@ from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.tables import Row, Table, table_of
 from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import LARGEST, Matrix, Vector
-from dyntree.errors import AssumedValueWarning, shown, warn
+from dyntree.errors import ArgumentError, AssumedValueWarning, Message, shown, warn
 from dyntree.params import TreeOptions
 from dyntree.params.checks import as_numbers
 from dyntree.trees.factory import Trees
@@ -89,9 +89,11 @@ class RowOffsets:
         if self.exposure is not None:
             refuse_exposure(options)
         if options.model == "class":
-            raise ValueError(
-                "offset must not be given for labels: it is subtracted from numbers, "
-                "or is the log exposure of counts. Leave it out."
+            raise ArgumentError(
+                "offset",
+                "must not be given for labels: it is subtracted from numbers, or is "
+                "the log exposure of counts",
+                remedy="Leave it out.",
             )
 
     def of(
@@ -131,11 +133,15 @@ def beside_of(given: Mapping[str, Any]) -> dict[str, str | None]:
 def check_passed(design: Design, passed: Mapping[str, Any]) -> None:
     """Raise ValueError where rows that are learned need values that were not passed."""
     for name in _not_passed(design, passed):
-        raise ValueError(
-            f"{name} must be passed with further rows, because the model was made with "
-            f"values of {name}, which belong to its own rows; got none. Pass "
-            f"{name}=..., where {DEFAULTS[name]} is a row without, or make the model "
-            f"with the name of a column."
+        raise ArgumentError(
+            name,
+            "must be passed with further rows, because the model was made with "
+            "values of {label}, which belong to its own rows",
+            Message("none"),
+            "Pass {label}=..., where {defaults} is a row without, or make the model "
+            "with the name of a column.",
+            label=name,
+            defaults=DEFAULTS[name],
         )
 
 
@@ -144,10 +150,12 @@ def warn_of_defaults(design: Design, passed: Mapping[str, Any]) -> None:
     for name in _not_passed(design, passed):
         warn(
             AssumedValueWarning,
-            f"{name} is {DEFAULTS[name]} in new rows: the model was made with values "
-            f"of {name}, which belong to its own rows, and these rows have none. Pass "
-            f"{name}=... where the method takes it, or make the model with the name of "
-            "a column.",
+            "{name} is {defaults} in new rows: the model was made with values of "
+            "{name}, which belong to its own rows, and these rows have none. Pass "
+            "{name}=... where the method takes it, or make the model with the name "
+            "of a column.",
+            name=name,
+            defaults=DEFAULTS[name],
         )
 
 
@@ -165,9 +173,11 @@ def _named(name: str, values: Any, table: Table | None) -> Any:
         return values
     names = () if table is None else table.names
     if table is None or values not in names:
-        raise ValueError(
-            f"{name} must name a column of the data, one of {list(names)}; got "
-            f"{values!r}."
+        raise ArgumentError(
+            name,
+            "must name a column of the data, one of {names}",
+            values,
+            names=list(names),
         )
     return table.column(values)
 
@@ -178,12 +188,15 @@ def _check_offset(values: Any, n_rows: int) -> Vector:
     if found.ndim == 0:
         found = np.full(n_rows, found)
     if found.shape != (n_rows,):
-        raise ValueError(
-            f"offset must have one value a row, {n_rows}; got shape {found.shape}."
+        raise ArgumentError(
+            "offset",
+            "must have one value a row, {n_rows}",
+            Message("shape {shape}", shape=found.shape),
+            n_rows=n_rows,
         )
     bad = np.flatnonzero(~(np.abs(found) <= LARGEST))
     if len(bad):
-        raise ValueError(f"offset must be finite; got {found[bad[0]]} in row {bad[0]}.")
+        raise ArgumentError("offset", "must be finite", found[bad[0]], row=bad[0])
     return np.asarray(found)
 
 
@@ -208,9 +221,13 @@ def check_shift(design: Design, shift: Vector | None) -> None:
     bad = np.flatnonzero(~np.isfinite(shift))
     if len(bad):
         names = shown(" + ".join(offset.label for offset in design.offsets))
-        raise ValueError(
-            f"data must give a finite offset, {names}, in every row; got none in row "
-            f"{bad[0]}. An exposure must be > 0. Leave such rows out: missing='drop'."
+        raise ArgumentError(
+            "data",
+            "must give a finite offset, {names}, in every row",
+            Message("none"),
+            "An exposure must be > 0. Leave such rows out: missing='drop'.",
+            row=bad[0],
+            names=names,
         )
 
 

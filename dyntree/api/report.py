@@ -15,6 +15,7 @@ from dyntree.api import plots
 from dyntree.api.markup import in_html
 from dyntree.api.plots import Trace
 from dyntree.api.plots.canvas import levels_of, record_of, view_of, with_values
+from dyntree.errors import ArgumentError
 from dyntree.evaluate import Prequential
 from dyntree.runtime.config import show_config
 from dyntree.storage.plain import in_cell
@@ -145,9 +146,11 @@ def report_html(
     tree = view.tree
     record_of(seen, "seen", Prequential, "evaluate.prequential")
     if (seen.classes is None) != (tree.classes is None):
-        raise ValueError(
-            f"seen must be an evaluation of this model, model={tree.options.model!r}; "
-            f"it holds {'real responses' if seen.classes is None else 'labels'}."
+        raise ArgumentError(
+            "seen",
+            "must be an evaluation of this model, model={model!r}; it holds {value}",
+            model=tree.options.model,
+            value="real responses" if seen.classes is None else "labels",
         )
     noted = "" if trace is None else ", the notes for the pictures included"
     lead = (

@@ -70,10 +70,9 @@ from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import UndefinedTermWarning
+from dyntree.errors import ArgumentError, Message, UndefinedTermWarning, renamed
 from dyntree.evaluate.residuals import OneStepAhead
 from dyntree.runtime.progress import Progress, check_progress
-from dyntree.runtime.rewording import reworded
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.summaries.draws import (
     PosteriorDraws,
@@ -241,7 +240,7 @@ class DynamicTreeResults:
             intervals.
         """
         if not 0.0 < params.real("alpha", alpha) < 1.0:
-            raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
+            raise ArgumentError("alpha", "must be in (0, 1)", alpha)
         ends = self._posterior().quantile([alpha / 2.0, 1.0 - alpha / 2.0]).T
         return ends.set_axis([0, 1], axis=1)
 
@@ -261,9 +260,12 @@ class DynamicTreeResults:
         """
         if self.design.offsets or self.model.shift is not None:
             raise ValueError(
-                "a formula with an offset cannot be learned row by row here, because "
-                "its trees do not know the offset. Use the trees and features "
-                "instead: prequential(fit.tree, features, y, exposure=...)."
+                Message(
+                    "a formula with an offset cannot be learned row by row here, "
+                    "because its trees do not know the offset. Use the trees and "
+                    "features instead: prequential(fit.tree, features, y, "
+                    "exposure=...)."
+                )
             )
         return self.tree, self.design.encode(self.model.table_of(exog))
 
@@ -454,7 +456,7 @@ class DynamicTreeResults:
     def learn_model(self, progress: Progress = False) -> None:
         """Learn the data of the model, all at once."""
         model = self.model
-        with reworded("sample_weight", self._weights_argument):
+        with renamed({"sample_weight": self._weights_argument}):
             self.tree.update(
                 model.exog, model.taught(), model.weights, progress=progress
             )
@@ -469,7 +471,7 @@ class DynamicTreeResults:
         progress
             As in `append`.
         """
-        with reworded("sample_weight", self._weights_argument):
+        with renamed({"sample_weight": self._weights_argument}):
             self._learn(new, progress)
 
     def _learn(self, new: NewRows, progress: Progress) -> None:
@@ -590,8 +592,11 @@ class DynamicTreeResults:
     def _number_response(self) -> Expression:
         """The response, which must not be a label."""
         if self.inner.classes is not None:
-            raise ValueError(
-                "back_transform needs a response of numbers; got labels. Leave it out."
+            raise ArgumentError(
+                "back_transform",
+                "needs a response of numbers",
+                Message("labels"),
+                "Leave it out.",
             )
         return self.design.response
 
@@ -656,7 +661,7 @@ class DynamicTreeResults:
         else:
             given.check_column(self.design.response)
             held = given.of(table) if transform else given.values
-        with reworded("sample_weight", "weights"):
+        with renamed({"sample_weight": "weights"}):
             found = PredictionResults.of(self.tree, rows, table, held, shift)
         return found if inverse is None else BackTransformedResults(found, inverse)
 
@@ -718,9 +723,13 @@ class DynamicTreeResults:
             lost = ["offset", *lost]
         for argument in lost[:1]:
             names = " + ".join(one.label for one in self.design.offsets)
-            raise ValueError(
-                f"{argument} must be given with features (transform=False), which do "
-                f"not contain the offset {names}. Give its values: {argument}=..."
+            raise ArgumentError(
+                argument,
+                "must be given with features (transform=False), which do not contain "
+                "the offset {names}",
+                remedy="Give its values: {argument}=...",
+                names=names,
+                argument=argument,
             )
 
     # ------------------------------------------------------------ one step ahead
@@ -869,9 +878,11 @@ class DynamicTreeResults:
         """Responses less their predictions; not for labels."""
         seen = self.one_step_ahead()
         if seen.classes is not None:
-            raise ValueError(
-                f"{what} needs a response of numbers; got labels. See resid_quantile, "
-                "or compare fittedvalues with model.endog."
+            raise ArgumentError(
+                what,
+                "needs a response of numbers",
+                Message("labels"),
+                "See resid_quantile, or compare fittedvalues with model.endog.",
             )
         residuals: Vector = seen.y - seen.predicted
         return residuals
@@ -897,9 +908,11 @@ class DynamicTreeResults:
         """Raw data as a table; that of the model by default."""
         table = self.model.table if exog is None else self.model.table_of(exog)
         if table is None:
-            raise ValueError(
-                "exog must be given, because the model has no data (it was loaded "
-                "from a file, or its data were removed); got None."
+            raise ArgumentError(
+                "exog",
+                "must be given, because the model has no data (it was loaded from a "
+                "file, or its data were removed)",
+                None,
             )
         return table
 
@@ -1173,9 +1186,11 @@ class DynamicTreeResults:
             return list(self.design.columns)
         given = names_in(variables, "variables", self.design.columns)
         if not given:
-            raise ValueError(
-                f"variables must name one column of {list(self.design.columns)} at "
-                "least; got none."
+            raise ArgumentError(
+                "variables",
+                "must name one column of {columns} at least",
+                Message("none"),
+                columns=list(self.design.columns),
             )
         return list(dict.fromkeys(given))
 
@@ -1189,7 +1204,7 @@ class DynamicTreeResults:
             found: int = self.inner.class_place(label)
             return found
         if label is not None:
-            raise ValueError(f"label is for class models only; got {label!r}.")
+            raise ArgumentError("label", "is for class models only", label)
         return None
 
     def _raw_rows(self, exog: Any, view: TreeView) -> RawRows:
@@ -1211,7 +1226,7 @@ class DynamicTreeResults:
         counts = np.ones(table.n_rows) if exog is not None else self.row_counts
         kept = np.flatnonzero(counts)
         if not len(kept):
-            raise ValueError("exog must have a row at least; got none.")
+            raise ArgumentError("exog", "must have a row at least", Message("none"))
         columns = {name: table.read(name).take(kept) for name in design.columns}
         return RawRows(columns, counts[kept], {})
 
@@ -1273,9 +1288,11 @@ class DynamicTreeResults:
         view = self.inner.frozen_view("importance")
         if params.one_of("by", by, BY) == "feature":
             if exog is not None:
-                raise ValueError(
-                    "exog is for by='variable'; features are those of the rows that "
-                    "the trees hold. Leave it out."
+                raise ArgumentError(
+                    "exog",
+                    "is for by='variable'; features are those of the rows that the "
+                    "trees hold",
+                    remedy="Leave it out.",
                 )
             found = view.tree.importance(
                 n_samples=n_samples, factors=self.design.factors or None
@@ -1406,7 +1423,7 @@ class DynamicTreeResults:
         n_grid = params.count("n_grid", n_grid, 1)
         share = params.real("span", span)
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"span must be in [0, 1]; got {span!r}.")
+            raise ArgumentError("span", "must be in [0, 1]", span)
         view = self.inner.frozen_view("sensitivity")
         raw, rng = self._raw_rows(exog, view), self._rng()
         domains = domains_of(self.design, raw, bounds)
@@ -1566,9 +1583,11 @@ class DynamicTreeResults:
         given = self.design.columns if variables is None else variables
         asked = names_in(given, "variables", self.design.columns)
         if not asked:
-            raise ValueError(
-                f"variables must name one column of {list(self.design.columns)} at "
-                "least; got none."
+            raise ArgumentError(
+                "variables",
+                "must name one column of {columns} at least",
+                Message("none"),
+                columns=list(self.design.columns),
             )
         found = [
             self.partial_dependence(one, exog, kind=kind, label=label, n_rows=n_rows)

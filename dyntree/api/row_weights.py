@@ -14,6 +14,7 @@ from dyntree.encoding.gaps import checked_with_gaps
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.trees.learning.weights import check_weights
 
 MEANINGS = {"weights": "variance", "freq_weights": "frequency"}
@@ -39,8 +40,10 @@ class RowWeights:
         """Those of two arguments of which one at least is None; None: both are."""
         if weights is not None and freq_weights is not None:
             raise ValueError(
-                "weights and freq_weights must not both be given: weights divide "
-                "variances, freq_weights count rows."
+                Message(
+                    "weights and freq_weights must not both be given: weights divide "
+                    "variances, freq_weights count rows."
+                )
             )
         if freq_weights is not None:
             return cls("freq_weights", freq_weights)
@@ -72,28 +75,38 @@ class RowWeights:
             return
         if is_class:
             raise ValueError(
-                "weights divide variances, and labels have none; give freq_weights, "
-                "which count rows."
+                Message(
+                    "weights divide variances, and labels have none; give "
+                    "freq_weights, which count rows."
+                )
             )
         other = next(name for name in MEANINGS if name != self.argument)
         if not is_weighted:
-            raise ValueError(
-                f"{self.argument} must be given when the model is made, which was made "
-                f"without weights and takes {other} then; give {other}, or make "
-                f"another model with {self.argument}=1."
+            raise ArgumentError(
+                self.argument,
+                "must be given when the model is made, which was made without "
+                "weights and takes {other} then; give {other}, or make another model "
+                "with {argument}=1",
+                other=other,
+                argument=self.argument,
             )
-        raise ValueError(
-            f"{self.argument} must not be mixed with {other}, by which the model was "
-            f"made; give {other}, or make another model with {self.argument}."
+        raise ArgumentError(
+            self.argument,
+            "must not be mixed with {other}, by which the model was made; give "
+            "{other}, or make another model with {argument}",
+            other=other,
+            argument=self.argument,
         )
 
     def check_column(self, *responses: Expression) -> None:
         """Raise ValueError where the column that was named is part of a response."""
         for response in responses:
             if self.column is not None and self.column in response.columns:
-                raise ValueError(
-                    f"{self.argument} must name another column than the response, "
-                    f"{response.label!r}; got {self.column!r}."
+                raise ArgumentError(
+                    self.argument,
+                    "must name another column than the response, {label!r}",
+                    self.column,
+                    label=response.label,
                 )
 
     def of(self, table: Table, allow_missing: bool = False) -> Vector:
@@ -125,10 +138,13 @@ class RowWeights:
 
     def _absent(self, names: Iterable[str]) -> ValueError:
         """Error for data without the column that was named."""
-        return ValueError(
-            f"{self.argument} must name a column of the data, one of {list(names)}; "
-            f"got {self.column!r}. Add that column, or pass {self.argument}=... for "
-            "these rows."
+        return ArgumentError(
+            self.argument,
+            "must name a column of the data, one of {names}",
+            self.column,
+            "Add that column, or pass {argument}=... for these rows.",
+            names=list(names),
+            argument=self.argument,
         )
 
 
@@ -137,5 +153,7 @@ def weighing(table: Table, weights: Vector | None) -> Table:
     if weights is None or weights.all():
         return table
     if not weights.any():
-        raise ValueError("weights must not be zero in all rows; got 0 in each.")
+        raise ArgumentError(
+            "weights", "must not be zero in all rows", Message("0 in each")
+        )
     return table.take(np.flatnonzero(weights))

@@ -16,7 +16,7 @@ from dyntree.encoding.expressions import (
     with_names,
 )
 from dyntree.encoding.required_columns import absence
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message, shown
 
 COMPARISON = re.compile(r"(<=|>=|==|!=|<|>)(-?)$")
 OPERANDS = ("name", "value", "python", "comparison")
@@ -84,10 +84,10 @@ def parse(formula: str, columns: Sequence[str], beside: Sequence[str] = ()) -> P
             "pip install '.[formula]' in a clone of dyntree."
         ) from error
     if not isinstance(formula, str):
-        raise ValueError(f"formula must be text, 'y ~ a + b'; got {formula!r}.")
+        raise ArgumentError("formula", "must be text, 'y ~ a + b'", formula)
     left, tilde, right = sides(formula)
     if not left or not tilde or not right:
-        raise ValueError(f"formula must be like 'y ~ a + b'; got {formula!r}.")
+        raise ArgumentError("formula", "must be like 'y ~ a + b'", formula)
     # a column called 1 is not the intercept: formulaic knows columns by stand-ins
     stand_ins = _StandIns(columns, right)
     try:
@@ -102,27 +102,29 @@ def parse(formula: str, columns: Sequence[str], beside: Sequence[str] = ()) -> P
             _context={"__formulaic_variables_available__": inputs},
         ).rhs
         if not isinstance(found, SimpleFormula):
-            raise ValueError(f"formula must have no '|'; got {formula!r}.")
+            raise ArgumentError("formula", "must have no '|'", formula)
         made = [[stand_ins.factor(one) for one in term.factors] for term in found]
     except (FormulaicError, SyntaxError) as error:
         reason = stand_ins.named(str(error).splitlines()[0], quote="")
         raise ValueError(
-            f"formula must be one that formulaic can read; got {formula!r} "
-            f"({shown(reason)})"
+            Message(
+                "formula must be one that formulaic can read; got {formula!r} "
+                "({reason})",
+                formula=formula,
+                reason=reason,
+            )
         ) from error
     terms, offsets = _without_offsets(made)
     # what names no column is an intercept, which trees do not need
     terms = [term for term in terms if any(factor.columns for factor in term)]
     if not terms or not response.columns:
-        raise ValueError(
-            f"formula must name a response and one input at least; got {formula!r}."
+        raise ArgumentError(
+            "formula", "must name a response and one input at least", formula
         )
     both = {name for term in terms for factor in term for name in factor.columns}
     both |= {name for offset in offsets for name in offset.columns}
     if both & {*response.columns}:
-        raise ValueError(
-            f"formula must not use the response as an input; got {formula!r}."
-        )
+        raise ArgumentError("formula", "must not use the response as an input", formula)
     return Parsed(response, terms, offsets)
 
 
@@ -136,9 +138,12 @@ def _without_offsets(
         own = [factor for factor in term if OFFSET.match(factor.label)]
         if own and len(term) > 1:
             names = ":".join(factor.label for factor in term)
-            raise ValueError(
-                f"formula must have {shown(own[0].label)} as a term of its own, in no "
-                f"interaction; got {names}. Write + {shown(own[0].label)}."
+            raise ArgumentError(
+                "formula",
+                "must have {label} as a term of its own, in no interaction",
+                names,
+                "Write + {label}.",
+                label=own[0].label,
             )
         if own:
             offsets += own
@@ -151,14 +156,19 @@ def _response(left: str) -> Expression:
     """The left side as one response."""
     found = Expression.parse(left)
     if found.is_arithmetic:
-        raise ValueError(
-            f"formula must have one response; got {left!r}, which reads as several. "
-            f"Write I({shown(left)}) for its value, or name a column."
+        raise ArgumentError(
+            "formula",
+            "must have one response",
+            Message("{left!r}, which reads as several", left=left),
+            "Write I({left}) for its value, or name a column.",
+            left=left,
         )
     if found.asked is not None or (found.is_category and not found.is_of_column):
-        raise ValueError(
-            f"formula must have a response of one column of numbers, or C(column) for "
-            f"labels; got {left!r}. Put such a column into the data."
+        raise ArgumentError(
+            "formula",
+            "must have a response of one column of numbers, or C(column) for labels",
+            left,
+            "Put such a column into the data.",
         )
     return found
 
@@ -216,10 +226,11 @@ class _StandIns:
             return Expression.parse(text)
         found = Expression.parse(inner[1])
         if found.asked is not None or found.is_category:
-            raise ValueError(
-                f"formula must have an offset of numbers; got {shown(text)}. Name a "
-                "column, "
-                "or a value such as offset(np.log(x))."
+            raise ArgumentError(
+                "formula",
+                "must have an offset of numbers",
+                text,
+                "Name a column, or a value such as offset(np.log(x)).",
             )
         return replace(found, label=text.strip())
 
@@ -270,8 +281,10 @@ def without(
     names = [":".join(factor.label for factor in term) for term in terms]
     absent = [name for name in dropped if name not in names]
     if isinstance(dropped, str) or absent or {*names} <= {*dropped}:
-        raise ValueError(
-            f"drop_cols must be a list of some of the formula's terms, {names}; got "
-            f"{dropped!r}."
+        raise ArgumentError(
+            "drop_cols",
+            "must be a list of some of the formula's terms, {names}",
+            dropped,
+            names=names,
         )
     return [t for t, name in zip(terms, names, strict=True) if name not in dropped]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree import params
 from dyntree.api.effects import names_in
 from dyntree.encoding.columns import Column, numbers_of
 from dyntree.encoding.contrasts import Variable
@@ -26,6 +25,7 @@ from dyntree.encoding.raw_rows import (
 )
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.params.labels import level_text
 from dyntree.summaries import ClassPrediction
 from dyntree.summaries.effects import MainEffect
@@ -87,9 +87,11 @@ def domains_of(
     given = {} if bounds is None else bounds
     known = list(design.columns)
     if not isinstance(given, Mapping) or {*given} - {*known}:
-        raise ValueError(
-            f"bounds must be a dict of (low, high) by columns of the formula, "
-            f"{known}; got {params.short(bounds)}."
+        raise ArgumentError(
+            "bounds",
+            "must be a dict of (low, high) by columns of the formula, {known}",
+            bounds,
+            known=known,
         )
     table = Table(raw.columns)
     return {
@@ -164,12 +166,15 @@ def one_or_two(variables: Any, columns: Sequence[str]) -> tuple[str, ...]:
     names = names_in(variables, "variables", known)
     absent = [name for name in names if name not in known]
     if absent:
-        raise ValueError(
-            f"variables must be columns of the formula, {known}; got {absent[0]!r}."
+        raise ArgumentError(
+            "variables",
+            "must be columns of the formula, {known}",
+            absent[0],
+            known=known,
         )
     if not 1 <= len({*names}) == len(names) <= 2:
-        raise ValueError(
-            f"variables must be one column, or two that differ; got {variables!r}."
+        raise ArgumentError(
+            "variables", "must be one column, or two that differ", variables
         )
     return tuple(names)
 

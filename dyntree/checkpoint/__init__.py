@@ -1,6 +1,8 @@
 """One file format for every model: what `save` writes and `load` reads."""
 
 from dyntree.checkpoint.models import (
+    FORMAT,
+    VERSION,
     Stored,
     dumps,
     kind_named,
@@ -15,6 +17,8 @@ from dyntree.checkpoint.models import (
 from dyntree.storage.one_writer import sole_writer
 
 __all__ = [
+    "FORMAT",
+    "VERSION",
     "Stored",
     "dumps",
     "kind_named",

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import Any, BinaryIO, Literal, Self, TypeVar, overload
 
 from dyntree import params
-from dyntree.errors import CheckpointError, shown
+from dyntree.errors import ArgumentError, CheckpointError, Message, shown
 from dyntree.params.labels import from_json, to_json
 from dyntree.runtime.online import Arrays, Savable
 from dyntree.runtime.release import RELEASE
@@ -239,9 +239,13 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
     kind = type(model).__name__
     if kind_named(kind) is not type(model):
         own = hasattr(model, "save")
-        remedy = "Call its own save" if own else "Pickle it, or save the model it holds"
-        raise ValueError(
-            f"model must be one of {', '.join(KINDS)}; got {kind}. {remedy}."
+        ways = "Pickle it, or save the model it holds.", "Call its own save."
+        raise ArgumentError(
+            "model",
+            "must be one of {kinds}",
+            Message(kind),
+            ways[own],
+            kinds=", ".join(KINDS),
         )
     described, arrays = model.to_arrays()
     described = _with_labels(described, to_json)
@@ -276,9 +280,15 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
         if type(version) is not int or not 1 <= version <= VERSION:
             writer = header.get("release", "a later one")
             raise CheckpointError(
-                f"it has version {version!r} of the format, and this dyntree, "
-                f"{RELEASE}, reads versions up to {VERSION}; use the dyntree that "
-                f"wrote it, {writer}"
+                Message(
+                    "it has version {version!r} of the format, and this dyntree, "
+                    "{release}, reads versions up to {version_2}; use the dyntree "
+                    "that wrote it, {writer}",
+                    version=version,
+                    release=RELEASE,
+                    version_2=VERSION,
+                    writer=writer,
+                )
             )
         described = header.get("model")
         notes = header.get("notes")
@@ -287,13 +297,21 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
         kind = kind_named(described.get("kind"))
         if kind is None:
             name = described.get("kind")
-            raise CheckpointError(f"it holds a model of unknown kind {name!r}")
+            raise CheckpointError(
+                Message("it holds a model of unknown kind {name!r}", name=name)
+            )
         described = _with_labels(described, from_json)
         at = read_position(header["position"]) if "position" in header else None
         return kind.from_arrays(described, arrays), notes, at
     except CheckpointError as error:
-        raise CheckpointError(f"{failure}: {shown(error)}") from error
+        raise CheckpointError(
+            Message("{failure}: {error}", failure=failure, error=error)
+        ) from error
     except UNSOUND as error:
         raise CheckpointError(
-            f"{failure}: it does not describe a model ({shown(error)})"
+            Message(
+                "{failure}: it does not describe a model ({error})",
+                failure=failure,
+                error=error,
+            )
         ) from error

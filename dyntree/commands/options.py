@@ -15,28 +15,8 @@ from dyntree.commands.paths import WORDS
 from dyntree.commands.readers import format_of, format_to_write, words_of
 from dyntree.commands.rows import MISSING, TIME, Cells
 from dyntree.encoding.expressions import response_name, sides
-from dyntree.encoding.values import declared
 from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
-
-SHELL_ADVICE = {
-    " Leave such rows out: missing='drop'.": " Mend such rows, or leave them out.",
-    " Give them, with None or NaN for what is missing.": " A cell may be empty.",
-    " Drop or impute such rows first.": " Mend such rows, or leave them out.",
-    ", or call learn or drop with this one first.": ".",
-    "classes=(...)": "--classes A,B,...",
-    " Leave the column out, convert it to numbers,": " If it holds dates or times, "
-    "name it by --times. Otherwise leave it out, convert it to numbers,",
-}  # of the classes, and what it is in a shell
-LEVELS = r"--levels \1=A,B,..."
-SHELL_NAMES = {
-    name: f"--{name.replace('_', '-')}"
-    for name in (
-        "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
-        "intercept", "min_leaf", "new_levels", "weighting", "dispersion",
-        "robust", "classes",
-    )
-}  # fmt: skip
 
 
 def add_model(
@@ -343,36 +323,6 @@ def is_measured(text: str) -> bool:
     except ValueError:
         return False
     return math.isfinite(number) and not number.is_integer()
-
-
-def in_shell_words(message: str) -> str:
-    """A message of the classes, with the options of the commands.
-
-    Examples
-    --------
-    >>> in_shell_words(f"Name all levels: {declared('a')}. Use model='class'.")
-    'Name all levels: --levels a=A,B,... Use --model class.'
-    >>> in_shell_words("min_leaf must be an int >= 1; got 0.")
-    '--min-leaf must be a whole number >= 1; got 0.'
-    """
-    message = re.sub(r"\bsample_weight\b", "--weights", message)
-    message = re.sub(r"(?<![-\w])exposure must", "--exposure must", message)
-    message = re.sub(r"\bcategories must", "--levels must", message)
-    message = re.sub(r"\bclasses must", "--classes must", message)
-    for said, meant in SHELL_ADVICE.items():
-        message = message.replace(said, meant)
-    named = re.escape(declared("NAME")).replace("'NAME'", "'([^']*)'")
-    message = re.sub(rf"{named}\.?", LEVELS, message)
-    for name in params.given_options(SHELL_NAMES, TREE_OPTIONS, STREAM_OPTIONS):
-        flag = SHELL_NAMES[name]
-        message = re.sub(rf"\b{name}=True\b", flag, message)
-        message = re.sub(rf"\b{name}='?(-?[\w.]+)'?", rf"{flag} \1", message)
-        said = rf"(?<![-\w'\"]){name} (must be|is an option)"
-        message = re.sub(said, rf"{flag} \1", message)
-    message = message.replace("n_particles must be", "--particles must be")
-    message = message.replace("must be an int ", "must be a whole number ")
-    message = re.sub(r"(--model \w+ or) '(\w+)'", r"\1 \2", message)
-    return message
 
 
 def _window(text: str) -> int | str:

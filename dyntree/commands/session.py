@@ -22,7 +22,6 @@ from dyntree.commands.late_labels import LateLabels, Waiting, key_of
 from dyntree.commands.options import (
     cells_of,
     columns_beside,
-    in_shell_words,
     kinds_of,
     leaf_model_of,
     model_options,
@@ -36,12 +35,13 @@ from dyntree.commands.rows import WRITERS, Cells, Kinds, named_class
 from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
 from dyntree.commands.terminal import say
 from dyntree.commands.watch import Reports, Watch, process_bytes
+from dyntree.commands.words import SHELL
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import response_name
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import Message, NotReadyError, without_row
 from dyntree.evaluate.delayed import DelayedLabels
 from dyntree.storage.atomic_files import sweep
 from dyntree.storage.plain import distinct_names, name_of
@@ -196,7 +196,9 @@ class Session:
                 kinds = self._kinds(response, self.cells)
                 value = kinds.values(row, [response])[response]
             except ValueError as error:
-                raise ValueError(f"row {notes['rows']}: {error}") from error
+                raise ValueError(
+                    Message("row {number}: {error}", number=notes["rows"], error=error)
+                ) from error
             if value is None and self.late is not None:
                 value = self.late.first_label(response)
             is_label = response not in row and is_of_labels(response)
@@ -311,8 +313,7 @@ class Session:
                 )
                 feed.leave()
                 return None
-            told = str(error).replace(" in row 0", "")  # of the one it was given
-            reason = in_shell_words(told)
+            reason = SHELL.text(without_row(error, 0))  # of the one it was given
             if not record.finished:
                 reason += " The input ended before the row did."
             if record.row is not None:

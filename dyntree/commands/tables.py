@@ -24,6 +24,7 @@ from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
 from dyntree.encoding.series import column_of
+from dyntree.errors import Message
 from dyntree.storage.atomic_files import writing
 from dyntree.storage.plain import distinct_names, in_cell
 
@@ -163,12 +164,15 @@ def read_table(
             f"reading {path} needs pyarrow: pip install pyarrow."
         ) from error
     except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        raise ValueError(
+            Message("{path} cannot be read: {error}", path=path, error=error)
+        ) from error
     if not rows:
         raise ValueError(f"{path} cannot be read: it has no row.")
     names = list(dict.fromkeys(name for row in rows for name in row))
     parsed = (cells or Cells()) if kind == "csv" else None
-    columns, failures = {}, {}
+    columns: dict[str, Any] = {}
+    failures: dict[str, str] = {}
     for name in names:
         known = {name: kinds[name]} if kinds and name in kinds else {}
         told = parsed and told_by_all([row.get(name) for row in rows], parsed)
@@ -179,7 +183,9 @@ def read_table(
             for number, row in enumerate(rows):  # noqa: B007 # which one is told below
                 row[name] = reader.values(row, [name])[name]
         except ValueError as error:
-            failures[name] = f"row {number}: {error}"
+            failures[name] = Message(
+                "row {number}: {error}", number=number, error=error
+            )
         values = pd.Series([row[name] for row in rows], dtype=object)
         kind = reader.known.get(name, "")
         if kind == "number" and name not in failures:

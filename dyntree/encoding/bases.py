@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import Message
 
 REFUSED, WRAPPED, EXTENDED = "refused", "wrapped", "extended"
 
@@ -171,7 +172,11 @@ class Polynomials:
         """The polynomials that `to_header` described, checked."""
         centers, norms = _numbers(header["centers"]), _numbers(header["norms"])
         if not centers or len(norms) != len(centers) + 1 or min(norms) <= 0.0:
-            raise ValueError(f"norms must be positive, one a degree; got {norms!r}")
+            raise ValueError(
+                Message(
+                    "norms must be positive, one a degree; got {norms!r}", norms=norms
+                )
+            )
         return cls(centers, norms)
 
 

@@ -12,6 +12,7 @@ from dyntree import params
 from dyntree.encoding.formula_calls import wrong
 from dyntree.encoding.levels import place_of
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import Message
 from dyntree.params.labels import Level, level_text
 
 POWERS = (".Linear", ".Quadratic", ".Cubic")
@@ -106,9 +107,13 @@ class Coding:
         )
         widths = {len(row) for row in rows}
         if not all(isinstance(ending, str) for ending in endings) or not endings:
-            raise ValueError(f"endings must be text; got {endings!r}")
+            raise ValueError(
+                Message("endings must be text; got {endings!r}", endings=endings)
+            )
         if len(rows) != n_levels or widths != {len(endings)}:
-            raise ValueError(f"a coding must have a row a level; got {rows!r}")
+            raise ValueError(
+                Message("a coding must have a row a level; got {rows!r}", rows=rows)
+            )
         return cls(endings, rows)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from dyntree.encoding.columns import Column
 from dyntree.encoding.row_input import named_columns
+from dyntree.errors import ArgumentError
 
 Names = tuple[str, ...] | None
 
@@ -53,10 +54,13 @@ def ordered(
     missing = [name for name in names if name not in columns]
     unknown = [name for name in columns if name not in names]
     if (missing or unknown) and not ignore_unknown:
-        raise ValueError(
-            f"{argument} must have the columns that were learned; missing "
-            f"{missing[:10]}, unknown {unknown[:10]}. Add what is missing, and leave "
-            "out what is unknown."
+        raise ArgumentError(
+            argument,
+            "must have the columns that were learned; missing {missing}, unknown "
+            "{unknown}",
+            remedy="Add what is missing, and leave out what is unknown.",
+            missing=missing[:10],
+            unknown=unknown[:10],
         )
     n_rows = len(next(iter(columns.values()))) if columns else 0
     nothing = Column(np.zeros(n_rows))

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
-from dyntree.errors import UnusableValueError, shown
-from dyntree.params import short
+from dyntree.errors import ArgumentError, Message, UnusableValueError
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
@@ -324,31 +323,39 @@ def misfit(
         noun = ZONES[kind]
         remedy = "Give all times of a column a zone, or none of them."
     remedy = remedy or (
-        f"It did at first; give another kind of value another column. C({shown(name)}) "
-        "makes levels."
+        "It did at first; give another kind of value another column. C({label}) makes "
+        "levels."
     )
-    rule, came = _placed(name, f"{argument} must hold {noun}", repr(value), row)
-    return ValueError(f"{rule}; got {came}. {remedy}")
+    return ArgumentError(
+        argument,
+        f"must hold {noun}" + _in_column(name),
+        value,
+        remedy,
+        row=row,
+        column=name if isinstance(name, int) else None,
+        label=name,
+    )
 
 
 def unusable(
     argument: str, name: object, value: Any, row: int | None = None
 ) -> UnusableValueError:
     """Error for a value that is neither a number, text nor a time."""
-    rule = f"{argument} must hold real numbers or levels"
-    rule, came = _placed(name, rule, short(value), row)
     return UnusableValueError(
-        f"{rule}; got {came}, of type {type(value).__name__}. Make it a number, text, "
-        "a truth value, a date or a duration, or give its parts columns of their own."
+        argument,
+        "must hold real numbers or levels" + _in_column(name),
+        Message("{value!r} of type {kind}", value=value, kind=type(value).__name__),
+        "Make it a number, text, a truth value, a date or a duration, or give its "
+        "parts columns of their own.",
+        row=row,
+        column=name if isinstance(name, int) else None,
+        label=name,
     )
 
 
-def _placed(name: object, rule: str, came: str, row: int | None) -> tuple[str, str]:
-    """A rule and what broke it, with the name or the number of the column."""
-    where = "" if row is None else f" in row {row}"
-    if isinstance(name, int):  # rows without names
-        return rule, f"{came}{where}, column {name}"
-    return f"{rule} in column {name!r}", f"{came}{where}"
+def _in_column(name: object) -> str:
+    """The end of a rule about a column with a name; rows without names have numbers."""
+    return "" if isinstance(name, int) else " in column {label!r}"
 
 
 def _is_period(value: Any) -> bool:

@@ -25,6 +25,7 @@ from dyntree.encoding.levels import place_of
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import Level, level_text
 
 CHANGES = ("sd", "iqr", "pairwise")
@@ -99,9 +100,11 @@ class Variable:
             If there is no such variable, or the rows lack a column.
         """
         if name not in design.columns:
-            raise ValueError(
-                f"variables must be columns of the formula, {list(design.columns)}; "
-                f"got {name!r}."
+            raise ArgumentError(
+                "variables",
+                "must be columns of the formula, {columns}",
+                name,
+                columns=list(design.columns),
             )
         check_columns(table, design.columns)
         levels = design.levels_of(name)
@@ -159,9 +162,13 @@ class Variable:
         ways = "None, (low, high) or 'pairwise'"
         if self.levels is None:
             ways = "None, a number, (low, high), 'sd' or 'iqr'"
-        return ValueError(
-            f"contrast must be {ways} for the variable {self.name!r}{why}; got "
-            f"{contrast!r}."
+        return ArgumentError(
+            "contrast",
+            "must be {ways} for the variable {label!r}{why}",
+            contrast,
+            ways=ways,
+            label=self.name,
+            why=why,
         )
 
     def _ends(self, contrast: Any) -> tuple[Any, Any]:
@@ -181,9 +188,14 @@ class Variable:
             low, high = self._ends(contrast)
             pairs = [(self._place(low), self._place(high))]
         if not pairs:
-            raise ValueError(
-                f"variables must have two values to compare; got {self.name!r} with "
-                f"the level {list(levels)}."
+            raise ArgumentError(
+                "variables",
+                "must have two values to compare",
+                Message(
+                    "{name!r} with the level {levels}",
+                    name=self.name,
+                    levels=list(levels),
+                ),
             )
         used = sorted({place for pair in pairs for place in pair})
         n_rows = len(self.column)
@@ -200,9 +212,12 @@ class Variable:
         levels = self.levels or ()
         place = place_of(level, {level_text(one): k for k, one in enumerate(levels)})
         if place is None:
-            raise ValueError(
-                f"contrast must hold levels that the model knows of {self.name!r}, "
-                f"{list(levels)}; got {level!r}."
+            raise ArgumentError(
+                "contrast",
+                "must hold levels that the model knows of {label!r}, {levels}",
+                level,
+                label=self.name,
+                levels=list(levels),
             )
         return place
 

@@ -43,7 +43,7 @@ from dyntree.encoding.values import (
     Vector,
     is_missing,
 )
-from dyntree.errors import UnseenLevelWarning, shown, warn
+from dyntree.errors import ArgumentError, Message, UnseenLevelWarning, warn
 from dyntree.params import NEW_LEVELS, TreeOptions, one_of
 from dyntree.params.labels import Level, check_names, checked_label, level_of
 
@@ -146,18 +146,22 @@ class Design:
                 or holds_labels(response, table)
             )
         if is_class and not (response.is_of_column or response.is_truth):
-            raise ValueError(
-                "formula must have a column or a comparison as the response where it "
-                f"is a label; got {response.label!r}. Put its values into the data."
+            raise ArgumentError(
+                "formula",
+                "must have a column or a comparison as the response where it is a "
+                "label",
+                response.label,
+                "Put its values into the data.",
             )
         if not is_class or response.is_truth:
             numbers.append(response)
         if is_class and offsets:
-            raise ValueError(
-                f"formula must have no {shown(offsets[0].label)} if the response is a "
-                "label: "
-                "an offset is subtracted from numbers, or is the log exposure of "
-                "counts. Leave it out."
+            raise ArgumentError(
+                "formula",
+                "must have no {label} if the response is a label: an offset is "
+                "subtracted from numbers, or is the log exposure of counts",
+                remedy="Leave it out.",
+                label=offsets[0].label,
             )
         numbers.extend(offsets)
         kinds = {}
@@ -165,9 +169,11 @@ class Design:
             kind = kind_of(name, table.read(name))
             kinds[name] = NUMBERS if kind == UNKNOWN else kind
             if kind == LEVELS or table.read(name).is_category:
-                raise ValueError(
-                    f"formula must take numbers or dates in functions and arithmetic; "
-                    f"got column {name!r} of text or categories. Use it as it is."
+                raise ArgumentError(
+                    "formula",
+                    "must take numbers or dates in functions and arithmetic",
+                    Message("column {name!r} of text or categories", name=name),
+                    "Use it as it is.",
                 )
 
         def read(name: str) -> Vector:
@@ -183,8 +189,8 @@ class Design:
             dict(beside or {}),
         )  # fmt: skip
         if len(set(design.names)) != len(design.names):
-            raise ValueError(
-                f"formula must make features of distinct names; got {design.names}."
+            raise ArgumentError(
+                "formula", "must make features of distinct names", design.names
             )
         for factor in design._coded.values():
             design._count(factor, design._column(factor, table))
@@ -420,21 +426,27 @@ class Design:
     def _tell_new(self, factor: Factor, value: Any, row: int) -> None:
         """Refuse a level that is not known, or warn once of its column."""
         name, level = factor.source, level_of(value)
-        remedy = f"Name all levels at the start: {factor.way_to_name}"
+        remedy = "Name all levels at the start: {way}"
         if name in self.declared or factor.is_fixed:
-            remedy = f"Add it to those named: {factor.way_to_name}"
+            remedy = "Add it to those named: {way}"
         if self.new_levels == "error":
-            raise ValueError(
-                f"data must hold levels among {list(factor.levels or ())} in column "
-                f"{name!r}; got {level!r} in row {row}. {remedy}, or take others as "
-                "they come: new_levels='grow'."
+            raise ArgumentError(
+                "data",
+                "must hold levels among {value} in column {label!r}",
+                level,
+                f"{remedy}, or take others as they come: new_levels='grow'.",
+                row=row,
+                value=list(factor.levels or ()),
+                label=name,
+                way=factor.way_to_name,
             )
         if name not in self._told:
             self._told.append(name)
             warn(
                 UnseenLevelWarning,
-                f"data has the level {level!r} in column {name!r}, which is new and "
-                f"counts as missing. {remedy}.",
+                "data has the level {{level!r}} in column {{name!r}}, which is new "
+                "and counts as missing. {remedy}.",
+                remedy=remedy,
             )
 
     def _term(
@@ -561,8 +573,9 @@ class Design:
 
     def _label(self, value: Any, row: int) -> Any:
         """A label as a plain object; None where it is missing."""
-        where = f" in row {row}, column {self.response.columns[0]!r}"
-        return None if is_missing(value) else checked_label(value, "data", where)
+        if is_missing(value):
+            return None
+        return checked_label(value, "data", row, column=self.response.columns[0])
 
     @property
     def named_offsets(self) -> tuple[str, ...]:
@@ -665,16 +678,25 @@ class Design:
         if is_class and offsets:
             raise ValueError("labels have no offset")
         if {*kinds} != {*columns_of(numbers)} or not {*kinds.values()} <= {*UNITS}:
-            raise ValueError(f"kinds must fit the terms; got {kinds!r}")
+            raise ValueError(
+                Message("kinds must fit the terms; got {kinds!r}", kinds=kinds)
+            )
         if not all(columns_of([f.expression for f in term]) for term in terms):
             raise ValueError("a term must name a column")
         new_levels = OLD_NAMES.get(header["new_levels"], header["new_levels"])
         one_of("new_levels", new_levels, NEW_LEVELS)
         declared, late = (tuple(header.get(name, ())) for name in ("declared", "late"))
         if not {*declared} <= {*columns_of([f.expression for f in factors])}:
-            raise ValueError(f"declared must be columns of the terms; got {declared!r}")
+            raise ValueError(
+                Message(
+                    "declared must be columns of the terms; got {declared!r}",
+                    declared=declared,
+                )
+            )
         if not {*late} <= {name for term in terms for name in names_of(term)}:
-            raise ValueError(f"late must be features of the terms; got {late!r}")
+            raise ValueError(
+                Message("late must be features of the terms; got {late!r}", late=late)
+            )
         design = cls(
             response, is_class, terms, kinds, new_levels, declared, late, offsets,
             _checked_beside(header.get("beside", {})),
@@ -697,5 +719,11 @@ def _checked_beside(beside: Mapping[str, Any]) -> dict[str, str | None]:
     if not {*found} <= {*BESIDE} or not all(
         isinstance(column, str | None) for column in found.values()
     ):
-        raise ValueError(f"beside must hold columns of {BESIDE}; got {found!r}")
+        raise ValueError(
+            Message(
+                "beside must hold columns of {beside}; got {found!r}",
+                beside=BESIDE,
+                found=found,
+            )
+        )
     return found

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.values import LARGEST, Vector
-from dyntree.errors import UndefinedTermWarning, shown, warn
+from dyntree.errors import ArgumentError, UndefinedTermWarning, warn
 
 MOST_TOLD = 10  # rows that a warning names
 
@@ -39,11 +39,15 @@ def evaluated(
 
 def not_finite(label: str, value: float, row: int) -> ValueError:
     """Error for a column whose value in a row is infinite or too large."""
-    return ValueError(
-        f"data must give {shown(label)} a finite value of at most {LARGEST:g} in "
-        "size, unless "
-        f"it is missing; got {value} in row {row}. Give NaN, drop the row, or change "
-        "the term."
+    return ArgumentError(
+        "data",
+        "must give {label} a finite value of at most {largest:g} in size, unless it "
+        "is missing",
+        value,
+        "Give NaN, drop the row, or change the term.",
+        row=row,
+        label=label,
+        largest=LARGEST,
     )
 
 
@@ -60,8 +64,15 @@ def tell_undefined(
     noun = "row" if len(rows) == 1 else "rows"
     warn(
         UndefinedTermWarning,
-        f"data should give {shown(label)} a finite value of at most {LARGEST:g} in "
-        "size; got "
-        f"{value} in row {rows[0]}{where}. It counts as missing in {noun} {named}{more}"
-        ". Change the term or the data if these rows should count.",
+        "data should give {label} a finite value of at most {largest:g} in size; got "
+        "{value} in row {rows}{where}. It counts as missing in {noun} {named}{more}. "
+        "Change the term or the data if these rows should count.",
+        label=label,
+        largest=LARGEST,
+        value=value,
+        rows=rows[0],
+        where=where,
+        noun=noun,
+        named=named,
+        more=more,
     )

@@ -18,7 +18,7 @@ from dyntree import params
 from dyntree.encoding.fitted_terms import statistic
 from dyntree.encoding.formula_calls import BASES, SCALERS, Request
 from dyntree.encoding.values import Vector
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import check_text
 
 Step = tuple[str, str | float]
@@ -207,10 +207,14 @@ class Expression:
             if kind == "number":
                 params.real("number", what)
             elif not isinstance(what, str) or what not in known[kind]:
-                raise ValueError(f"an expression cannot {kind} {what!r}")
+                raise ValueError(
+                    Message(
+                        "an expression cannot {kind} {what!r}", kind=kind, what=what
+                    )
+                )
             needed = {"call": 1, "apply": 2, "choose": 3}.get(kind, 0)
             if depth < needed:
-                raise ValueError(f"{what!r} lacks an argument")
+                raise ValueError(Message("{what!r} lacks an argument", what=what))
             depth += 1 - needed
         label, is_category = (
             header["label"],
@@ -218,7 +222,7 @@ class Expression:
         )
         has_column = any(kind == "column" for kind, _ in steps)
         if depth != 1 or not isinstance(label, str) or is_category > has_column:
-            raise ValueError(f"{header!r} is no expression")
+            raise ValueError(Message("{header!r} is no expression", header=header))
         return cls(label, steps, is_category)
 
 
@@ -303,14 +307,18 @@ def _in_backticks(literal: str) -> str:
     try:
         name: str = ast.literal_eval(literal)
     except SyntaxError:
-        raise ValueError(
-            f"formula must write a name in one line; got Q({shown(literal)}). Rename "
-            "the column, or write its line break as \\n."
+        raise ArgumentError(
+            "formula",
+            "must write a name in one line",
+            Message("Q({literal})", literal=literal),
+            "Rename the column, or write its line break as \\n.",
         ) from None
     if "`" in name or not name:
-        raise ValueError(
-            f"formula must name columns that have a name without backticks; got "
-            f"Q({shown(literal)}). Rename the column."
+        raise ArgumentError(
+            "formula",
+            "must name columns that have a name without backticks",
+            Message("Q({literal})", literal=literal),
+            "Rename the column.",
         )
     return f"`{name}`"
 
@@ -419,10 +427,12 @@ def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) 
         _append_scaling(steps, node, text, quoted)
         return
     if function in BASES or function == "C":
-        raise ValueError(
-            f"formula must have {function}(...) as a factor of its own; got "
-            f"{shown(quoted.named(text))}. Write what is around it inside, or as "
-            "another term."
+        raise ArgumentError(
+            "formula",
+            "must have {function}(...) as a factor of its own",
+            quoted.named(text),
+            "Write what is around it inside, or as another term.",
+            function=function,
         )
     if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
         function = f"np.{function}"
@@ -432,9 +442,14 @@ def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) 
     if len(node.args) != needed or node.keywords:
         if needed == 1:
             raise _refusal(text, quoted.named(ast.unparse(node)))
-        raise ValueError(
-            f"formula must give {function} {needed} arguments without names; got "
-            f"{shown(quoted.named(ast.unparse(node)))}. Write {USES[function]}."
+        raise ArgumentError(
+            "formula",
+            "must give {function} {needed} arguments without names",
+            quoted.named(ast.unparse(node)),
+            "Write {uses}.",
+            function=function,
+            needed=needed,
+            uses=USES[function],
         )
     if function == "np.clip":
         _append_clip(steps, node, text, quoted)
@@ -483,9 +498,11 @@ def _dotted(node: ast.AST) -> str | None:
 def _refusal(text: str, part: str) -> ValueError:
     """Error for a part of a formula that means nothing here."""
     where = f"{part} in {text}" if part != text else text
-    return ValueError(
-        "formula must be made of columns, C(column), numbers, + - * / // % **, "
-        "comparisons such as x > 3, I(...), Q('column') and "
-        f"{', '.join([*FUNCTIONS, *ARITY, *SCALERS, *BASES])}; got {shown(where)}. Put "
-        "such a column into the data."
+    return ArgumentError(
+        "formula",
+        "must be made of columns, C(column), numbers, + - * / // % **, comparisons "
+        "such as x > 3, I(...), Q('column') and {functions}",
+        where,
+        "Put such a column into the data.",
+        functions=", ".join([*FUNCTIONS, *ARITY, *SCALERS, *BASES]),
     )

@@ -29,12 +29,13 @@ from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import (
     LARGEST,
+    NAMED,
     Matrix,
     Vector,
     check_levels,
     is_missing,
 )
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import Level, level_of, level_text
 
 Levels = tuple[Level, ...]
@@ -93,7 +94,7 @@ class Factor:
     def way_to_name(self) -> str:
         """How a user may name the levels."""
         if self.expression.is_of_column and not self.is_named:
-            return f"categories={{{self.source!r}: [...]}}"
+            return Message(NAMED, name=self.source)
         return "C(..., levels=[...])"
 
     @cached_property
@@ -149,11 +150,16 @@ class Factor:
         refused = np.flatnonzero(self.basis.refused(numbers))
         if len(refused):
             low, high = self.basis.bounds
-            raise ValueError(
-                "data must be within the outer knots of "
-                f"{shown(self.expression.label)}, from "
-                f"{low} to {high}; got {numbers[refused[0]]} in row {refused[0]}. Give "
-                "lower_bound= and upper_bound=, or use cr or ns, which extrapolate."
+            raise ArgumentError(
+                "data",
+                "must be within the outer knots of {label}, from {low} to {high}",
+                numbers[refused[0]],
+                "Give lower_bound= and upper_bound=, or use cr or ns, which "
+                "extrapolate.",
+                row=refused[0],
+                label=self.expression.label,
+                low=low,
+                high=high,
             )
         found = self.basis.columns(numbers)
         found[np.isnan(found) & ~np.isnan(numbers)[:, None]] = np.inf
@@ -196,9 +202,14 @@ class Factor:
         levels = named or levels
         made = cls(replace(expression, asked=None), levels, is_named=bool(named))
         if not levels:
-            raise ValueError(
-                f"data must have a value in column {made.source!r}, whose levels are "
-                f"to be learned; got none. Name them: {made.way_to_name}."
+            raise ArgumentError(
+                "data",
+                "must have a value in column {source!r}, whose levels are to be "
+                "learned",
+                Message("none"),
+                "Name them: {way_to_name}.",
+                source=made.source,
+                way_to_name=made.way_to_name,
             )
         contrast = expression.asked and expression.asked.get("contrast")
         if not contrast:
@@ -240,22 +251,39 @@ class Factor:
         expression, levels = Expression.from_header(header), header["levels"]
         if levels is None and not expression.is_category:
             if "coding" in header or "named" in header:
-                raise ValueError(f"{expression.label!r} has no levels to be coded")
+                raise ValueError(
+                    Message(
+                        "{label!r} has no levels to be coded", label=expression.label
+                    )
+                )
             basis = header.get("basis")
             return cls(expression, basis=basis and basis_from_header(basis))
         is_of_levels = expression.is_category or expression.is_of_column
         if not is_of_levels or not levels or "basis" in header:
-            raise ValueError(f"{expression.label!r} can have no levels")
+            raise ValueError(
+                Message("{label!r} can have no levels", label=expression.label)
+            )
         for level in levels:
             if not isinstance(level, str | int | float) or is_missing(level):
-                raise ValueError(f"levels must be text or numbers; got {levels!r}")
+                raise ValueError(
+                    Message(
+                        "levels must be text or numbers; got {levels!r}", levels=levels
+                    )
+                )
         if len({level_text(level) for level in levels}) != len(levels):
-            raise ValueError(f"levels must be distinct; got {levels!r}")
+            raise ValueError(
+                Message("levels must be distinct; got {levels!r}", levels=levels)
+            )
         coding, rest = header.get("coding"), header.get("rest")
         if rest is not None:
             rest = params.count("rest", rest, 0, 1)
         if (coding is not None or len(levels) < 2) and rest is not None:
-            raise ValueError(f"{expression.label!r} can have no level without feature")
+            raise ValueError(
+                Message(
+                    "{label!r} can have no level without feature",
+                    label=expression.label,
+                )
+            )
         return cls(
             expression,
             tuple(levels),
@@ -336,9 +364,11 @@ def declared_levels(
     params.level_table(categories or {})
     for name in categories or {}:
         if name not in columns:
-            raise ValueError(
-                f"categories must name columns of the formula, {list(columns)}; got "
-                f"{name!r}."
+            raise ArgumentError(
+                "categories",
+                "must name columns of the formula, {columns}",
+                name,
+                columns=list(columns),
             )
     return {
         name: levels_in(name, Column(objects_of([*given]), categories=(*given,)))

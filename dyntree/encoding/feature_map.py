@@ -39,6 +39,7 @@ from dyntree.encoding.values import (
     check_levels,
     declared,
 )
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import as_array, count, flag
 from dyntree.params.labels import check_names, level_text
 
@@ -143,15 +144,20 @@ class FeatureMap:
         names = None if columns is None else tuple(columns)
         n_columns = len(given) if isinstance(given, dict) else given.shape[1]
         if n_columns < 1:
-            raise ValueError("X must have at least one column; got none.")
+            raise ArgumentError("X", "must have at least one column", Message("none"))
         check_names(names or (), "X")
         declared = tuple(name for name, _ in categories)
         for name in declared:
             if name not in (names or ()):
-                raise ValueError(
-                    f"categories must name columns of X; got {name!r}, and X has "
-                    f"{'no names' if names is None else list(names)}. Give X as a "
-                    "frame or as dicts with that column."
+                raise ArgumentError(
+                    "categories",
+                    "must name columns of X",
+                    Message(
+                        "{name!r}, and X has {value}",
+                        name=name,
+                        value="no names" if names is None else list(names),
+                    ),
+                    "Give X as a frame or as dicts with that column.",
                 )
         unknown: tuple[str, ...] = ()
         if names is not None and allow_missing:
@@ -420,9 +426,11 @@ class FeatureMap:
             for name in {*mine, *theirs}
         )
         if not same:
-            raise ValueError(
-                "X must be rows that this model has previewed; it has met other levels "
-                "since. Preview them again."
+            raise ArgumentError(
+                "X",
+                "must be rows that this model has previewed; it has met other levels "
+                "since",
+                remedy="Preview them again.",
             )
 
     # ------------------------------------------------------------ columns
@@ -599,14 +607,17 @@ class FeatureMap:
         elif kind in TIMES:
             remedy = "It did at first; give another kind of value another column."
         elif self.allow_missing:
-            remedy = (
+            remedy = Message(
                 "It did before; name the levels of such a column at the start: "
-                f"{declared(name)}."
+                "{declared}.",
+                declared=declared(name),
             )
         if column.is_category and not self.allow_missing:
-            raise ValueError(
-                f"{argument} must hold numbers in column {name!r}; it holds "
-                f"categories. {remedy}"
+            raise ArgumentError(
+                argument,
+                "must hold numbers in column {label!r}; it holds categories",
+                remedy=remedy,
+                label=name,
             )
         return numbers_of(name, column, kind, argument, remedy, allow_beyond=True)
 
@@ -705,10 +716,12 @@ class FeatureMap:
         columns = named_columns(X, argument)
         given = unnamed_columns(X, argument) if columns is None else columns
         if columns is None and self.levels:
-            raise ValueError(
-                f"{argument} must have named columns, because column "
-                f"{self.levels[0][0]!r} holds levels; got an array. Give a frame or "
-                "dicts."
+            raise ArgumentError(
+                argument,
+                "must have named columns, because column {levels!r} holds levels",
+                Message("an array"),
+                "Give a frame or dicts.",
+                levels=self.levels[0][0],
             )
         if columns is not None and self.names is not None:
             known = self.column_places
@@ -719,16 +732,23 @@ class FeatureMap:
                 if missing:
                     gaps = ", with NaN or None for values that are not known"
                     remedies.append(f"Add what is missing{gaps * self.allow_missing}.")
-                raise ValueError(
-                    f"{argument} must have the columns of the first update; missing "
-                    f"{missing}, unknown {unknown}. {' '.join(remedies)}"
+                raise ArgumentError(
+                    argument,
+                    "must have the columns of the first update; missing {missing}, "
+                    "unknown {unknown}",
+                    remedy="{remedies}",
+                    missing=missing,
+                    unknown=unknown,
+                    remedies=" ".join(remedies),
                 )
             return {name: columns[name] for name in self.names}
         width = len(given) if isinstance(given, dict) else given.shape[1]
         if width != self.n_columns:
-            raise ValueError(
-                f"{argument} must have {self.n_columns} columns, as at the first "
-                f"update; got {width}."
+            raise ArgumentError(
+                argument,
+                "must have {n_columns} columns, as at the first update",
+                width,
+                n_columns=self.n_columns,
             )
         if isinstance(given, dict):
             keys: Iterable[Any] = self.names or given
@@ -797,21 +817,26 @@ class FeatureMap:
             or len(features._named_times) != len(features.times)
             or not all(len({*texts}) == len(texts) for texts in features.known.values())
         ):
-            raise ValueError(f"columns must fit one another; got {dict(header)!r}.")
+            raise ArgumentError("columns", "must fit one another", dict(header))
         return features
 
     def check_codes(self, codes: Matrix) -> None:
         """Raise ValueError unless an array holds codes of these columns."""
         if codes.shape[1] != self.n_columns:
-            raise ValueError(
-                f"codes must have {self.n_columns} columns; got {codes.shape[1]}."
+            raise ArgumentError(
+                "codes",
+                "must have {n_columns} columns",
+                codes.shape[1],
+                n_columns=self.n_columns,
             )
         finite_rows(codes, self.names, self.allow_missing, "codes")
         for name, texts in self.known.items():
             column = codes[:, self.column_places[name]]
             places = np.arange(-1.0, len(texts))
             if not np.all(np.isin(column[~np.isnan(column)], places)):
-                raise ValueError(f"codes must be places of levels; column {name!r}.")
+                raise ArgumentError(
+                    "codes", "must be places of levels; column {label!r}", label=name
+                )
 
 
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
@@ -832,7 +857,7 @@ def _texts_of(what: str, values: Any) -> tuple[str, ...]:
     """A list of distinct strings as a tuple."""
     good = isinstance(values, list | tuple)
     if not good or not all(isinstance(v, str) for v in values):
-        raise ValueError(f"{what} must be a list of strings; got {values!r}.")
+        raise ArgumentError(what, "must be a list of strings", values)
     if len(set(values)) != len(values):
-        raise ValueError(f"{what} must be distinct; got {values!r}.")
+        raise ArgumentError(what, "must be distinct", values)
     return tuple(values)

@@ -8,7 +8,7 @@ from dyntree.encoding.bases import Basis, Polynomials, powers
 from dyntree.encoding.formula_calls import Request, wrong
 from dyntree.encoding.splines import b_spline, cubic_spline, natural_spline
 from dyntree.encoding.values import LARGEST, Vector
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message
 
 
 def statistic(what: str, values: Vector, label: str) -> float:
@@ -29,9 +29,14 @@ def statistic(what: str, values: Vector, label: str) -> float:
     n_free = len(values) - int(what.removeprefix("spread "))
     spread = np.sqrt((values**2).sum() / n_free) if n_free > 0 else 0.0
     if not spread > 0.0 or not np.isfinite(spread):
-        raise ValueError(
-            f"data must have distinct values to be scaled in {shown(label)}; got "
-            f"{len(values)} of spread {spread}. Leave the scale out."
+        raise ArgumentError(
+            "data",
+            "must have distinct values to be scaled in {label}",
+            Message(
+                "{n_values} of spread {spread}", n_values=len(values), spread=spread
+            ),
+            "Leave the scale out.",
+            label=label,
         )
     return float(spread)
 
@@ -40,10 +45,12 @@ def usable(values: Vector, label: str) -> Vector:
     """Values that are finite."""
     found: Vector = values[np.abs(values) <= LARGEST]
     if not len(found):
-        raise ValueError(
-            f"data must have a value in {shown(label)}, which is learned from the "
-            "rows of the "
-            "fit; got none. Fit it to rows that have some."
+        raise ArgumentError(
+            "data",
+            "must have a value in {label}, which is learned from the rows of the fit",
+            Message("none"),
+            "Fit it to rows that have some.",
+            label=label,
         )
     return found
 

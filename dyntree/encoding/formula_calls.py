@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Self
 
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError
 
 Argument = str | float | bool | tuple[Any, ...] | None
 
@@ -103,8 +103,12 @@ class Request:
 
 def wrong(label: str, rule: str, came: object, remedy: str) -> ValueError:
     """Error for a call of a formula with arguments that it cannot have."""
-    return ValueError(
-        f"formula must give {rule}, in {shown(label)}; got {shown(came)}. {remedy}."
+    return ArgumentError(
+        "formula",
+        f"must give {rule}, in {{label}}",
+        came,
+        f"{remedy}.",
+        label=label,
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dyntree.errors import ArgumentError
+
 TO_EAGER = {  # methods of dask, polars, Spark and ibis, and what they do
     "compute": "Compute", "collect": "Collect", "toPandas": "Convert",
     "to_pandas": "Convert",
@@ -25,9 +27,11 @@ def check_eager(data: Any, argument: str = "data") -> None:
     ways = [way for way in TO_EAGER if hasattr(kind, way)]
     if ways:
         remedy = f"{TO_EAGER[ways[0]]} it first: {argument}.{ways[0]}()."
-    raise ValueError(
-        f"{argument} must be a frame that holds its rows, not a lazy one; got "
-        f"{kind_name(data)}. {remedy}"
+    raise ArgumentError(
+        argument,
+        "must be a frame that holds its rows, not a lazy one",
+        kind_name(data),
+        remedy,
     )
 
 

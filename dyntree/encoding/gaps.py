@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector, is_missing
+from dyntree.errors import ArgumentError
 
 
 def checked_with_gaps(
@@ -46,9 +47,12 @@ def checked_with_gaps(
         return check(values)
     if not allow_missing:
         row = int(missing.argmax())
-        raise ValueError(
-            f"{name} must have a value in every row; got {filled[row]} in row {row}. "
-            "Leave such rows out, as missing='drop' of the model does."
+        raise ArgumentError(
+            name,
+            "must have a value in every row",
+            filled[row],
+            "Leave such rows out, as missing='drop' of the model does.",
+            row=row,
         )
     filled[missing] = 1.0
     found = np.array(check(filled))

@@ -34,6 +34,7 @@ from dyntree.encoding.values import (
     as_number,
     is_missing,
 )
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import check_names, level_text
 
 NO_FEATURE = -1  # the place of a level that is 0 in all features of its column
@@ -208,9 +209,13 @@ class GrowingMap:
     def _misfit(self, name: Hashable, value: Any) -> ValueError:
         """Error for what a column of numbers or of times cannot hold."""
         if value_kind(value) == NUMBERS and name not in self.times:
-            return ValueError(
-                f"x must hold numbers of at most {LARGEST:g} in size in column "
-                f"{name!r}; got {value!r}. Rescale it first."
+            return ArgumentError(
+                "x",
+                "must hold numbers of at most {largest:g} in size in column {label!r}",
+                value,
+                "Rescale it first.",
+                largest=LARGEST,
+                label=name,
             )
         remedy = "It did before; give another kind of value a column of its own."
         return misfit("x", name, self.times.get(name, NUMBERS), value, remedy=remedy)
@@ -244,9 +249,12 @@ class GrowingMap:
 def check_row(row: Any) -> None:
     """Raise ValueError for a row that is no dict."""
     if type(row) is not dict and not isinstance(row, Mapping):
-        raise ValueError(
-            f"x must be a dict of features by name; got {type(row).__name__}. Give one "
-            "row as a dict, such as {'size': 2.5}; frames have calls of their own."
+        raise ArgumentError(
+            "x",
+            "must be a dict of features by name",
+            Message("{kind}", kind=type(row).__name__),
+            "Give one row as a dict, such as {{'size': 2.5}}; frames have calls of "
+            "their own.",
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dyntree.encoding.expressions import APPLIED, FUNCTIONS, Expression, Step
 from dyntree.encoding.values import Vector
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, Message
 
 # Inverses of functions that rise, from the least and to the largest value of theirs.
 RISING: dict[str, tuple[Callable[[Any], Any], float, float]] = {
@@ -61,11 +61,13 @@ class Inverse:
         try:
             return _chain(response.steps)
         except _NoInverse as error:
-            raise ValueError(
-                "back_transform needs a response that can be inverted: a column, "
-                f"{', '.join(RISING)} or np.negative of one, plus, minus, times or "
-                f"divided by numbers, or scaled; got {shown(response.label)}, "
-                f"{shown(error)}."
+            raise ArgumentError(
+                "back_transform",
+                "needs a response that can be inverted: a column, {rising} or "
+                "np.negative of one, plus, minus, times or divided by numbers, or "
+                "scaled",
+                Message("{label}, {error}", label=response.label, error=error),
+                rising=", ".join(RISING),
             ) from None
 
     def __call__(self, values: Vector) -> Vector:

@@ -106,8 +106,7 @@ def check_level_text(
 ) -> None:
     """Raise ValueError for text with a lone surrogate; see `labels.check_text`."""
     if isinstance(value, str):
-        where = "" if row is None else f" in row {row}"
-        check_text(value, argument, f"{where}, column {name!r}")
+        check_text(value, argument, row=row, column=name)
 
 
 def new_levels(
@@ -171,10 +170,12 @@ class NewLevels:
             self._told.add(name)
             warn(
                 ManyLevelsWarning,
-                f"column {name!r} holds text, and most of its values are new, as in a "
+                "column {name!r} holds text, and most of its values are new, as in a "
                 "column of identifiers. Each value is a level, which needs its own "
                 "feature, memory and time. Leave the column out, convert it to "
-                f"numbers, or name the levels to use: {declared(name)}.",
+                "numbers, or name the levels to use: {declared}.",
+                name=name,
+                declared=declared(name),
             )
 
     def copy(self) -> NewLevels:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree import params
 from dyntree.encoding.columns import DURATION, NUMBERS, Column, number_of, numbers_of
 from dyntree.encoding.contrasts import Variable, column_of_numbers
 from dyntree.encoding.design import Design
@@ -17,6 +16,7 @@ from dyntree.encoding.factors import Factor, names_of
 from dyntree.encoding.levels import place_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import level_text
 
 Columns = Mapping[str, Column]
@@ -144,9 +144,14 @@ class Domain:
         missing = float(gone.mean()) if len(gone) else 0.0
         if variable.levels is not None:
             if bounds is not None:
-                raise ValueError(
-                    f"bounds must be of variables that are numbers or times; got "
-                    f"{bounds!r} for {name!r}, which has levels."
+                raise ArgumentError(
+                    "bounds",
+                    "must be of variables that are numbers or times",
+                    Message(
+                        "{bounds!r} for {name!r}, which has levels",
+                        bounds=bounds,
+                        name=name,
+                    ),
                 )
             shares = _shares_of_levels(variable)
             return cls(variable, (np.nan, np.nan), shares, missing)
@@ -154,9 +159,11 @@ class Domain:
         known = known[~np.isnan(known)]
         ends = [*known, *(seen or ())]
         if bounds is None and not len(ends):
-            raise ValueError(
-                f"variables must have a value in some row; {name!r} has none. Give "
-                "exog with some, or bounds for it."
+            raise ArgumentError(
+                "variables",
+                "must have a value in some row; {label!r} has none",
+                remedy="Give exog with some, or bounds for it.",
+                label=name,
             )
         span = (min(ends), max(ends)) if bounds is None else _ends(variable, bounds)
         is_binary = variable.kind == NUMBERS and bool(np.isin(ends, (0.0, 1.0)).all())
@@ -230,9 +237,11 @@ def _ends(variable: Variable, bounds: Any) -> Span:
         ends = [number_of(value, variable.kind) for value in bounds]
     known = [end for end in ends if end is not None and np.isfinite(end)]
     if len(known) < 2 or not known[0] < known[1]:
-        raise ValueError(
-            f"bounds must be (low, high) with low < high for {variable.name!r}; got "
-            f"{params.short(bounds)}."
+        raise ArgumentError(
+            "bounds",
+            "must be (low, high) with low < high for {label!r}",
+            bounds,
+            label=variable.name,
         )
     return known[0], known[1]
 

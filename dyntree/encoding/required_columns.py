@@ -8,6 +8,7 @@ from typing import Any
 from dyntree.encoding.columns import LEVELS, unusable, value_kind
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.tables import Table
+from dyntree.errors import ArgumentError
 from dyntree.params.labels import can_store, plain_label
 
 
@@ -21,9 +22,12 @@ def check_columns(table: Table, names: Sequence[str]) -> None:
 
 def absence(absent: Sequence[str], given: Any) -> ValueError:
     """Error for columns that the data do not have."""
-    return ValueError(
-        f"data must have the columns of the formula; {list(absent)} are absent from "
-        f"{list(given)}. Give them, with None or NaN for what is missing."
+    return ArgumentError(
+        "data",
+        "must have the columns of the formula; {absent} are absent from {given}",
+        remedy="Give them, with None or NaN for what is missing.",
+        absent=list(absent),
+        given=list(given),
     )
 
 

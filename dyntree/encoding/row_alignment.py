@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from dyntree.errors import Message
+
 
 def check_paired(X: Any, values: Any, name: str = "y", argument: str = "X") -> None:
     """Refuse values whose index is not that of the rows.
@@ -47,9 +49,16 @@ Give y.loc[X.index] to pair them by index, or y.to_numpy() to pair them by posit
     pairs = [slice(k, k + 1) for k in range(len(own))]
     row = next(p.start for p in pairs if not own[p].equals(known[p]))
     raise ValueError(
-        f"{name} and {argument} must have the same index; theirs differ in row {row}, "
-        f"{ours[row]!r} and {theirs[row]!r}. Give {name}.loc[{argument}.index] to pair "
-        f"them by index, or {name}.to_numpy() to pair them by position."
+        Message(
+            "{name} and {argument} must have the same index; theirs differ in row "
+            "{row}, {ours!r} and {theirs!r}. Give {name}.loc[{argument}.index] to "
+            "pair them by index, or {name}.to_numpy() to pair them by position.",
+            name=name,
+            argument=argument,
+            row=row,
+            ours=ours[row],
+            theirs=theirs[row],
+        )
     )
 
 
@@ -83,18 +92,30 @@ def rows_and_responses(X: Any, y: Any) -> tuple[Any, Any]:
     )
     if getattr(X, "n_samples", 0) is None:  # of river, which makes rows without an end
         raise ValueError(
-            f"{rule}, and must end; got {type(X).__name__}, which does not. Take some "
-            "of it: X.take(1000)."
+            Message(
+                "{rule}, and must end; got {kind}, which does not. Take some of it: "
+                "X.take(1000).",
+                rule=rule,
+                kind=type(X).__name__,
+            )
         )
     is_of_rows = hasattr(X, "columns") or isinstance(X, str | bytes | dict)
     if is_of_rows or not isinstance(X, Iterable):
-        raise ValueError(f"{rule}; got {type(X).__name__}. Give y, too.")
+        raise ValueError(
+            Message(
+                "{rule}; got {kind}. Give y, too.", rule=rule, kind=type(X).__name__
+            )
+        )
     rows, responses = [], []
     for number, pair in enumerate(X):
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ValueError(
-                f"{rule}; got {type(pair).__name__} as number {number}. Give y, or "
-                "pairs."
+                Message(
+                    "{rule}; got {kind} as number {number}. Give y, or pairs.",
+                    rule=rule,
+                    kind=type(pair).__name__,
+                    number=number,
+                )
             )
         row, response = pair
         rows.append(dict(row) if isinstance(row, Mapping) else row)

@@ -12,7 +12,7 @@ from dyntree.encoding.frames import is_frame
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import columns_of_rows, table_of
 from dyntree.encoding.values import LARGEST, Matrix, is_many, too_large
-from dyntree.errors import UnusableValueError
+from dyntree.errors import ArgumentError, Message, UnusableValueError
 from dyntree.params import as_array
 
 
@@ -27,10 +27,15 @@ def named_columns(X: Any, argument: str = "X") -> dict[str, Column] | None:
         for name, values in (columns := columns_of_rows(X, argument)).items():
             for value in values:
                 if is_many(value):
-                    raise ValueError(
-                        f"{argument} must hold one value a column in a dict, which is "
-                        f"one row; got a {type(value).__name__} in column {name!r}. "
-                        "Give a frame for several rows."
+                    raise ArgumentError(
+                        argument,
+                        "must hold one value a column in a dict, which is one row",
+                        Message(
+                            "a {kind} in column {name!r}",
+                            kind=type(value).__name__,
+                            name=name,
+                        ),
+                        "Give a frame for several rows.",
                     )
         return {name: column_of(values) for name, values in columns.items()}
     if not is_frame(X):
@@ -45,16 +50,22 @@ def unnamed_columns(X: Any, argument: str = "X") -> Matrix | dict[int, Column]:
         ways = "reshape(-1, 1)", "reshape(1, -1)"
         if hasattr(X, "to_frame"):  # a series
             ways = "to_frame()", "to_frame().T"
-        raise ValueError(
-            f"{argument} must be of shape (n_rows, n_features); got shape "
-            f"{values.shape}. Use {ways[0]} for one column and {ways[1]} for one row."
+        raise ArgumentError(
+            argument,
+            "must be of shape (n_rows, n_features)",
+            Message("shape {shape}", shape=values.shape),
+            "Use {ways} for one column and {ways_2} for one row.",
+            ways=ways[0],
+            ways_2=ways[1],
         )
     if values.dtype.kind in "biuf":
         return np.array(values, dtype=np.float64, order="C")
     if values.dtype.kind not in "OUSTmM":
         raise UnusableValueError(
-            f"{argument} must hold real numbers; got an array of type {values.dtype}. "
-            "Make it numbers first."
+            argument,
+            "must hold real numbers",
+            Message("an array of type {dtype}", dtype=values.dtype),
+            "Make it numbers first.",
         )
     if values.dtype.kind in "UST":
         values = values.astype(object)
@@ -69,11 +80,15 @@ def finite_rows(
     if np.any(bad):
         row, column = np.argwhere(bad)[0]
         name = names[column] if names else int(column)
-        value, where = rows[row, column], f"in row {row}, column {name!r}"
+        value = rows[row, column]
         if np.isfinite(value):
-            raise ValueError(too_large(argument, value, where))
-        raise ValueError(
-            f"{argument} must be finite; got {value} {where}. Drop or impute such rows "
-            "first."
+            raise too_large(argument, value, row, name)
+        raise ArgumentError(
+            argument,
+            "must be finite",
+            value,
+            "Drop or impute such rows first.",
+            row=row,
+            column=name,
         )
     return np.ascontiguousarray(rows)

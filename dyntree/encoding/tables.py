@@ -13,8 +13,8 @@ from dyntree.encoding.columns import Column
 from dyntree.encoding.frames import check_eager, is_frame, kind_name
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import column_of
-from dyntree.errors import shown
-from dyntree.params import as_array, short
+from dyntree.errors import ArgumentError, Message
+from dyntree.params import as_array
 
 Row = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ class Table:
         }
         lengths = {name: len(values) for name, values in self._columns.items()}
         if len(set(lengths.values())) > 1:
-            raise ValueError(f"data must have columns of one length; got {lengths}.")
+            raise ArgumentError("data", "must have columns of one length", lengths)
         self.n_rows = next(iter(lengths.values()), 0)
 
     @property
@@ -82,9 +82,11 @@ class Table:
             return np.flatnonzero(chosen)
         inside = chosen.dtype.kind in "iu" and np.all(chosen < self.n_rows)
         if chosen.ndim != 1 or not inside or np.any(chosen < 0):
-            raise ValueError(
-                f"subset must be a mask of {self.n_rows} bools, or row numbers below "
-                f"{self.n_rows}; got {subset!r}."
+            raise ArgumentError(
+                "subset",
+                "must be a mask of {n_rows} bools, or row numbers below {n_rows}",
+                subset,
+                n_rows=self.n_rows,
             )
         return chosen.astype(np.int64)
 
@@ -161,10 +163,11 @@ class PandasTable(Table):
         except (
             LookupError, TypeError, ValueError, pd.errors.IndexingError,
         ) as error:  # fmt: skip
-            raise ValueError(
-                "subset must be what data.loc takes: a mask of one bool a row, labels "
-                f"in the index of data, or a Series of bools for them; got "
-                f"{short(subset)} ({shown(error)})."
+            raise ArgumentError(
+                "subset",
+                "must be what data.loc takes: a mask of one bool a row, labels in "
+                "the index of data, or a Series of bools for them",
+                Message("{subset!r} ({error})", subset=subset, error=error),
             ) from error
         return np.atleast_1d(np.asarray(found, dtype=np.int64))
 
@@ -311,9 +314,12 @@ def _field(rows: NDArray[Any], name: str) -> NDArray[Any]:
     """A column of a structured array."""
     values = np.asarray(rows[name])
     if values.ndim > 1:
-        raise ValueError(
-            f"data must have one value a row in column {name!r}; got shape "
-            f"{values.shape}. Give its parts columns of their own."
+        raise ArgumentError(
+            "data",
+            "must have one value a row in column {label!r}",
+            Message("shape {shape}", shape=values.shape),
+            "Give its parts columns of their own.",
+            label=name,
         )
     return values
 
@@ -371,7 +377,9 @@ def check_distinct(names: Any, argument: str) -> None:
     """Raise ValueError where two columns have one name, as text."""
     texts = [str(name) for name in names]
     if len(set(texts)) != len(texts):
-        raise ValueError(f"{argument} must have distinct column names; got {texts}.")
+        raise ArgumentError(
+            argument, "must have distinct column names", Message("{texts}", texts=texts)
+        )
 
 
 def is_array(data: Any) -> bool:
@@ -398,9 +406,12 @@ def table_of_array(data: Any, names: Sequence[str] | None = None) -> Table:
     if names is None:
         names = [f"x{k + 1}" for k in range(width)]
     if not width or width != len(names):
-        raise ValueError(
-            f"exog must be of shape (n_rows, {len(names) or 'n_columns'}); got shape "
-            f"{array.shape}. Use reshape(1, -1) for one row."
+        raise ArgumentError(
+            "exog",
+            "must be of shape (n_rows, {value})",
+            Message("shape {shape}", shape=array.shape),
+            "Use reshape(1, -1) for one row.",
+            value=len(names) or "n_columns",
         )
     return Table(dict(zip(names, array.T, strict=True)))
 
@@ -465,15 +476,19 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
     """
     endog, _ = response_of(endog)
     if np.ndim(endog) != 1 or len(endog) != table.n_rows:
-        raise ValueError(
-            f"endog must have one value a row of exog, {table.n_rows}; got shape "
-            f"{np.shape(endog)}."
+        raise ArgumentError(
+            "endog",
+            "must have one value a row of exog, {n_rows}",
+            Message("shape {shape}", shape=np.shape(endog)),
+            n_rows=table.n_rows,
         )
     check_paired(table.native, endog, "endog", "exog")
     if name in table.names:
-        raise ValueError(
-            f"endog must have a name of its own; got {name!r}, which is a column of "
-            "exog. Drop it there."
+        raise ArgumentError(
+            "endog",
+            "must have a name of its own",
+            Message("{name!r}, which is a column of exog", name=name),
+            "Drop it there.",
         )
     return table.joined(name, endog)
 
@@ -482,9 +497,11 @@ def _by_narwhals(data: Any, argument: str) -> Table:
     """A frame of another library."""
     kind = kind_name(data)
     if not is_frame(data):
-        raise ValueError(
-            f"{argument} must be a frame, a dict of columns, a dict for one row or a "
-            f"list of them; got {kind}. Make it one of these."
+        raise ArgumentError(
+            argument,
+            "must be a frame, a dict of columns, a dict for one row or a list of them",
+            Message("{kind}", kind=kind),
+            "Make it one of these.",
         )
     try:
         import narwhals as nw
@@ -499,9 +516,11 @@ def _by_narwhals(data: Any, argument: str) -> Table:
     try:
         frame = nw.from_native(data, eager_only=True)
     except TypeError as error:
-        raise ValueError(
-            f"{argument} must be a frame that narwhals reads, not a lazy one; got "
-            f"{kind}. Make it a frame in memory first."
+        raise ArgumentError(
+            argument,
+            "must be a frame that narwhals reads, not a lazy one",
+            Message("{kind}", kind=kind),
+            "Make it a frame in memory first.",
         ) from error
     return NarwhalsTable(frame)
 
@@ -513,8 +532,11 @@ def columns_of_rows(
     check_distinct(rows[0], argument)
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping) or row.keys() != rows[0].keys():
-            raise ValueError(
-                f"{argument} must be dicts with the same keys; row {number} differs "
-                f"from row 0, {list(rows[0])}."
+            raise ArgumentError(
+                argument,
+                "must be dicts with the same keys; row {number} differs from row 0, "
+                "{rows}",
+                number=number,
+                rows=list(rows[0]),
             )
     return {str(name): [row[name] for row in rows] for name in rows[0]}

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.frames import check_eager
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import as_array
 from dyntree.params.labels import checked_label
 
@@ -23,13 +24,12 @@ def real_response(y: Any, n_rows: int, rules: str = "r") -> Vector:
     values = real_array("y", _vector(y, n_rows), "Labels need model='class'.")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise ValueError(
-            f"y must be finite; got {values[bad[0]]} in row {bad[0]}. Leave such rows "
-            "out."
+        raise ArgumentError(
+            "y", "must be finite", values[bad[0]], "Leave such rows out.", row=bad[0]
         )
     large = np.flatnonzero(np.abs(values) > LARGEST)
     if rules == "native" and len(large):
-        raise ValueError(too_large("y", values[large[0]], f"in row {large[0]}"))
+        raise too_large("y", values[large[0]], large[0])
     return values
 
 
@@ -54,9 +54,12 @@ def count_response(y: Any, n_rows: int) -> Vector:
     )
     if len(bad):
         got = str(counts[bad[0]]).removesuffix(".0")  # with all digits: 12.00004
-        raise ValueError(
-            f"y must be counts 0, 1, 2, ...; got {got} in row {bad[0]}. "
-            "For other responses see model='constant' or 'linear'."
+        raise ArgumentError(
+            "y",
+            "must be counts 0, 1, 2, ...",
+            Message("{got}", got=got),
+            "For other responses see model='constant' or 'linear'.",
+            row=bad[0],
         )
     return counts
 
@@ -81,7 +84,7 @@ def label_list(y: Any, n_rows: int) -> list[Any]:
         For an object of a type that cannot be a label.
     """
     return [
-        checked_label(label, "y", f" in row {row}", " Leave such rows out.")
+        checked_label(label, "y", row, "Leave such rows out.")
         for row, label in enumerate(_label_objects(y, n_rows))
     ]
 
@@ -98,10 +101,16 @@ def refuse_measurements(
         if not isinstance(label, float | Decimal) or float(label).is_integer():
             continue
         if named is None or label not in named:
-            raise ValueError(
-                f"y must hold labels; got {label!r} in row {row}, a number with a "
-                "fraction. Predict such numbers with model='constant' or 'linear', or "
-                "say that they are labels: classes=(...)."
+            raise ArgumentError(
+                "y",
+                "must hold labels",
+                Message(
+                    "{label!r} in row {row}, a number with a fraction",
+                    label=label,
+                    row=row,
+                ),
+                "Predict such numbers with model='constant' or 'linear', or say that "
+                "they are labels: classes=(...).",
             )
 
 
@@ -126,9 +135,11 @@ def _vector(y: Any, n_rows: int) -> NDArray[Any]:
             check_eager(y, "y")
         values = values.reshape(1)
     if values.ndim != 1 or len(values) != n_rows:
-        raise ValueError(
-            f"y must be of shape ({n_rows},), one response a row of X; got shape "
-            f"{values.shape}."
+        raise ArgumentError(
+            "y",
+            "must be of shape ({n_rows},), one response a row of X",
+            Message("shape {shape}", shape=values.shape),
+            n_rows=n_rows,
         )
     return values
 
@@ -139,9 +150,13 @@ def label_codes(labels: Sequence[Any], classes: tuple[Hashable, ...]) -> Vector:
     codes = np.empty(len(labels))
     for row, label in enumerate(labels):
         if label not in place:
-            raise ValueError(
-                f"y must hold labels among {list(classes)}; got {label!r} in row "
-                f"{row}. Name every label at the start: classes=(...)."
+            raise ArgumentError(
+                "y",
+                "must hold labels among {classes}",
+                label,
+                "Name every label at the start: classes=(...).",
+                row=row,
+                classes=list(classes),
             )
         codes[row] = place[label]
     return codes
@@ -153,6 +168,8 @@ def sorted_labels(labels: Sequence[Any]) -> tuple[Hashable, ...]:
         return tuple(sorted(set(labels)))
     except TypeError as error:
         raise ValueError(
-            "labels of different types cannot be sorted; name them in order with "
-            "classes=(...)."
+            Message(
+                "labels of different types cannot be sorted; name them in order with "
+                "classes=(...)."
+            )
         ) from error

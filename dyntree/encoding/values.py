@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import is_missing as is_missing  # asked of every value here
 
 Matrix = NDArray[np.float64]
@@ -19,21 +20,29 @@ LARGEST = 1e150  # size of a value under the native rules: sums of squares stay 
 NUMBER = (numbers.Real, Decimal, np.bool_)
 MOST_LEVELS = 1000  # of a column, learned from the rows and not named
 MOST_COLUMNS = 1000  # of rows whose columns may come late; a first row may have more
+NAMED = "categories={{{name!r}: [...]}}"  # how levels of a column are named
+DECLARED = f"{NAMED} or a categorical column of a frame"
 PLAIN = (float, np.float64, int, bool)  # numbers that need no closer look
 
 
-def declared(name: Any) -> str:
+def declared(name: Any) -> Message:
     """How levels of a column are named beforehand, for errors and warnings."""
-    return f"categories={{{name!r}: [...]}} or a categorical column of a frame"
+    return Message(DECLARED, name=name)
 
 
 def check_levels(name: str, levels: Sized) -> None:
     """Refuse more levels than anybody means, which would be as many features."""
     if len(levels) > MOST_LEVELS:
         raise ValueError(
-            f"column {name!r} must have at most {MOST_LEVELS} levels; got "
-            f"{len(levels)}, a feature each. Leave such a column out, make it numbers, "
-            f"or name the levels to use: {declared(name)}."
+            Message(
+                "column {name!r} must have at most {most_levels} levels; got "
+                "{n_levels}, a feature each. Leave such a column out, make it "
+                "numbers, or name the levels to use: {declared}.",
+                name=name,
+                most_levels=MOST_LEVELS,
+                n_levels=len(levels),
+                declared=declared(name),
+            )
         )
 
 
@@ -80,25 +89,32 @@ def real_array(argument: str, values: NDArray[Any], remedy: str) -> NDArray[np.f
     if values.dtype.kind in "biuf":
         return np.array(values, dtype=np.float64, order="C")
     if values.dtype.kind not in "OUST":
-        raise ValueError(
-            f"{argument} must hold real numbers; got an array of type {values.dtype}. "
-            "Make it numbers first."
+        raise ArgumentError(
+            argument,
+            "must hold real numbers",
+            Message("an array of type {dtype}", dtype=values.dtype),
+            "Make it numbers first.",
         )
     numbers = np.empty(values.shape)
     for place, value in np.ndenumerate(values.astype(object)):
         if not is_number(value) and not is_missing(value):
-            names = ("row", "column")[: len(place)]
-            where = ", ".join(f"{a} {k}" for a, k in zip(names, place, strict=True))
-            raise ValueError(
-                f"{argument} must hold real numbers; got {value!r} in {where}. {remedy}"
-            )
+            where = dict(zip(("row", "column"), place, strict=False))
+            rule = "must hold real numbers"
+            raise ArgumentError(argument, rule, value, remedy, **where)
         numbers[place] = real_number(value)
     return numbers
 
 
-def too_large(name: str, value: float, where: str) -> str:
-    """Error message for values whose squares would overflow."""
-    return (
-        f"{name} must be at most {LARGEST:g} in size, so that its square is finite; "
-        f"got {value} {where}. Rescale it first."
+def too_large(
+    name: str, value: float, row: int | None = None, column: Any = None
+) -> ArgumentError:
+    """Error for values whose squares would overflow."""
+    return ArgumentError(
+        name,
+        "must be at most {largest:g} in size, so that its square is finite",
+        value,
+        "Rescale it first.",
+        row=row,
+        column=column,
+        largest=LARGEST,
     )

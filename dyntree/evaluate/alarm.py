@@ -12,6 +12,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.checkpoint import Stored, savable
+from dyntree.errors import ArgumentError, Message
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.seeds import given_or_drawn
@@ -171,9 +172,11 @@ class ChangeAlarm(Stored):
     ) -> None:
         rate = params.positive("false_alarm_rate", false_alarm_rate)
         if not rate < 1.0:
-            raise ValueError(
-                f"false_alarm_rate must be in (0, 1); got {false_alarm_rate!r}. Give "
-                "the number of alarms per row, such as 1e-5."
+            raise ArgumentError(
+                "false_alarm_rate",
+                "must be in (0, 1)",
+                false_alarm_rate,
+                "Give the number of alarms per row, such as 1e-5.",
             )
         self.false_alarm_rate = rate
         self.memory = params.count("memory", memory, FEWEST)
@@ -327,12 +330,15 @@ class AlarmedRows:
         self, alarm: ChangeAlarm | None, on_alarm: Callable[[int], object] | None
     ) -> None:
         if alarm is not None and not isinstance(alarm, ChangeAlarm):
-            raise ValueError(f"alarm must be a ChangeAlarm; got {alarm!r}.")
+            raise ArgumentError("alarm", "must be a ChangeAlarm", alarm)
         if on_alarm is not None and (alarm is None or not callable(on_alarm)):
-            raise ValueError(
-                "on_alarm must be a function of the row that triggers an alarm, "
-                f"together with alarm=ChangeAlarm(); got {on_alarm!r} with "
-                f"alarm={alarm!r}."
+            raise ArgumentError(
+                "on_alarm",
+                "must be a function of the row that triggers an alarm, together with "
+                "alarm=ChangeAlarm()",
+                Message(
+                    "{on_alarm!r} with alarm={alarm!r}", on_alarm=on_alarm, alarm=alarm
+                ),
             )
         self._alarm, self._on_alarm = alarm, on_alarm
         self.rows: list[int] = []
@@ -350,8 +356,8 @@ def checked_score(score: Any) -> float:
     is_float = isinstance(score, float | np.floating)
     value = float(score) if is_float else params.real("score", score)
     if not value < math.inf:
-        raise ValueError(
-            f"score must be a number or -inf; got {score!r}. Leave such rows out."
+        raise ArgumentError(
+            "score", "must be a number or -inf", score, "Leave such rows out."
         )
     return value
 

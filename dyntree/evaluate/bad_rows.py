@@ -22,6 +22,7 @@ from dyntree.encoding.frames import is_frame
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import is_row, table_of
+from dyntree.errors import ArgumentError, Message, without_row
 from dyntree.trees.learning.exposures import check_exposure
 from dyntree.trees.learning.weights import check_weights, some
 
@@ -33,9 +34,10 @@ Rows = NDArray[np.int64]
 def check_on_bad_rows(value: Any) -> None:
     """Raise ValueError for what is neither "raise" nor "skip" nor a function."""
     if not callable(value) and not (isinstance(value, str) and value in CHOICES):
-        raise ValueError(
-            "on_bad_rows must be 'raise', 'skip' or a function of a row's number and "
-            f"the error; got {value!r}."
+        raise ArgumentError(
+            "on_bad_rows",
+            "must be 'raise', 'skip' or a function of a row's number and the error",
+            value,
         )
 
 
@@ -94,8 +96,12 @@ def good_rows(
     rows = np.setdiff1d(np.arange(n_rows), [*bad])
     if not len(rows):
         raise ValueError(
-            f"X and y must have rows that the model takes; it refused all {n_rows}, "
-            f"row 0 for this: {bad[0]}"
+            Message(
+                "X and y must have rows that the model takes; it refused all "
+                "{n_rows}, row 0 for this: {bad}",
+                n_rows=n_rows,
+                bad=bad[0],
+            )
         )
     given = {name: _part(values, rows) for name, values in given.items()}
     start -= sum(row < start for row in bad)
@@ -191,7 +197,7 @@ def first_refused(
         try:
             attempt(rows[:n])
         except ValueError as error:
-            return str(error).replace(f" in row {n - 1}", "")  # its number here
+            return without_row(error, n - 1)  # its number here
         return None
 
     passed, refused = 0, len(rows)

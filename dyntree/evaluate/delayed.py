@@ -12,7 +12,7 @@ import numpy as np
 from dyntree import params
 from dyntree.checkpoint import Stored, kind_named, savable
 from dyntree.encoding.tables import check_distinct
-from dyntree.errors import UnusableValueError
+from dyntree.errors import ArgumentError, Message, UnusableValueError
 from dyntree.params.labels import (
     can_store,
     check_names,
@@ -79,9 +79,11 @@ class DelayedLabels(Stored):
     def __init__(self, model: OnlineModel, *, max_pending: int = 10_000) -> None:
         check_online_model("model", model)
         if hasattr(model, "score_samples"):
-            raise ValueError(
-                f"model must have responses; {type(model).__name__} has none. Call its "
-                "update as the rows come."
+            raise ArgumentError(
+                "model",
+                "must have responses; {kind} has none",
+                remedy="Call its update as the rows come.",
+                kind=type(model).__name__,
             )
         self.model = model
         self.max_pending = params.count("max_pending", max_pending, 1)
@@ -147,9 +149,14 @@ class DelayedLabels(Stored):
         """
         name = checked_label(key, "key")
         if name in self._rows:
-            raise ValueError(
-                f"key must be that of no row that waits; {name!r} waits already. Give "
-                "each row its own key, or call learn or drop with this one first."
+            raise ArgumentError(
+                "key",
+                "must be that of no row that waits; {label!r} waits already",
+                remedy=(
+                    "Give each row its own key, or call learn or drop with this one "
+                    "first."
+                ),
+                label=name,
             )
         values = plain_row(row)
         if exposure is not None:
@@ -277,7 +284,11 @@ class DelayedLabels(Stored):
             setattr(again, name, params.count(name, header[name], 0))
         rows = json.loads(text)
         if not isinstance(rows, list) or len(rows) > again.max_pending:
-            raise ValueError(f"at most {again.max_pending} rows may wait")
+            raise ValueError(
+                Message(
+                    "at most {max_pending} rows may wait", max_pending=again.max_pending
+                )
+            )
         for key, row, exposure in rows:
             values = read_row(row)
             again._rows[checked_label(from_json(key), "key")] = values, exposure
@@ -294,9 +305,11 @@ def plain_row(row: Any) -> Row:
         check_names(row, "row")
         return {str(name): plain_value(value) for name, value in row.items()}
     if not isinstance(row, list | tuple) and getattr(row, "ndim", 0) != 1:
-        raise ValueError(
-            "row must be one row, a mapping of names to values or a flat sequence; got "
-            f"{row!r}. Call predict_later once for each row, with its own key."
+        raise ArgumentError(
+            "row",
+            "must be one row, a mapping of names to values or a flat sequence",
+            row,
+            "Call predict_later once for each row, with its own key.",
         )
     return [plain_value(value) for value in row]
 
@@ -308,8 +321,10 @@ def plain_value(value: Any) -> Any:
     plain = plain_label(value)
     if not can_store(plain) or (isinstance(plain, float) and math.isinf(plain)):
         raise UnusableValueError(
-            f"row must hold finite numbers, text, truth values, dates or times; got "
-            f"{label_repr(value)}. Turn it into one of these, or leave it out as None."
+            "row",
+            "must hold finite numbers, text, truth values, dates or times",
+            Message("{value}", value=label_repr(value)),
+            "Turn it into one of these, or leave it out as None.",
         )
     if isinstance(plain, str):
         check_text(plain, "row")

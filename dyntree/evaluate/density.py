@@ -11,7 +11,7 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.values import Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.evaluate.scores import Codes
 from dyntree.runtime.online import check_online_model
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -73,9 +73,11 @@ def prequential_density(
     start = params.count("start", start, 0)
     check_online_model("model", model)
     if not hasattr(model, "score_samples"):
-        raise ValueError(
-            f"model must have score_samples, as a mixture has; got "
-            f"{type(model).__name__}. Use prequential(model, X, y)."
+        raise ArgumentError(
+            "model",
+            "must have score_samples, as a mixture has",
+            Message("{kind}", kind=type(model).__name__),
+            "Use prequential(model, X, y).",
         )
     X = list(X) if hasattr(X, "__next__") else X
     rows, _ = model.preview(X, None, start)
@@ -100,7 +102,10 @@ def prequential_density(
     clock = time.perf_counter() - clock
     if not scored:
         raise ValueError(
-            f"no row was scored: the model needs more than the {n_rows} rows given."
+            Message(
+                "no row was scored: the model needs more than the {n_rows} rows given.",
+                n_rows=n_rows,
+            )
         )
     return PrequentialDensity(
         rows=np.array(scored),

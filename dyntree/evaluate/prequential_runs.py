@@ -14,6 +14,7 @@ from dyntree.encoding.feature_map import take
 from dyntree.encoding.row_alignment import check_paired, rows_and_responses
 from dyntree.encoding.targets import Exposed, label_codes
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.evaluate.alarm import AlarmedRows, ChangeAlarm
 from dyntree.evaluate.bad_rows import GoodRows, OnBadRows, check_on_bad_rows, good_rows
 from dyntree.evaluate.baselines import class_baseline, count_baseline, real_baseline
@@ -210,7 +211,7 @@ def prequential(
     alarmed = AlarmedRows(alarm, on_alarm)
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
-        raise ValueError(f"level must be in (0, 1); got {level!r}.")
+        raise ArgumentError("level", "must be in (0, 1)", level)
     check_on_bad_rows(on_bad_rows)
     _check_learner(_who_learns(model), sample_weight, exposure)
     X, y = rows_and_responses(X, y)
@@ -229,8 +230,8 @@ def prequential(
     check_paired(X, sample_weight, "sample_weight")
     weights, own = _weights_for(model, sample_weight, n_rows)
     if start >= n_rows:
-        raise ValueError(
-            f"start must be below the number of rows, {n_rows}; got {start}."
+        raise ArgumentError(
+            "start", "must be below the number of rows, {n_rows}", start, n_rows=n_rows
         )
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
     scored: list[int] = []
@@ -261,8 +262,11 @@ def prequential(
     counted = None if weights is None else weights[scored]
     if not scored or (counted is not None and not counted.any()):
         raise ValueError(
-            f"no row was scored: the model needs more than the {n_rows} rows given, "
-            "and some rows need a weight above 0."
+            Message(
+                "no row was scored: the model needs more than the {n_rows} rows "
+                "given, and some rows need a weight above 0.",
+                n_rows=n_rows,
+            )
         )
     seconds = clock / (n_rows - start)
     at = np.array(scored)
@@ -283,9 +287,11 @@ def _check_learner(model: Any, sample_weight: Any, exposure: Any) -> None:
     """Raise ValueError for what is no model, or knows no weights or exposures."""
     check_online_model("model", model, Learner)
     if hasattr(model, "score_samples"):
-        raise ValueError(
-            f"model must predict responses; {type(model).__name__} has none. Use "
-            "prequential_density(model, X)."
+        raise ArgumentError(
+            "model",
+            "must predict responses; {kind} has none",
+            remedy="Use prequential_density(model, X).",
+            kind=type(model).__name__,
         )
     if exposure is not None:
         refuse_exposure(_tree_options(getattr(model, "tree", model), "exposure"))
@@ -341,7 +347,9 @@ def _weights_for(
     options = _tree_options(model, "sample_weight")
     weights = check_weights(sample_weight, n_rows)
     if not weights.any():
-        raise ValueError("sample_weight must not be zero in all rows; got 0 in each.")
+        raise ArgumentError(
+            "sample_weight", "must not be zero in all rows", Message("0 in each")
+        )
     if options.meaning_of_weights == "frequency":
         return weights, lambda row: ()
     return weights, lambda row: (float(weights[row]) or 1.0,)
@@ -350,8 +358,10 @@ def _weights_for(
 def _tree_options(model: Any, name: str) -> Any:
     """Options of a model of trees; an error for what such models alone know."""
     if not isinstance(model, TreeModel):
-        raise ValueError(
-            f"{name} is for models of trees; got it with a {type(model).__name__}."
+        raise ArgumentError(
+            name,
+            "is for models of trees",
+            Message("it with a {kind}", kind=type(model).__name__),
         )
     return model.state.options
 
@@ -424,7 +434,7 @@ def prequential_each(
     check_progress(progress)
     n_jobs = params.n_jobs(threads)
     if not isinstance(models, Mapping) or not models:
-        raise ValueError(f"models must be a dict of some models; got {models!r}.")
+        raise ArgumentError("models", "must be a dict of some models", models)
     start = params.count("start", start, 0)
     params.one_of("on_bad_rows", on_bad_rows, ("raise", "skip"))
     for name, model in models.items():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.runtime.online import OnlineModel, check_online_model
 from dyntree.runtime.parallel import side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -101,17 +102,21 @@ def fit_repeats(
     n_jobs = params.n_jobs(threads)
     check_online_model("model", model)
     if model.n_seen:
-        raise ValueError(
-            f"model must not have learned any rows; got one that has seen "
-            f"{model.n_seen}. Make a new one with the same options."
+        raise ArgumentError(
+            "model",
+            "must not have learned any rows",
+            Message("one that has seen {n_seen}", n_seen=model.n_seen),
+            "Make a new one with the same options.",
         )
     if model.is_frozen:
-        raise ValueError("model must not be frozen: it would learn nothing.")
+        raise ArgumentError("model", "must not be frozen: it would learn nothing")
     weights = None
     for name, given in (("sample_weight", sample_weight), ("exposure", exposure)):
         if given is not None and not isinstance(model, TreeModel):
-            raise ValueError(
-                f"{name} is for models of trees; got it with a {type(model).__name__}."
+            raise ArgumentError(
+                name,
+                "is for models of trees",
+                Message("it with a {kind}", kind=type(model).__name__),
             )
     if isinstance(model, TreeModel):
         y = with_exposure(model.state.options, X, y, exposure)

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from dyntree import params
 from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.summaries.counts import CountPrediction
 
@@ -78,6 +79,10 @@ class OneStepAhead:
         ----------
         seed : int, Generator or None, default 0
             Seed of the draws for labels and counts; real responses need none.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
         """
         low, high = self.pit.T
         if np.array_equal(low, high, equal_nan=True):
@@ -94,6 +99,10 @@ class OneStepAhead:
         ----------
         seed
             As in `pit_values`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
         """
         return np.asarray(ndtri(np.clip(self.pit_values(seed), LEAST, 1.0 - LEAST)))
 
@@ -114,7 +123,7 @@ class OneStepAhead:
             NaN for rows whose `pit` is NaN.
         """
         if not 0.0 < params.real("level", level) < 1.0:
-            raise ValueError(f"level must be in (0, 1); got {level!r}.")
+            raise ArgumentError("level", "must be in (0, 1)", level)
         pit = self.pit_values(seed)
         within: Vector = (np.abs(pit - 0.5) <= 0.5 * level).astype(np.float64)
         within[~self.is_predicted] = np.nan
@@ -129,6 +138,10 @@ class OneStepAhead:
         ----------
         level, seed
             As in `inside`.
+
+        Returns
+        -------
+        float
         """
         return float(np.nanmean(self.inside(level, seed)))
 

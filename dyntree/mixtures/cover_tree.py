@@ -14,6 +14,7 @@ from dyntree._core.covertree import build, centre_places
 from dyntree._core.treesearch import Searcher
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.neighbours import neighbours
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import StoredArrays
@@ -31,9 +32,16 @@ def checked(argument: str, rows: Matrix) -> Matrix:
     bad = ~(np.abs(rows) <= LARGEST)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{argument} must be finite, and within {LARGEST:g} of 0; got "
-            f"{rows[row, column]} in row {row}, column {column}."
+        raise ArgumentError(
+            argument,
+            "must be finite, and within {largest:g} of 0",
+            Message(
+                "{rows} in row {row}, column {column}",
+                rows=rows[row, column],
+                row=row,
+                column=column,
+            ),
+            largest=LARGEST,
         )
     return rows
 
@@ -177,7 +185,7 @@ class CoverTree(StoredArrays):
         self._features, rows = FeatureMap.learn(X)
         checked("X", rows)
         if not len(rows):
-            raise ValueError("X must have at least one row; got none.")
+            raise ArgumentError("X", "must have at least one row", Message("none"))
         self._held = self._built(rows, numbers(0, len(rows)), len(rows))
 
     def _begin(self, base: Any, leaf_size: Any, max_nodes: Any, seed: Any) -> None:
@@ -266,8 +274,11 @@ class CoverTree(StoredArrays):
         rows = self._rows(X)
         k = params.count("k", k, 1)
         if k > held.n_rows:
-            raise ValueError(
-                f"k must be at most the number of rows, {held.n_rows}; got {k}."
+            raise ArgumentError(
+                "k",
+                "must be at most the number of rows, {n_rows}",
+                k,
+                n_rows=held.n_rows,
             )
         return neighbours(
             held.searcher, held.rows, held.gone, rows, k, params.n_threads(),
@@ -375,9 +386,7 @@ class CoverTree(StoredArrays):
         """
         given = params.as_array("index", index)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-            raise ValueError(
-                f"index must be a vector of ints; got {params.short(given)}."
-            )
+            raise ArgumentError("index", "must be a vector of ints", given)
         given = np.unique(given)
         ids = given.astype(np.int64)
         held = self._held
@@ -386,11 +395,13 @@ class CoverTree(StoredArrays):
         waits = np.isin(late_ids, ids)
         known = np.isin(ids, np.concatenate([held.ids[in_tree], late_ids[waits]]))
         if not known.all():
-            raise ValueError(
-                f"index must name rows of the tree; there is no {given[~known][0]}."
+            raise ArgumentError(
+                "index",
+                "must name rows of the tree; there is no {given}",
+                given=given[~known][0],
             )
         if len(ids) == held.n_rows:
-            raise ValueError("index must leave one row at least; it names all.")
+            raise ArgumentError("index", "must leave one row at least; it names all")
         new = replace(
             held,
             gone=held.gone | in_tree,
@@ -436,20 +447,24 @@ class CoverTree(StoredArrays):
         next_id = params.count("next_id", header["next_id"], 1, MAX_ID)
         ids = arrays["ids"]
         if arrays["rows"].dtype != np.float64 or ids.dtype != np.int64:
-            raise ValueError("rows must be of float64, and ids of int64.")
+            raise ArgumentError("rows", "must be of float64, and ids of int64")
         rows = arrays["rows"]
         if rows.ndim != 2 or not rows.shape[1]:
-            raise ValueError("rows must be of shape (n_rows, n_features).")
+            raise ArgumentError("rows", "must be of shape (n_rows, n_features)")
         checked("rows", rows)
         if not len(rows) or ids.shape != (len(rows),):
-            raise ValueError("ids must be one number for each row, of one at least.")
+            raise ArgumentError(
+                "ids", "must be one number for each row, of one at least"
+            )
         if ids[0] < 0 or ids[-1] >= next_id or (ids[1:] <= ids[:-1]).any():
-            raise ValueError("ids must ascend, from 0 on and below next_id.")
+            raise ArgumentError("ids", "must ascend, from 0 on and below next_id")
         width = rows.shape[1]
         tree._features = FeatureMap(width)  # files from before names were kept
         if "features" in header:
             tree._features = FeatureMap.from_header(header["features"])
         if tree._features.n_features != width or tree._features.may_grow:
-            raise ValueError("features must be numbers, one for each column of rows.")
+            raise ArgumentError(
+                "features", "must be numbers, one for each column of rows"
+            )
         tree._held = tree._built(rows, ids, next_id)
         return tree

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 
 def short(value: Any) -> str:
     """What an error says that it got: tables by type and shape, all else by itself."""
@@ -23,7 +25,7 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     """Return `value`, one of the choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
-        raise ValueError(f"{name} must be one of {listed}; got {short(value)}.")
+        raise ArgumentError(name, "must be one of {listed}", value, listed=listed)
     return value
 
 
@@ -34,17 +36,17 @@ def count(name: str, value: Any, least: int, most: int | None = None) -> int:
         or not isinstance(value, numbers.Integral)
         or value < least
     ):
-        raise ValueError(f"{name} must be an int >= {least}; got {value!r}.")
+        raise ArgumentError(name, "must be an int >= {least}", value, least=least)
     number = int(value)
     if most is not None and number > most:
-        raise ValueError(f"{name} must be at most {most}; got {value!r}.")
+        raise ArgumentError(name, "must be at most {most}", value, most=most)
     return number
 
 
 def flag(name: str, value: Any) -> bool:
     """Return `value` as a bool."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False; got {value!r}.")
+        raise ArgumentError(name, "must be True or False", value)
     return bool(value)
 
 
@@ -53,36 +55,40 @@ def generator(seed: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"seed must be an int >= 0 or a numpy Generator; got {seed!r}."
+        raise ArgumentError(
+            "seed", "must be an int >= 0 or a numpy Generator", seed
         ) from error
 
 
 def real(name: str, value: Any) -> float:
     """Return `value` as a finite float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ValueError(f"{name} must be a real number; got {value!r}.")
+        raise ArgumentError(name, "must be a real number", value)
     try:
         number = float(value)
     except OverflowError:  # an int beyond every float
         number = math.inf
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite; got {reprlib.repr(value)}.")
+        raise ArgumentError(name, "must be finite", value)
     return number
 
 
 def pair(name: str, value: Any) -> tuple[float, float]:
     """Return `value` as two finite floats."""
     if not isinstance(value, tuple | list | np.ndarray) or np.shape(value) != (2,):
-        raise ValueError(f"{name} must be a pair of numbers; got {value!r}.")
+        raise ArgumentError(name, "must be a pair of numbers", value)
     return real(name, value[0]), real(name, value[1])
 
 
 def check_dense(name: str, values: Any) -> None:
     """Raise ValueError for a sparse matrix."""
     if hasattr(values, "tocsr"):
-        raise ValueError(
-            f"{name} must be dense; got a sparse matrix. Give {name}.toarray()."
+        raise ArgumentError(
+            name,
+            "must be dense",
+            Message("a sparse matrix"),
+            "Give {label}.toarray().",
+            label=name,
         )
 
 
@@ -105,16 +111,14 @@ def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
         return array
     except (OverflowError, TypeError, ValueError) as error:
         kind = "rectangular" if dtype is None else "rectangular and of numbers"
-        raise ValueError(
-            f"{name} must be {kind}; got {reprlib.repr(values)}."
-        ) from error
+        raise ArgumentError(name, "must be {kind}", values, kind=kind) from error
 
 
 def probabilities(name: str, values: Any) -> NDArray[np.float64]:
     """Return a probability in (0, 1), or a sequence of them, as an array."""
     found = as_array(name, values, np.float64)
     if found.ndim > 1 or not np.all((found > 0.0) & (found < 1.0)):
-        raise ValueError(f"{name} must hold probabilities in (0, 1); got {values!r}.")
+        raise ArgumentError(name, "must hold probabilities in (0, 1)", values)
     return found
 
 
@@ -129,20 +133,23 @@ def as_numbers(name: str, values: Any, kinds: str = "buif") -> NDArray[np.float6
     if array.dtype.kind in "OUS":
         for row, value in enumerate(array.ravel().tolist()):
             if isinstance(value, str | bytes):
-                raise ValueError(
-                    f"{name} must be numbers; got the text {value!r} in row {row}. "
-                    "Make them numbers, as by astype(float)."
+                raise ArgumentError(
+                    name,
+                    "must be numbers",
+                    Message("the text {value!r}", value=value),
+                    "Make them numbers, as by astype(float).",
+                    row=row,
                 )
         try:
             return np.array(array, dtype=np.float64)
         except (OverflowError, TypeError, ValueError):
             pass
-    raise ValueError(f"{name} must be numbers; got {reprlib.repr(values)}.")
+    raise ArgumentError(name, "must be numbers", values)
 
 
 def positive(name: str, value: Any) -> float:
     """Return `value` as a finite float > 0."""
     number = real(name, value)
     if not number > 0.0:
-        raise ValueError(f"{name} must be > 0; got {value!r}.")
+        raise ArgumentError(name, "must be > 0", value)
     return number

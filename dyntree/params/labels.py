@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.errors import UnusableValueError
+from dyntree.errors import ArgumentError, Message, UnusableValueError
 
 Level = str | int | float | bool
 PLAIN = (str, int, float)  # and bool, which is an int: as they are, in JSON
@@ -113,6 +113,14 @@ def is_label(label: Any) -> bool:
 def plain_label(label: Any) -> Any:
     """Return a NumPy or pandas scalar as the Python object that it represents.
 
+    Parameters
+    ----------
+    label : object
+
+    Returns
+    -------
+    object
+
     Examples
     --------
     >>> plain_label(np.int64(3)), plain_label(np.datetime64("2024-01-01T12:00", "ns"))
@@ -177,7 +185,13 @@ def can_store(label: Any) -> bool:
     return isinstance(label, PLAIN) or any(fits)
 
 
-def check_text(text: str, argument: str, where: str = "") -> None:
+def check_text(
+    text: str,
+    argument: str,
+    got: Message | None = None,
+    row: int | None = None,
+    column: Any = None,
+) -> None:
     """Raise ValueError for text with a lone surrogate, which no file can hold.
 
     Parameters
@@ -186,18 +200,26 @@ def check_text(text: str, argument: str, where: str = "") -> None:
         A name, a level, a label or a formula.
     argument : str
         Name of what holds it in error messages.
-    where : str, optional
-        Place of the text in error messages, such as " in row 3".
+    got : Message, optional
+        What an error shows in place of the text.
+    row : int, optional
+        The row of the text.
+    column : object, optional
+        The column of the text.
     """
     if text.isascii():
         return
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError(
-            f"{argument} must hold text without lone surrogates, which are halves of "
-            f"characters; got {str.__str__(text)!r}{where}. Mend the text where it "
-            r"comes from, such as an escape \ud800 in JSON, or leave it out."
+        raise ArgumentError(
+            argument,
+            "must hold text without lone surrogates, which are halves of characters",
+            str.__str__(text) if got is None else got,
+            "Mend the text where it comes from, such as an escape \\ud800 in JSON, "
+            "or leave it out.",
+            row=row,
+            column=column,
         ) from None
 
 
@@ -205,7 +227,8 @@ def check_names(names: Iterable[Any], argument: str) -> None:
     """Raise ValueError for a name of a column that is text with a lone surrogate."""
     for name in names:
         if isinstance(name, str):
-            check_text(name, argument, " as the name of a column")
+            got = Message("{text!r} as the name of a column", text=str.__str__(name))
+            check_text(name, argument, got)
 
 
 def label_repr(label: Any) -> str:
@@ -216,7 +239,13 @@ def label_repr(label: Any) -> str:
         return "one with a number of more than 600 digits"
 
 
-def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") -> Any:
+def checked_label(
+    label: Any,
+    argument: str,
+    row: int | None = None,
+    remedy: str = "",
+    column: Any = None,
+) -> Any:
     """Return a label of a class as a plain object.
 
     Parameters
@@ -224,8 +253,8 @@ def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") 
     label : object
     argument : str
         Name of the labels in error messages.
-    where : str, optional
-        Place of the label in error messages, such as " in row 3".
+    row : int, optional
+        The row of the label, for error messages.
     remedy : str, optional
         Advice if the label is missing.
 
@@ -238,34 +267,38 @@ def checked_label(label: Any, argument: str, where: str = "", remedy: str = "") 
     """
     kind = type(label)
     if kind is str:
-        check_text(label, argument, where)
+        check_text(label, argument, row=row, column=column)
         return label
     if kind is float and label == label:
         return label
     if kind is int and -LARGEST_INT < label < LARGEST_INT:
         return label
     plain = plain_label(label)
-    came = f"{argument} must hold labels; got {label_repr(label)}{where}"
+    rule = "must hold labels"
     if is_missing(plain):
-        raise ValueError(f"{came}.{remedy}")
+        raise ArgumentError(argument, rule, label, remedy, row=row, column=column)
     if not can_store(plain):
         raise UnusableValueError(
-            f"{came}, of type {kind.__name__}. Labels are text, numbers of at most 600 "
-            "digits, truth values, dates, times to a microsecond, durations, bytes, "
-            "periods, intervals of numbers, or tuples of these. Name the classes by "
-            "one of them."
+            argument,
+            rule,
+            Message("{label!r}, of type {kind}", label=label, kind=kind.__name__),
+            "Labels are text, numbers of at most 600 digits, truth values, dates, "
+            "times to a microsecond, durations, bytes, periods, intervals of numbers, "
+            "or tuples of these. Name the classes by one of them.",
+            row=row,
+            column=column,
         )
-    _check_parts(plain, argument, where)
+    _check_parts(plain, argument, row, column)
     return plain
 
 
-def _check_parts(label: Any, argument: str, where: str) -> None:
+def _check_parts(label: Any, argument: str, row: int | None, column: Any) -> None:
     """Raise ValueError for text with a lone surrogate, in a tuple of labels, too."""
     if isinstance(label, str):
-        check_text(label, argument, where)
+        check_text(label, argument, row=row, column=column)
     elif type(label) is tuple:
         for part in label:
-            _check_parts(part, argument, where)
+            _check_parts(part, argument, row, column)
 
 
 def to_json(label: Any) -> Any:
@@ -301,27 +334,30 @@ def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     try:
         columns = dict(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"categories must be a dict from columns to their levels; got {value!r}."
+        raise ArgumentError(
+            "categories", "must be a dict from columns to their levels", value
         ) from error
     table = []
     for name, levels in columns.items():
         if isinstance(levels, str) or not np.iterable(levels):
-            raise ValueError(
-                f"categories must give each column a sequence of levels; got "
-                f"{levels!r} for {name!r}."
+            raise ArgumentError(
+                "categories",
+                "must give each column a sequence of levels",
+                Message("{levels!r} for {name!r}", levels=levels, name=name),
             )
         check_names([name], "categories")
         given = list(levels)
         for level in given:
             if isinstance(level, str):
-                check_text(level, "categories", f" for {name!r}")
+                got = Message("{level!r} for {name!r}", level=str(level), name=name)
+                check_text(level, "categories", got)
         good = all(map(is_label, given)) and len({*given}) == len(given) > 0
         texts = tuple(level_text(level) for level in given if good)
         if not good or len({*texts}) != len(texts):
-            raise ValueError(
-                "categories must name at least one level a column, each once and none "
-                f"missing; got {given!r} for {name!r}."
+            raise ArgumentError(
+                "categories",
+                "must name at least one level a column, each once and none missing",
+                Message("{given!r} for {name!r}", given=given, name=name),
             )
         table.append((str(name), texts))
     return tuple(table)

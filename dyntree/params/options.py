@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.checks import (
     count,
     flag,
@@ -26,6 +27,7 @@ INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
 NEW_LEVELS = ("grow", "missing", "error")
 RULES = ("native", "r")
+BELOW = "must be below the number of columns, {n_features}"  # rule of first_split
 AUTO = "auto"  # the window that stands for an average of several
 N_CLOUDS = 10  # that scikit-learn's estimators average
 N_AVERAGED = 100  # particles of each cloud where several are averaged
@@ -50,7 +52,7 @@ def discount_factor(name: str, value: Any) -> float:
     """Return `value` as a float in (0, 1]."""
     factor = real(name, value)
     if not 0.0 < factor <= 1.0:
-        raise ValueError(f"{name} must be in (0, 1]; got {value!r}.")
+        raise ArgumentError(name, "must be in (0, 1]", value)
     return factor
 
 
@@ -59,8 +61,11 @@ def forget_factor(value: Any, rules: str) -> float:
     factor = real("forget", value)
     if not 0.0 <= factor <= 1.0 or (factor == 0.0 and rules == "r"):
         interval = "(0, 1]" if rules == "r" else "[0, 1]"
-        raise ValueError(
-            f"forget must be in {interval}, where 1 forgets nothing; got {value!r}."
+        raise ArgumentError(
+            "forget",
+            "must be in {interval}, where 1 forgets nothing",
+            value,
+            interval=interval,
         )
     return factor
 
@@ -78,9 +83,11 @@ def n_jobs(value: Any = None, name: str = "threads") -> int | None:
     if text is None:
         return None
     if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
-        raise ValueError(
-            f"DYNTREE_NUM_THREADS must be an int >= 1 and <= {MAX_THREADS}; got "
-            f"{text!r}."
+        raise ArgumentError(
+            "DYNTREE_NUM_THREADS",
+            "must be an int >= 1 and <= {max_threads}",
+            text,
+            max_threads=MAX_THREADS,
         )
     return int(text)
 
@@ -195,14 +202,19 @@ class TreeOptions:
             one_of("weighting", self.weighting, WEIGHTINGS)
             if self.model == "class" and self.weighting != "frequency":
                 raise ValueError(
-                    "weighting='variance' needs real responses: labels have no "
-                    "variance; with model='class' weights are frequencies."
+                    Message(
+                        "weighting='variance' needs real responses: labels have no "
+                        "variance; with model='class' weights are frequencies."
+                    )
                 )
             if self.is_count and self.weighting != "frequency":
                 raise ValueError(
-                    "weighting='variance' needs real responses: the variance of a "
-                    f"count follows from its mean; with model={self.model!r} weights "
-                    "are frequencies."
+                    Message(
+                        "weighting='variance' needs real responses: the variance of "
+                        "a count follows from its mean; with model={model!r} weights "
+                        "are frequencies.",
+                        model=self.model,
+                    )
                 )
         count("n_particles", self.n_particles, 1, MAX_PARTICLES)
         if self.min_leaf is not None:
@@ -219,16 +231,22 @@ class TreeOptions:
         )
         nu0, s20 = self.variance_prior
         if nu0 < 0.0 or s20 < 0.0 or (nu0 == 0.0 and s20 > 0.0):
-            raise ValueError(
-                "variance_prior must be (df, scale), both >= 0, and (0, 0) where df is "
-                f"0; got {self.variance_prior!r}."
+            raise ArgumentError(
+                "variance_prior",
+                "must be (df, scale), both >= 0, and (0, 0) where df is 0",
+                self.variance_prior,
             )
         if self.is_count:
             self._check_count()
         elif self.dispersion is not None:
-            raise ValueError(
-                "dispersion is an option of model='negbin' only; got "
-                f"{self.dispersion!r} with model={self.model!r}."
+            raise ArgumentError(
+                "dispersion",
+                "is an option of model='negbin' only",
+                Message(
+                    "{dispersion!r} with model={model!r}",
+                    dispersion=self.dispersion,
+                    model=self.model,
+                ),
             )
         object.__setattr__(self, "robust", flag("robust", self.robust))
         if self.robust:
@@ -258,19 +276,29 @@ class TreeOptions:
         """Raise ValueError for options that counts do not have."""
         if self.rules == "r":
             raise ValueError(
-                f"model={self.model!r} is for rules='native': CRAN dynaTree has no "
-                "counts."
+                Message(
+                    "model={model!r} is for rules='native': CRAN dynaTree has no "
+                    "counts.",
+                    model=self.model,
+                )
             )
         if isinstance(self.prior, NIG):
             raise ValueError(
-                f"prior=NIG(...) is for real responses; got it with "
-                f"model={self.model!r}, whose prior follows the rows."
+                Message(
+                    "prior=NIG(...) is for real responses; got it with "
+                    "model={model!r}, whose prior follows the rows.",
+                    model=self.model,
+                )
             )
         if self.dispersion is not None:
             if self.model == "poisson":
-                raise ValueError(
-                    "dispersion is an option of model='negbin' only; got "
-                    f"{self.dispersion!r} with model='poisson', which has none."
+                raise ArgumentError(
+                    "dispersion",
+                    "is an option of model='negbin' only",
+                    Message(
+                        "{dispersion!r} with model='poisson', which has none",
+                        dispersion=self.dispersion,
+                    ),
                 )
             object.__setattr__(
                 self, "dispersion", positive("dispersion", self.dispersion)
@@ -280,32 +308,39 @@ class TreeOptions:
         """Raise ValueError where rows cannot count by how far out they lie."""
         if self.model not in ("constant", "linear"):
             raise ValueError(
-                "robust=True needs real responses, model='constant' or 'linear', "
-                "whose distance from the prediction has a unit; got it with "
-                f"model={self.model!r}. Leave it out."
+                Message(
+                    "robust=True needs real responses, model='constant' or 'linear', "
+                    "whose distance from the prediction has a unit; got it with "
+                    "model={model!r}. Leave it out.",
+                    model=self.model,
+                )
             )
         if self.weighting == "frequency":
             raise ValueError(
-                "robust=True gives outlying rows a larger variance, which is not "
-                "possible if weights are frequencies; got it with "
-                "weighting='frequency'. Leave one of them out."
+                Message(
+                    "robust=True gives outlying rows a larger variance, which is not "
+                    "possible if weights are frequencies; got it with "
+                    "weighting='frequency'. Leave one of them out."
+                )
             )
 
     def _refuse_r(self) -> None:
         if self.n_start is not None:
-            raise ValueError(
-                f"n_start is an option of rules='r'; got {self.n_start!r}. Native "
-                "trees start from the first row."
+            raise ArgumentError(
+                "n_start",
+                "is an option of rules='r'",
+                self.n_start,
+                "Native trees start from the first row.",
             )
         if self.variance_prior != (0.0, 0.0):
-            raise ValueError(
-                "variance_prior is an option of rules='r'; got "
-                f"{self.variance_prior!r}. Use prior=NIG(b0=...)."
+            raise ArgumentError(
+                "variance_prior",
+                "is an option of rules='r'",
+                self.variance_prior,
+                "Use prior=NIG(b0=...).",
             )
         if not isinstance(self.prior, NIG) and not _is_default(self.prior, "adaptive"):
-            raise ValueError(
-                f"prior must be 'adaptive' or NIG(...); got {self.prior!r}."
-            )
+            raise ArgumentError("prior", "must be 'adaptive' or NIG(...)", self.prior)
         object.__setattr__(self, "class_mass", positive("class_mass", self.class_mass))
         if self.max_retired_mass is not None:
             most = positive("max_retired_mass", self.max_retired_mass)
@@ -316,35 +351,40 @@ class TreeOptions:
         for name in names:
             value = getattr(self, name)
             if not _is_default(value, getattr(TreeOptions, name)):
-                raise ValueError(
-                    f"{name} is an option of {home}; got {value!r} with {here}."
+                raise ArgumentError(
+                    name,
+                    "is an option of {home}",
+                    Message("{value!r} with {here}", value=value, here=here),
+                    home=home,
                 )
 
     def _check_classes(self) -> None:
         if self.classes is None:
             return
         if self.model != "class":
-            raise ValueError(
-                f"classes is an option of model='class' only; got {self.classes!r} "
-                f"with model={self.model!r}."
+            raise ArgumentError(
+                "classes",
+                "is an option of model='class' only",
+                Message(
+                    "{classes!r} with model={model!r}",
+                    classes=self.classes,
+                    model=self.model,
+                ),
             )
         if isinstance(self.classes, str) or not np.iterable(self.classes):
-            raise ValueError(
-                f"classes must be a sequence of labels; got {self.classes!r}."
-            )
+            raise ArgumentError("classes", "must be a sequence of labels", self.classes)
         labels = tuple(checked_label(label, "classes") for label in self.classes)
         if not labels or len(set(labels)) != len(labels):
-            raise ValueError(
-                f"classes must name at least one label, each once; got {labels!r}."
+            raise ArgumentError(
+                "classes", "must name at least one label, each once", labels
             )
         object.__setattr__(self, "classes", labels)
 
     def _take_tree_prior(self, given: tuple[float, float]) -> None:
         alpha, beta = pair("tree_prior", given)
         if not 0.0 <= alpha < 1.0 or not beta > 0.0:
-            raise ValueError(
-                f"tree_prior must be (a, b) with 0 <= a < 1 and b > 0; got "
-                f"{(alpha, beta)!r}."
+            raise ArgumentError(
+                "tree_prior", "must be (a, b) with 0 <= a < 1 and b > 0", (alpha, beta)
             )
         object.__setattr__(self, "tree_prior", (alpha, beta))
 
@@ -367,14 +407,18 @@ class TreeOptions:
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
-            raise ValueError(
-                f"n_basis must be at most the number of columns, {n_features}; got "
-                f"{basis}."
+            raise ArgumentError(
+                "n_basis",
+                "must be at most the number of columns, {n_features}",
+                basis,
+                n_features=n_features,
             )
         if self.first_split >= n_features:
-            raise ValueError(
-                f"first_split must be below the number of columns, {n_features}; got "
-                f"{self.first_split}."
+            raise ArgumentError(
+                "first_split",
+                BELOW,
+                self.first_split,
+                n_features=n_features,
             )
         shallow = ("constant", "linear", *COUNTS)  # have the flatter tree prior
         regression = self.rules == "native" and self.model in shallow
@@ -383,8 +427,8 @@ class TreeOptions:
         if self.rules == "r" and start is None:
             start = least
         if start is not None and start < least:
-            raise ValueError(
-                f"n_start must be at least min_leaf, {least}; got {start}."
+            raise ArgumentError(
+                "n_start", "must be at least min_leaf, {least}", start, least=least
             )
         return replace(
             self,
@@ -502,27 +546,39 @@ class StreamOptions:
             and options.intercept == "implicit"
         ):
             raise ValueError(
-                "a window needs leaves that can retire rows, which is impossible with "
-                "intercept='implicit'; use intercept='augmented'."
+                Message(
+                    "a window needs leaves that can retire rows, which is impossible "
+                    "with intercept='implicit'; use intercept='augmented'."
+                )
             )
         if self.discard == "entropy" and options.model != "class":
             raise ValueError(
-                f"discard='entropy' needs model='class'; got model={options.model!r}. "
-                "Use 'alc', 'age' or 'random'."
+                Message(
+                    "discard='entropy' needs model='class'; got model={model!r}. Use "
+                    "'alc', 'age' or 'random'.",
+                    model=options.model,
+                )
             )
         if self.discard == "alc" and options.model == "class":
             raise ValueError(
-                "discard='alc' needs a real response; got model='class'. Use "
-                "'entropy', 'age' or 'random'."
+                Message(
+                    "discard='alc' needs a real response; got model='class'. Use "
+                    "'entropy', 'age' or 'random'."
+                )
             )
         basis = options.n_basis or 1  # while the width is not known
         least = options.n_start or options.least_rows(basis)
         if self.window <= least:
             name = "n_start" if options.rules == "r" else "min_leaf"
             fewer = ", or an n_basis of fewer columns" if basis > 1 else ""
-            raise ValueError(
-                f"window must be larger than {name}, {least}; got {self.window}. Give "
-                f"a larger window, a smaller {name}{fewer}."
+            raise ArgumentError(
+                "window",
+                "must be larger than {label}, {least}",
+                self.window,
+                "Give a larger window, a smaller {label}{fewer}.",
+                label=name,
+                least=least,
+                fewer=fewer,
             )
 
 

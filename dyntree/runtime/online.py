@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from numpy.typing import NDArray
 
+from dyntree.errors import ArgumentError
 from dyntree.runtime.progress import Progress
 
 Header = dict[str, Any]
@@ -141,7 +142,8 @@ class OnlineModel(Learner, Savable, Protocol):
 def check_online_model(name: str, value: Any, kind: type = OnlineModel) -> None:
     """Raise ValueError unless an argument is an OnlineModel or a Learner."""
     if isinstance(value, type) or not isinstance(value, kind):
-        raise ValueError(
-            f"{name} must be a model that learns online, such as DynamicTree or "
-            f"StreamingTree; got {value!r}."
+        raise ArgumentError(
+            name,
+            "must be a model that learns online, such as DynamicTree or StreamingTree",
+            value,
         )

@@ -6,14 +6,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from dyntree.errors import ArgumentError
+
 Progress = bool | Callable[[int, int], object] | None
 
 
 def check_progress(progress: Progress) -> None:
     """Raise ValueError for what is no progress; called before anything changes."""
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
-        raise ValueError(
-            f"progress must be True, False, None or a callable; got {progress!r}."
+        raise ArgumentError(
+            "progress", "must be True, False, None or a callable", progress
         )
 
 

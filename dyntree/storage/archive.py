@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.errors import CheckpointError, shown
+from dyntree.errors import CheckpointError, Message
 from dyntree.runtime.online import Arrays
 
 HEADER = "header.json"
@@ -56,13 +56,21 @@ def write(file: BinaryIO, header: Mapping[str, Any], arrays: Arrays) -> None:
     text = json.dumps(_plain(header), allow_nan=False).encode("ascii")
     if len(text) > MAX_HEADER:
         raise ValueError(
-            f"a saved header must have at most {MAX_HEADER} bytes; got {len(text)}. "
-            "Use fewer or shorter levels and labels."
+            Message(
+                "a saved header must have at most {max_header} bytes; got {n_text}. "
+                "Use fewer or shorter levels and labels.",
+                max_header=MAX_HEADER,
+                n_text=len(text),
+            )
         )
     if (n_values := _most_values(text)) > MAX_VALUES:
         raise ValueError(
-            f"a saved header must have at most {MAX_VALUES} names and values; got "
-            f"{n_values}. Use fewer columns, levels and labels."
+            Message(
+                "a saved header must have at most {max_values} names and values; got "
+                "{n_values}. Use fewer columns, levels and labels.",
+                max_values=MAX_VALUES,
+                n_values=n_values,
+            )
         )
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         _store(archive, HEADER, text)
@@ -98,7 +106,11 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
             members = _members(archive, file.seek(0, 2))
             text = archive.read(HEADER)
             if (n_values := _most_values(text)) > MAX_VALUES:
-                raise CheckpointError(f"its header has {n_values} names and values")
+                raise CheckpointError(
+                    Message(
+                        "its header has {n_values} names and values", n_values=n_values
+                    )
+                )
             header = json.loads(text, object_hook=_value, parse_constant=_refuse)
             arrays = {
                 name.removesuffix(".npy"): _array(name, archive.read(name))
@@ -109,10 +121,13 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         raise
     except zipfile.BadZipFile as error:
         raise CheckpointError(
-            f"it is not a model that dyntree saved, or it is broken ({shown(error)})"
+            Message(
+                "it is not a model that dyntree saved, or it is broken ({error})",
+                error=error,
+            )
         ) from error
     except BROKEN as error:
-        raise CheckpointError(f"it is broken ({shown(error)})") from error
+        raise CheckpointError(Message("it is broken ({error})", error=error)) from error
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
@@ -128,14 +143,23 @@ def _members(archive: zipfile.ZipFile, n_bytes: int) -> list[str]:
     infos = archive.infolist()
     names = [info.filename for info in infos]
     if len(infos) > MAX_MEMBERS or len(set(names)) != len(names) or HEADER not in names:
-        raise CheckpointError(f"it has no {HEADER}, or members that do not belong")
+        raise CheckpointError(
+            Message("it has no {header}, or members that do not belong", header=HEADER)
+        )
     for info in infos:
         plain = info.filename == HEADER or re.fullmatch(r"\w+\.npy", info.filename)
         stored = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1
         if not plain or not stored or info.file_size != info.compress_size:
-            raise CheckpointError(f"its member {info.filename!r} is of no known kind")
+            raise CheckpointError(
+                Message(
+                    "its member {filename!r} is of no known kind",
+                    filename=info.filename,
+                )
+            )
         if info.filename == HEADER and info.file_size > MAX_HEADER:
-            raise CheckpointError(f"its header has {info.file_size} bytes")
+            raise CheckpointError(
+                Message("its header has {file_size} bytes", file_size=info.file_size)
+            )
     if sum(info.file_size for info in infos) > n_bytes:
         raise CheckpointError("its members claim more bytes than it has")
     return names
@@ -174,11 +198,15 @@ def _array(name: str, member: bytes) -> NDArray[Any]:
     (length,) = struct.unpack("<H", member[len(MAGIC) : start])
     found = LAYOUT.fullmatch(member[start : start + length])
     if not member.startswith(MAGIC) or found is None:
-        raise CheckpointError(f"its member {name!r} is not an array of dyntree")
+        raise CheckpointError(
+            Message("its member {name!r} is not an array of dyntree", name=name)
+        )
     dtype = np.dtype(found[1].decode("ascii"))
     shape = tuple(int(word) for word in found[2].split(b",") if word)
     if math.prod(shape) * dtype.itemsize != len(member) - start - length:
-        raise CheckpointError(f"its member {name!r} is not as long as it claims")
+        raise CheckpointError(
+            Message("its member {name!r} is not as long as it claims", name=name)
+        )
     flat = np.frombuffer(member, dtype, offset=start + length)
     return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape)
 
@@ -207,4 +235,6 @@ def _value(found: dict[str, Any]) -> Any:
 
 def _refuse(word: str) -> Any:
     """Raise CheckpointError for a number that strict JSON does not have."""
-    raise CheckpointError(f"its header holds {word}, which is not JSON")
+    raise CheckpointError(
+        Message("its header holds {word}, which is not JSON", word=word)
+    )

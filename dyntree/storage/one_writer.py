@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dyntree.errors import ArgumentError
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -44,6 +46,10 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     ----------
     path : str or path
         Of the file that is written, which need not be there yet. A link is followed.
+
+    Yields
+    ------
+    None
 
     Raises
     ------
@@ -167,16 +173,21 @@ def _failed(error: OSError, beside: Path, path: str | os.PathLike[str]) -> OSErr
 
 
 def _not_ours(beside: Path, path: str) -> ValueError:
-    return ValueError(
-        f"{path} cannot be locked: {beside} must be a lock file of dyntree, or a free "
-        "name; it is something else. Move it away, or name another file."
+    return ArgumentError(
+        path,
+        "cannot be locked: {beside} must be a lock file of dyntree, or a free name; "
+        "it is something else",
+        remedy="Move it away, or name another file.",
+        beside=beside,
     )
 
 
 def _taken(path: str, who: str) -> ValueError:
-    return ValueError(
-        f"{path} is written by {who}. Wait until it has ended, stop it, or name "
-        "another file."
+    return ArgumentError(
+        path,
+        "is written by {who}",
+        remedy="Wait until it has ended, stop it, or name another file.",
+        who=who,
     )
 
 

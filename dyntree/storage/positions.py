@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import LARGEST_INT
 
 MAX_BYTES = 1 << 20  # of the text
@@ -44,7 +45,9 @@ def position_text(position: Any) -> str:
 def read_position(text: Any) -> Any:
     """Return the position that `position_text` wrote; ValueError for anything else."""
     if not isinstance(text, str):
-        raise ValueError(f"its position is no text, but {type(text).__name__}")
+        raise ValueError(
+            Message("its position is no text, but {kind}", kind=type(text).__name__)
+        )
     try:
         position = json.loads(text)
     except RecursionError as error:
@@ -69,9 +72,11 @@ def _check(position: Any) -> None:
             if kind is dict:
                 for key in value:
                     if type(key) is not str:
-                        raise ValueError(
-                            "position must have keys of text, as JSON has; got the key "
-                            f"{key!r}. Turn it into text."
+                        raise ArgumentError(
+                            "position",
+                            "must have keys of text, as JSON has",
+                            Message("the key {key!r}", key=key),
+                            "Turn it into text.",
                         )
                     _check_text(key)
                 value = value.values()
@@ -79,21 +84,24 @@ def _check(position: Any) -> None:
         elif kind is str:
             _check_text(value)
         elif kind is float and not math.isfinite(value):
-            raise ValueError(
-                f"position must hold finite numbers, as JSON does; got {value!r}. "
-                "Use None."
+            raise ArgumentError(
+                "position", "must hold finite numbers, as JSON does", value, "Use None."
             )
         elif kind is int and not -LARGEST_INT < value < LARGEST_INT:
-            raise ValueError(
-                "position must hold whole numbers of at most 600 digits; got a longer "
-                "one. Turn it into text."
+            raise ArgumentError(
+                "position",
+                "must hold whole numbers of at most 600 digits",
+                Message("a longer one"),
+                "Turn it into text.",
             )
         elif value is not None and kind not in (bool, int, float):
-            raise ValueError(
-                "position must hold only what JSON can: None, truth values, numbers, "
-                f"text, lists, and dicts with keys of text; got a value of type "
-                f"{kind.__name__}. Turn it into one of these, such as a scalar of "
-                "NumPy's by item(), bytes by decode(), a tuple by list()."
+            raise ArgumentError(
+                "position",
+                "must hold only what JSON can: None, truth values, numbers, text, "
+                "lists, and dicts with keys of text",
+                Message("a value of type {kind}", kind=kind.__name__),
+                "Turn it into one of these, such as a scalar of NumPy's by item(), "
+                "bytes by decode(), a tuple by list().",
             )
 
 
@@ -103,21 +111,29 @@ def _check_text(text: str) -> None:
         try:
             text.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise ValueError(
-                f"position must hold text that UTF-8 can; got {text!r}. Encode it "
-                "another way."
+            raise ArgumentError(
+                "position",
+                "must hold text that UTF-8 can",
+                text,
+                "Encode it another way.",
             ) from error
 
 
 def _too_deep() -> ValueError:
-    return ValueError(
-        f"position must be nested at most {MAX_DEPTH} deep; got lists or dicts that go "
-        "deeper, or hold themselves. Keep only what finds the next row."
+    return ArgumentError(
+        "position",
+        "must be nested at most {max_depth} deep",
+        Message("lists or dicts that go deeper, or hold themselves"),
+        "Keep only what finds the next row.",
+        max_depth=MAX_DEPTH,
     )
 
 
 def _too_long() -> ValueError:
-    return ValueError(
-        f"position must have at most {MAX_BYTES} bytes as JSON; got more. Keep only "
-        "what finds the next row, and the rest in a file of its own."
+    return ArgumentError(
+        "position",
+        "must have at most {max_bytes} bytes as JSON",
+        Message("more"),
+        "Keep only what finds the next row, and the rest in a file of its own.",
+        max_bytes=MAX_BYTES,
     )

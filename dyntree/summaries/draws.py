@@ -14,7 +14,7 @@ from dyntree import params
 from dyntree.encoding.columns import Column
 from dyntree.encoding.series import column_of
 from dyntree.encoding.values import Matrix, is_missing
-from dyntree.errors import MissingGroupWarning, warn
+from dyntree.errors import ArgumentError, Message, MissingGroupWarning, warn
 
 if TYPE_CHECKING:
     from dyntree.encoding.tables import Table
@@ -25,7 +25,7 @@ KINDS = ("mean", "obs")
 def interval_levels(alpha: Any) -> tuple[float, float]:
     """Ends of a central interval of probability 1 - alpha, as probabilities."""
     if not 0.0 < params.real("alpha", alpha) < 1.0:
-        raise ValueError(f"alpha must be in (0, 1); got {alpha!r}.")
+        raise ArgumentError("alpha", "must be in (0, 1)", alpha)
     return alpha / 2.0, 1.0 - alpha / 2.0
 
 
@@ -40,8 +40,8 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
     column = column_of(by)
     labels = column.objects()
     if len(labels) != n_rows:
-        raise ValueError(
-            f"{argument} must have one label a row, {n_rows}; got {len(labels)}."
+        raise ArgumentError(
+            argument, "must have one label a row, {n_rows}", len(labels), n_rows=n_rows
         )
     places: dict[Hashable, list[int]] = {}
     for row, label in enumerate(labels):
@@ -49,12 +49,17 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
             places.setdefault(label, []).append(row)
     n_out = n_rows - sum(map(len, places.values()))
     if n_rows and not places:
-        raise ValueError(f"{argument} must have a label in some row; got none in all.")
+        raise ArgumentError(
+            argument, "must have a label in some row", Message("none in all")
+        )
     if n_out:
         warn(
             MissingGroupWarning,
-            f"{argument} has no label in {n_out} of {n_rows} rows, which are left out. "
-            "Give them a label of their own to count them.",
+            "{argument} has no label in {n_out} of {n_rows} rows, which are left "
+            "out. Give them a label of their own to count them.",
+            argument=argument,
+            n_out=n_out,
+            n_rows=n_rows,
         )
     found = {}
     for label in value_order(column):
@@ -116,7 +121,11 @@ class PosteriorDraws:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False and dtype is not None and np.dtype(dtype) != self.values.dtype:
-            raise ValueError(f"an array of {dtype} cannot be had without a copy.")
+            raise ValueError(
+                Message(
+                    "an array of {dtype} cannot be had without a copy.", dtype=dtype
+                )
+            )
         make = np.array if copy else np.asarray  # NumPy 1 knows no copy=None
         return make(self.values, dtype=dtype)
 
@@ -139,9 +148,11 @@ class PosteriorDraws:
     def _numbers(self) -> NDArray[np.float64]:
         """The draws, which labels are not."""
         if self.kind == "obs" and self.classes is not None:
-            raise ValueError(
-                "draws must be numbers for moments, contrasts and averages; got labels."
-                " Draw their probabilities: kind='mean'."
+            raise ArgumentError(
+                "draws",
+                "must be numbers for moments, contrasts and averages",
+                Message("labels"),
+                "Draw their probabilities: kind='mean'.",
             )
         return self.values
 
@@ -191,12 +202,14 @@ class PosteriorDraws:
         """
         weights = np.atleast_2d(params.as_array("R", R, np.float64))
         if weights.ndim != 2 or weights.shape[1] != self.n_rows:
-            raise ValueError(
-                f"R must have one weight a row, shape (n_contrasts, {self.n_rows}); "
-                f"got shape {np.shape(R)}."
+            raise ArgumentError(
+                "R",
+                "must have one weight a row, shape (n_contrasts, {n_rows})",
+                Message("shape {shape}", shape=np.shape(R)),
+                n_rows=self.n_rows,
             )
         if not np.isfinite(weights).all():
-            raise ValueError(f"R must hold finite weights; got {R!r}.")
+            raise ArgumentError("R", "must hold finite weights", R)
         values = np.moveaxis(np.tensordot(self._numbers(), weights, axes=(1, 1)), -1, 1)
         return PosteriorDraws(np.ascontiguousarray(values), self.kind, self.classes)
 
@@ -222,14 +235,16 @@ class PosteriorDraws:
         if weights is not None:
             given = params.as_array("weights", weights, np.float64)
         if given.shape != (self.n_rows,):
-            raise ValueError(
-                f"weights must be one number a row, {self.n_rows}; got shape "
-                f"{given.shape}."
+            raise ArgumentError(
+                "weights",
+                "must be one number a row, {n_rows}",
+                Message("shape {shape}", shape=given.shape),
+                n_rows=self.n_rows,
             )
         bad = np.flatnonzero(~((given >= 0.0) & np.isfinite(given)))
         if len(bad):
-            raise ValueError(
-                f"weights must be finite and >= 0; got {given[bad[0]]} in row {bad[0]}."
+            raise ArgumentError(
+                "weights", "must be finite and >= 0", given[bad[0]], row=bad[0]
             )
         R = shares(masks, given)
         groups = None if by is None else tuple(masks)
@@ -262,10 +277,13 @@ class PosteriorDraws:
             own |= _with_ends(f"p_{label}", se[:, k].copy(), ends[:, k])
             if own.keys() & columns.keys():
                 twice = min(own.keys() & columns.keys())
-                raise ValueError(
-                    f"labels must give columns of different names; {label!r} and an "
-                    f"earlier label both give {twice!r}. Use mean(), std() and "
-                    "conf_int(), or rename a label."
+                raise ArgumentError(
+                    "labels",
+                    "must give columns of different names; {label!r} and an earlier "
+                    "label both give {twice!r}",
+                    remedy="Use mean(), std() and conf_int(), or rename a label.",
+                    label=label,
+                    twice=twice,
                 )
             columns |= own
         if self.table is not None:
@@ -288,7 +306,17 @@ def _with_ends(name: str, se: Any, ends: Matrix) -> dict[str, NDArray[Any]]:
 def shares(
     masks: dict[Hashable, NDArray[np.bool_]], weights: NDArray[np.float64]
 ) -> Matrix:
-    """Weight of each row in the average of each group, shape (n_groups, n_rows).
+    """Weight of each row in the average of each group.
+
+    Parameters
+    ----------
+    masks : dict of hashable to ndarray of bool, shape (n_rows,)
+        Rows of each group.
+    weights : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    ndarray of shape (n_groups, n_rows)
 
     Raises
     ------
@@ -302,7 +330,10 @@ def shares(
         bad = [group for group, sum_ in zip(masks, total, strict=True) if not sum_ > 0]
         where = f" in group {bad[0]!r}" if bad and bad[0] is not None else ""
         raise ValueError(
-            "every group of an average needs a row with a weight above 0; got "
-            f"none{where}."
+            Message(
+                "every group of an average needs a row with a weight above 0; got "
+                "none{where}.",
+                where=where,
+            )
         )
     return np.asarray(found / total[:, None])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.summaries.real import freeze
 
 EQUAL = 1.0 + 1e-12  # ratio of probabilities up to which they are one and the same
@@ -56,8 +56,11 @@ class ClassPrediction:
         """Raise NotReadyError where no label is known."""
         if not self.classes:
             raise NotReadyError(
-                f"{what} needs a model that knows a label; got none. Call update with "
-                "a row first, or name the labels: classes=(...)."
+                Message(
+                    "{what!a} needs a model that knows a label; got none. Call "
+                    "update with a row first, or name the labels: classes=(...).",
+                    what=what,
+                )
             )
 
     def log_density(self, y: Any) -> Vector:
@@ -66,9 +69,12 @@ class ClassPrediction:
         labels = label_list(y, len(self.proba))
         for row, label in enumerate(labels):
             if label not in place:
-                raise ValueError(
-                    f"y must hold labels among {list(self.classes)}; got {label!r} in "
-                    f"row {row}."
+                raise ArgumentError(
+                    "y",
+                    "must hold labels among {classes}",
+                    label,
+                    row=row,
+                    classes=list(self.classes),
                 )
         columns = np.array([place[label] for label in labels], dtype=np.int64)
         with np.errstate(divide="ignore"):

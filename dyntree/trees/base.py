@@ -17,7 +17,7 @@ from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import DegenerateTreesWarning, warn
+from dyntree.errors import ArgumentError, DegenerateTreesWarning, Message, warn
 from dyntree.params import TreeOptions
 from dyntree.params.labels import is_label
 from dyntree.runtime.locking import locked
@@ -182,9 +182,11 @@ class TreeModel:
         """
         classes = self.state.options.classes or ()
         if not is_label(label) or label not in classes:
-            raise ValueError(
-                "label must name the class whose probability is analysed, one of "
-                f"{list(classes)}; got {label!r}."
+            raise ArgumentError(
+                "label",
+                "must name the class whose probability is analysed, one of {classes}",
+                label,
+                classes=list(classes),
             )
         return classes.index(label)
 
@@ -214,8 +216,11 @@ class TreeModel:
         """
         if self.n_seen:
             raise ValueError(
-                f"columns can be set only before the first row; {self.n_seen} rows "
-                "have come."
+                Message(
+                    "columns can be set only before the first row; {n_seen} rows "
+                    "have come.",
+                    n_seen=self.n_seen,
+                )
             )
         for state in self.states:
             state.features = features
@@ -351,9 +356,10 @@ class TreeModel:
         rng = params.generator(seed)
         response_weights(self.states[0], None, sample_weight)
         if sample_weight is not None and kind == "mean":
-            raise ValueError(
-                "sample_weight is for new responses, kind='obs'; a mean has no "
-                "weight. Leave it out."
+            raise ArgumentError(
+                "sample_weight",
+                "is for new responses, kind='obs'; a mean has no weight",
+                remedy="Leave it out.",
             )
         self.warn_if_alike()
         return self.drawn(X, n_draws, kind, rng, sample_weight, exposure)
@@ -420,8 +426,10 @@ class TreeModel:
         params.one_of("kind", kind, KINDS)
         rng = params.generator(seed)
         if kind == "obs" and self.is_classifier:
-            raise ValueError(
-                "kind must be 'mean' for labels, which have no differences; got 'obs'."
+            raise ArgumentError(
+                "kind",
+                "must be 'mean' for labels, which have no differences",
+                Message("'obs'"),
             )
         self.state.ready("compute_contrast")
         before, after = (
@@ -430,8 +438,11 @@ class TreeModel:
         )
         if len(before) != len(after):
             raise ValueError(
-                "X_0 and X_1 must have as many rows; got "
-                f"{len(before)} and {len(after)}."
+                Message(
+                    "X_0 and X_1 must have as many rows; got {n_before} and {n_after}.",
+                    n_before=len(before),
+                    n_after=len(after),
+                )
             )
         if exposure is not None:
             check_response_pairs(X_1, None, exposure)
@@ -454,11 +465,13 @@ class TreeModel:
             state.warned.add("roots")
             warn(
                 DegenerateTreesWarning,
-                f"the trees of this cloud begin with {n_roots:.1f} effectively "
-                f"distinct splits, fewer than {LEAST_ROOTS:g}: they agree by chance, "
-                "so that intervals of differences and effects are too narrow. Average "
-                "several clouds: AveragedTrees(...), or n_clouds=10 in a formula or "
-                "an estimator.",
+                "the trees of this cloud begin with {n_roots:.1f} effectively "
+                "distinct splits, fewer than {least_roots:g}: they agree by chance, "
+                "so that intervals of differences and effects are too narrow. "
+                "Average several clouds: AveragedTrees(...), or n_clouds=10 in a "
+                "formula or an estimator.",
+                n_roots=n_roots,
+                least_roots=LEAST_ROOTS,
             )
 
     def leave_new_levels_to_another(self) -> None:
@@ -642,7 +655,9 @@ class TreePredictions(TreeModel):
         float
         """
         if self.is_classifier:
-            raise ValueError("mean_at needs real responses; got model='class'.")
+            raise ArgumentError(
+                "mean_at", "needs real responses", Message("model='class'")
+            )
         if self.state.cloud is None:
             prediction = self._predict_cold(row)
             assert isinstance(prediction, Prediction)
@@ -657,8 +672,10 @@ class TreePredictions(TreeModel):
     def proba_at(self, row: Matrix) -> Vector:
         """Probabilities of the classes at one row, as in `mean_at`."""
         if not self.is_classifier:
-            raise ValueError(
-                f"proba_at needs model='class'; got model={self.options.model!r}."
+            raise ArgumentError(
+                "proba_at",
+                "needs model='class'",
+                Message("model={model!r}", model=self.options.model),
             )
         if self.state.cloud is None:
             prediction = self._predict_cold(row)
@@ -688,8 +705,10 @@ class TreePredictions(TreeModel):
         """
         cloud = self.state.ready("coef")
         if self.options.model != "linear":
-            raise ValueError(
-                f"coef needs model='linear'; got model={self.options.model!r}."
+            raise ArgumentError(
+                "coef",
+                "needs model='linear'",
+                Message("model={model!r}", model=self.options.model),
             )
         return np.asarray(query.coef(cloud, stored(self.state, X)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import (
     AUTO,
     STREAM_OPTIONS,
@@ -61,23 +62,36 @@ window=None. Set window=..., the most rows to hold.
     n_clouds = count("n_clouds", n_clouds, 1)
     window = given.get("window")
     if isinstance(window, str) and window != AUTO:
-        raise ValueError(
-            f"window must be an int >= 2, or {AUTO!r} for an average of several; got "
-            f"{window!r}."
+        raise ArgumentError(
+            "window",
+            "must be an int >= 2, or {auto!r} for an average of several",
+            window,
+            auto=AUTO,
         )
     if window is not None and n_clouds != 1:
-        raise ValueError(
-            f"n_clouds is for tables that are held whole; got {n_clouds!r} with "
-            f"window={window!r}. Set window=None, or n_clouds=1; window={AUTO!r} "
-            "averages several clouds by itself."
+        raise ArgumentError(
+            "n_clouds",
+            "is for tables that are held whole",
+            Message(
+                "{n_clouds!r} with window={window!r}", n_clouds=n_clouds, window=window
+            ),
+            "Set window=None, or n_clouds=1; window={auto!r} averages several clouds "
+            "by itself.",
+            auto=AUTO,
         )
     if window is not None and window != AUTO:
         return StreamingTree(**given)
     if stray := only_for_windows(given):
-        raise ValueError(
-            f"{stray[0]} is an option of one window only; got "
-            f"{stray[0]}={given[stray[0]]!r} with window={window!r}. Set window=..., "
-            "the most rows to hold."
+        raise ArgumentError(
+            stray[0],
+            "is an option of one window only",
+            Message(
+                "{stray}={given!r} with window={window!r}",
+                stray=stray[0],
+                given=given[stray[0]],
+                window=window,
+            ),
+            "Set window=..., the most rows to hold.",
         )
     tree = {k: v for k, v in given.items() if k not in STREAM_OPTIONS}
     if window == AUTO:

@@ -22,7 +22,7 @@ from dyntree._core.trees.particles import FIRST_LOOK
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import count_response, label_list, real_response
 from dyntree.encoding.values import LARGEST
-from dyntree.errors import CheckpointError
+from dyntree.errors import CheckpointError, Message
 from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.learning.exposures import apart, check_exposure, read_back
@@ -224,7 +224,9 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
 def demand(condition: Any, failure: str) -> None:
     """Raise CheckpointError unless the condition holds."""
     if not condition:
-        raise CheckpointError(f"it does not describe a valid model: {failure}")
+        raise CheckpointError(
+            Message("it does not describe a valid model: {failure}", failure=failure)
+        )
 
 
 def _template(options: dict[str, Any]) -> Cloud:

@@ -15,7 +15,7 @@ from dyntree import params
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees.forest import CUT, KNOT, Forest
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.errors import CheckpointError
+from dyntree.errors import CheckpointError, Message
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.files import take_weights
 from dyntree.trees.forest_options import ForestOptions
@@ -29,7 +29,9 @@ GIVEN_UP = -2
 def demand(holds: Any, fault: str) -> None:
     """Raise CheckpointError unless something holds."""
     if not holds:
-        raise CheckpointError(f"the file does not hold a model: {fault}.")
+        raise CheckpointError(
+            Message("the file does not hold a model: {fault}.", fault=fault)
+        )
 
 
 def forest_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:

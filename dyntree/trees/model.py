@@ -14,6 +14,7 @@ from dyntree._core.trees import criteria
 from dyntree._core.trees import sensitivity as core_sensitivity
 from dyntree._core.trees.window import worth
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header
@@ -353,13 +354,17 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             and options.intercept == "implicit"
         ):
             raise ValueError(
-                "leaves with intercept='implicit' cannot retire rows; use "
-                "intercept='augmented'."
+                Message(
+                    "leaves with intercept='implicit' cannot retire rows; use "
+                    "intercept='augmented'."
+                )
             )
         positions = row_positions(cloud, row_ids, "row_ids")
         if len(positions) and len(positions) == cloud.n_active:
-            raise ValueError(
-                f"row_ids must leave at least one row active; got all {len(positions)}."
+            raise ArgumentError(
+                "row_ids",
+                "must leave at least one row active",
+                Message("all {n_positions}", n_positions=len(positions)),
             )
         cloud.retire(positions, forget)
         return self
@@ -389,9 +394,10 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         """
         cloud = self.state.ready("remove_data")
         if self.options.rules == "r":
-            raise ValueError(
-                "remove_data is for rules='native'; under R's rules use retire, which "
-                "keeps at least one row."
+            raise ArgumentError(
+                "remove_data",
+                "is for rules='native'; under R's rules use retire, which keeps at "
+                "least one row",
             )
         self.state.cloud = cloud.without_rows()
         return self
@@ -434,7 +440,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         state = self.state
         cloud, (rows, labels, growth) = state.ready("rehearse"), checked(state, X, y)
         if len(rows) != 1:
-            raise ValueError(f"X must be one row to rehearse; got {len(rows)}.")
+            raise ArgumentError("X", "must be one row to rehearse", len(rows))
         if growth.steps:
             cloud = widened(cloud, growth.widen)
         known = state.options.classes
@@ -509,9 +515,12 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         state = self.state
         state.ready("score")
         if not isinstance(rule, str) and isinstance(X, str):
-            raise ValueError(
-                f"rule must be text, after the candidates; got {params.short(rule)}. "
-                f"Call score(X, {X!r})."
+            raise ArgumentError(
+                "rule",
+                "must be text, after the candidates",
+                rule,
+                "Call score(X, {x!r}).",
+                x=X,
             )
         check_scoring(self.options, rule, sample_weight, exposure, Xref)
         check_response_pairs(X, sample_weight, exposure)
@@ -519,7 +528,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         references = None if Xref is None else stored(state, Xref, "Xref")
         rows = stored(state, X)
         if references is not None and not len(references):
-            raise ValueError("Xref must have at least one row; got none.")
+            raise ArgumentError("Xref", "must have at least one row", Message("none"))
         if rule == "alm":
             return response_variances(state, rows, sample_weight)
         if rule == "alc" and references is None:
@@ -560,8 +569,12 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         }
         if self.options.model not in fits.get(rule, params.MODELS):
             raise ValueError(
-                f"rule={rule!r} does not fit model={self.options.model!r}; 'entropy' "
-                "is for class models and 'alc' for the others."
+                Message(
+                    "rule={rule!r} does not fit model={model!r}; 'entropy' is for "
+                    "class models and 'alc' for the others.",
+                    rule=rule,
+                    model=self.options.model,
+                )
             )
         return worth(cloud, rule, drawing_source(self.state))
 
@@ -695,13 +708,13 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         if self.options.classes is not None:
             place = self.class_place(label)
         elif label is not None:
-            raise ValueError(f"label is for class models only; got {label!r}.")
+            raise ArgumentError("label", "is for class models only", label)
         inputs = inputs_of(self.state, factors)
         method = params.one_of("method", method, ("lhs", "boot"))
         law = input_law(self.state, method, bounds, shape, mode, categorical)
         share = params.real("span", span)
         if not 0.0 <= share <= 1.0:
-            raise ValueError(f"span must be in [0, 1]; got {span!r}.")
+            raise ArgumentError("span", "must be in [0, 1]", span)
         n_grid = params.count("n_grid", n_grid, 1)
         grid = np.linspace(law["lower"], law["upper"], n_grid)
         found = core_sensitivity.sensitivity(
@@ -718,8 +731,11 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         """Return a copy of a tree that has seen no row, with another seed."""
         if self.n_seen:
             raise ValueError(
-                "the seed of a model can change only before its first row; it has "
-                f"seen {self.n_seen}. Make a new one with the same options."
+                Message(
+                    "the seed of a model can change only before its first row; it "
+                    "has seen {n_seen}. Make a new one with the same options.",
+                    n_seen=self.n_seen,
+                )
             )
         again = self.copy()
         again.state.seed = params.count("seed", seed, 0, params.MAX_SEED)

@@ -10,6 +10,7 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import Message
 from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
@@ -258,8 +259,11 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         state = self.state.copy()
         if state.n_seen:
             raise ValueError(
-                "the seed of a model can change only before its first row; "
-                f"{state.n_seen} rows have come."
+                Message(
+                    "the seed of a model can change only before its first row; "
+                    "{n_seen} rows have come.",
+                    n_seen=state.n_seen,
+                )
             )
         state.seed = seed
         return self.of_state(state, self.is_frozen)

@@ -12,7 +12,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import Message, NotReadyError
 from dyntree.params import N_SCALE, TreeOptions
 from dyntree.runtime.locking import ModelLock
 
@@ -146,8 +146,11 @@ class TreeState:
         """Raise NotReadyError before the first row: `what` has nothing to go by."""
         if not self.n_seen:
             raise NotReadyError(
-                f"{what} needs a model that has learned at least one row; got none. "
-                "Call update first."
+                Message(
+                    "{what!a} needs a model that has learned at least one row; got "
+                    "none. Call update first.",
+                    what=what,
+                )
             )
 
     def not_ready(self, what: str) -> NotReadyError:
@@ -165,8 +168,14 @@ class TreeState:
                 needed = f"more than n_start={options.n_start} rows"
             more = f"{n_more} more row" + "s" * (n_more > 1)
         return NotReadyError(
-            f"{what} needs a model that has learned {needed}; got {self.n_seen}. "
-            f"Call update with {more} first."
+            Message(
+                "{what!a} needs a model that has learned {needed}; got {n_seen}. "
+                "Call update with {more} first.",
+                what=what,
+                needed=needed,
+                n_seen=self.n_seen,
+                more=more,
+            )
         )
 
     def copy(self) -> TreeState:

@@ -13,6 +13,7 @@ from dyntree import params
 from dyntree._core.trees import query
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries import student_log_density
 from dyntree.summaries.counts import CountMixture
 from dyntree.trees.answers.draws import particle_draws
@@ -149,9 +150,10 @@ class TreeView:
         three ndarrays of shape (n_particles, n_rows)
         """
         if self.tree.is_classifier or self.tree.options.is_count:
-            raise ValueError(
-                "predictive needs real responses; got "
-                f"model={self.tree.options.model!r}."
+            raise ArgumentError(
+                "predictive",
+                "needs real responses",
+                Message("model={model!r}", model=self.tree.options.model),
             )
         location, scale, df = query.predictive(self._cloud, with_ones(rows, self._ones))
         return location, scale, df
@@ -199,8 +201,10 @@ class TreeView:
         The rate, of shape (n_particles, n_rows), is that of a unit of exposure.
         """
         if not self.tree.options.is_count:
-            raise ValueError(
-                f"model must be of counts; got model={self.tree.options.model!r}."
+            raise ArgumentError(
+                "model",
+                "must be of counts",
+                Message("model={model!r}", model=self.tree.options.model),
             )
         cloud = self._cloud
         rate, first, second = query.predictive(cloud, with_ones(rows, self._ones))
@@ -242,8 +246,10 @@ class TreeView:
     def proba(self, rows: Matrix) -> NDArray[np.float64]:
         """Each tree's probabilities, shape (n_particles, n_rows, n_classes)."""
         if not self.tree.is_classifier:
-            raise ValueError(
-                f"proba needs model='class'; got model={self.tree.options.model!r}."
+            raise ArgumentError(
+                "proba",
+                "needs model='class'",
+                Message("model={model!r}", model=self.tree.options.model),
             )
         features = with_ones(rows, self._ones)
         classes = range(len(self.tree.classes or ()))

@@ -67,11 +67,12 @@ PYTHON_ORDER = [
 FOLDER_ORDER = {
     "params": [{"checks", "labels"}, {"options"}],
     "runtime": [
-        {"locking", "progress", "seeds", "blas", "rewording", "config", "release"},
+        {"locking", "progress", "seeds", "blas", "config", "release"},
         {"parallel"}, {"online"},
     ],
     "storage": [
-        {"plain", "old_names", "one_writer"}, {"atomic_files"}, {"archive", "positions"},
+        {"plain", "old_names", "one_writer"}, {"atomic_files"},
+        {"archive", "positions"},
     ],
     "summaries": [{"real", "draws"}, {"labels", "counts", "effects", "trees"}],
     "evaluate": [

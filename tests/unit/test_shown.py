@@ -181,7 +181,7 @@ def test_a_report_is_escaped() -> None:
 def test_warnings_are_one_line(text: str) -> None:
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        warn(ManyLevelsWarning, f"column {text} holds text")
+        warn(ManyLevelsWarning, "column {text} holds text", text=text)
     assert is_shown(str(told[0].message))
     assert len(str(told[0].message).splitlines()) == 1
 

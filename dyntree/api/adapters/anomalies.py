@@ -15,6 +15,7 @@ from dyntree.api.adapters.trees import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
 )
+from dyntree.errors import ArgumentError
 from dyntree.evaluate.alarm import ChangeAlarm
 
 try:
@@ -52,9 +53,11 @@ class RiverAnomalyDetector(SupervisedAnomalyDetector):
 
     def __init__(self, model: StreamRegressor | StreamClassifier) -> None:
         if not isinstance(model, StreamRegressor | StreamClassifier):
-            raise ValueError(
-                "model must be a regressor or classifier of dyntree.api.adapters, such "
-                f"as RiverDynamicTreeRegressor(); got {model!r}."
+            raise ArgumentError(
+                "model",
+                "must be a regressor or classifier of dyntree.api.adapters, such as "
+                "RiverDynamicTreeRegressor()",
+                model,
             )
         self.model = model
 
@@ -144,7 +147,7 @@ class RiverChangeAlarm(DriftDetector):
         is_number = isinstance(x, bool | int | float | np.number | np.bool_)
         loss = float(x) if is_number else math.nan
         if not loss > -math.inf:
-            raise ValueError(
-                f"x must be a number or inf; got {x!r}. Leave such rows out."
+            raise ArgumentError(
+                "x", "must be a number or inf", x, "Leave such rows out."
             )
         self._drift_detected = self.alarm.update(-loss)

@@ -12,6 +12,7 @@ from dyntree.encoding.frames import is_frame
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import is_missing
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import level_text
 
 Row = Mapping[Hashable, Any]
@@ -26,12 +27,14 @@ def checked_frame(X: Any) -> Table:
         If it is not a frame, or two columns have the same name.
     """
     if not is_frame(X):
-        raise ValueError(
-            f"X must be a frame of pandas or another library; got {type(X).__name__}. "
-            "Give its rows to the calls of one row, or make it one."
+        raise ArgumentError(
+            "X",
+            "must be a frame of pandas or another library",
+            Message("{kind}", kind=type(X).__name__),
+            "Give its rows to the calls of one row, or make it one.",
         )
     if hasattr(X, "iloc") and not X.columns.is_unique:
-        raise ValueError(f"X must have distinct column names; got {[*X.columns]}.")
+        raise ArgumentError("X", "must have distinct column names", [*X.columns])
     return table_of(X, "X")
 
 
@@ -50,7 +53,8 @@ def numbered(row: int, call: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return call(*arguments)
     except ValueError as error:
-        raise type(error)(f"row {row} of X: {error}") from error
+        error.args = (Message("row {row} of X: {error}", row=row, error=error),)
+        raise
 
 
 def series_of(X: Any, values: Any) -> Any:
@@ -65,7 +69,9 @@ def series_of(X: Any, values: Any) -> Any:
 def responses_of(y: Any, n_rows: int) -> list[Any]:
     """Responses or labels as objects, one for each row."""
     if len(y) != n_rows:
-        raise ValueError(f"y must have one value a row of X, {n_rows}; got {len(y)}.")
+        raise ArgumentError(
+            "y", "must have one value a row of X, {n_rows}", len(y), n_rows=n_rows
+        )
     if hasattr(y, "iloc") or isinstance(y, list):
         return [*y]
     return [*y] if isinstance(y, np.ndarray) else column_of(y).objects()

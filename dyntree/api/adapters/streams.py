@@ -26,7 +26,7 @@ from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
-from dyntree.runtime.rewording import reworded
+from dyntree.errors import ArgumentError, Message, renamed
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.stream import AveragedStream
@@ -111,7 +111,7 @@ class StreamAdapter(base.Estimator):
         w = one_weight(self.stream.state.options, w, "w")
         if w == 0.0:
             return
-        with self.stream.exclusive(), reworded("sample_weight", "w"):
+        with self.stream.exclusive(), renamed({"sample_weight": "w"}):
             columns = self._columns
             may_grow = self.new_columns == "grow" or not columns.names
             if may_grow and not self._told and (full := columns.beyond(x)):
@@ -186,8 +186,11 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         given = as_number(x[self.exposure])
         if given is None or not given > 0.0:
             raise ValueError(
-                f"{self.exposure!r}, the exposure, must be a number > 0; got "
-                f"{x[self.exposure]!r}."
+                Message(
+                    "{exposure!r}, the exposure, must be a number > 0; got {x!r}.",
+                    exposure=self.exposure,
+                    x=x[self.exposure],
+                )
             )
         return {k: v for k, v in x.items() if k != self.exposure}, given
 
@@ -199,8 +202,11 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         if self.exposure is None:
             return count
         if exposure is None:
-            raise ValueError(
-                f"x must have the exposure of its count, {self.exposure!r}; got none."
+            raise ArgumentError(
+                "x",
+                "must have the exposure of its count, {exposure!r}",
+                Message("none"),
+                exposure=self.exposure,
             )
         return Exposed(count, exposure)
 
@@ -222,9 +228,12 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         """
         response = as_number(y)
         if response is None:
-            raise ValueError(
-                f"y must be a number of at most {LARGEST:g} in size; got {y!r}. Leave "
-                "such rows out; labels need RiverDynamicTreeClassifier."
+            raise ArgumentError(
+                "y",
+                "must be a number of at most {largest:g} in size",
+                y,
+                "Leave such rows out; labels need RiverDynamicTreeClassifier.",
+                largest=LARGEST,
             )
         x, exposure = self._apart(x)
         self._learn(x, self._response(response, exposure), w)
@@ -285,7 +294,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
             It is infinite until two distinct responses have come.
         """
         if not 0.0 < params.real("level", level) < 1.0:
-            raise ValueError(f"level must be in (0, 1); got {level!r}.")
+            raise ArgumentError("level", "must be in (0, 1)", level)
         tail = 0.5 - level / 2.0
         x, exposure = self._apart(x)
         with self.stream.exclusive():

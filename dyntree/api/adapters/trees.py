@@ -7,6 +7,7 @@ from typing import Any
 
 from dyntree import params
 from dyntree.api.adapters.streams import Stream, StreamClassifier, StreamRegressor
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import NIG
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import make_tree
@@ -123,9 +124,13 @@ class RiverDynamicTreeRegressor(StreamRegressor):
     ) -> None:
         params.one_of("model", model, ("constant", "linear", *params.COUNTS))
         if exposure is not None and model not in params.COUNTS:
-            raise ValueError(
-                "exposure is for counts, model='poisson' or 'negbin'; got "
-                f"{exposure!r} with model={model!r}. Leave it out."
+            raise ArgumentError(
+                "exposure",
+                "is for counts, model='poisson' or 'negbin'",
+                Message(
+                    "{exposure!r} with model={model!r}", exposure=exposure, model=model
+                ),
+                "Leave it out.",
             )
         self._begin(locals())
 

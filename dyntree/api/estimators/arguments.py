@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from dyntree import params
+from dyntree.errors import ArgumentError
 
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
@@ -24,9 +25,10 @@ def seed_of(random_state: RandomState) -> int | None:
     try:
         return int(check_random_state(random_state).randint(2**31))
     except ValueError as error:
-        raise ValueError(
-            "random_state must be an int >= 0, a RandomState, a Generator or None; got "
-            f"{random_state!r}."
+        raise ArgumentError(
+            "random_state",
+            "must be an int >= 0, a RandomState, a Generator or None",
+            random_state,
         ) from error
 
 
@@ -37,5 +39,5 @@ def threads_of(n_jobs: int | None) -> int | None:
     if n_jobs == -1:
         return os.cpu_count() or 1
     if isinstance(n_jobs, numbers.Integral) and n_jobs < 1:
-        raise ValueError(f"n_jobs must be an int >= 1, or -1 for all; got {n_jobs!r}.")
+        raise ArgumentError("n_jobs", "must be an int >= 1, or -1 for all", n_jobs)
     return params.count("n_jobs", n_jobs, 1, params.MAX_THREADS)

@@ -17,6 +17,7 @@ from dyntree.api.estimators.answers import Ids, MixtureAnswers
 from dyntree.api.estimators.arguments import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError
 from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
 from dyntree.mixtures.canopy.parts import Parts
 
@@ -219,9 +220,12 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         rows = self._checked(X, reset=True)
         names = list(getattr(self, "feature_names_in_", []))
         if self.warm_start and known and names and known != names:
-            raise ValueError(
-                f"X must have the columns of the last fit, {known}, for warm_start; "
-                f"got {names}. Reorder them, or set warm_start=False."
+            raise ArgumentError(
+                "X",
+                "must have the columns of the last fit, {known}, for warm_start",
+                names,
+                "Reorder them, or set warm_start=False.",
+                known=known,
             )
         n_init, seed = params.count("n_init", self.n_init, 1), self._seed()
         begin, validation = None, self.validation

@@ -14,6 +14,7 @@ from dyntree.api.estimators.supervised import OnlineRegressor
 from dyntree.api.estimators.trees import tree_of
 from dyntree.encoding.targets import count_response
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries.draws import PosteriorDraws
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.weights import check_weights
@@ -213,9 +214,10 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         if sample_weight is not None:
             weights = check_weights(sample_weight, len(over))
             if not weights.any():
-                raise ValueError(
-                    "sample_weight must not be zero in all rows; got 0 in all "
-                    f"{len(weights)}."
+                raise ArgumentError(
+                    "sample_weight",
+                    "must not be zero in all rows",
+                    Message("0 in all {n_weights}", n_weights=len(weights)),
                 )
         rates, told = (counts / over)[weights > 0.0], prediction.rate[weights > 0.0]
         if len(counts) > 1 and np.ptp(rates) <= SAME * rates.max():

@@ -19,6 +19,7 @@ from dyntree import params
 from dyntree.api.estimators.arguments import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDP_SETTINGS
 
@@ -28,9 +29,12 @@ Ids = NDArray[np.int64]
 def check_groups(groups: Any) -> None:
     """Refuse the name of a column: scikit-learn's tables come without it."""
     if isinstance(groups, str):
-        raise ValueError(
-            f"groups must be a label for each row; got the text {groups!r}. Give the "
-            f"column itself, groups=X[{groups!r}], and X without it."
+        raise ArgumentError(
+            "groups",
+            "must be a label for each row",
+            Message("the text {groups!r}", groups=groups),
+            "Give the column itself, groups=X[{groups!r}], and X without it.",
+            groups=groups,
         )
 
 
@@ -131,10 +135,11 @@ class MemoryBoundedTopics(
         """X as scikit-learn checks it: counts may be sparse."""
         is_text = isinstance(X, list | tuple) and X and isinstance(X[0], str)
         if self._is_words and is_text:
-            raise ValueError(
-                "X must be counts of words, a document in each row; got text, "
-                f"{params.short(X[0])}. Count words first, as scikit-learn's "
-                "CountVectorizer does."
+            raise ArgumentError(
+                "X",
+                "must be counts of words, a document in each row",
+                Message("text, {x!r}", x=X[0]),
+                "Count words first, as scikit-learn's CountVectorizer does.",
             )
         return checked_rows(
             self, X, reset, dtype=np.float64,

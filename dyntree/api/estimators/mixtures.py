@@ -18,6 +18,7 @@ from dyntree import params
 from dyntree.api.estimators.answers import Ids, MixtureAnswers
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
+from dyntree.errors import Message
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM, Path
 from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
 from dyntree.mixtures.sva.sequence_scales import with_scales
@@ -71,8 +72,10 @@ class MixtureMixin(MixtureAnswers):
         if not model.is_ready:
             if len(rows) < 2:
                 raise ValueError(
-                    "lambda_='auto' needs at least 2 rows; got n_samples = 1. Give "
-                    "lambda_."
+                    Message(
+                        "lambda_='auto' needs at least 2 rows; got n_samples = 1. "
+                        "Give lambda_."
+                    )
                 )
             model.finish_warm_up()
         for _ in range(n_passes - 1):

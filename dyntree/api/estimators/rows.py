@@ -19,7 +19,8 @@ from dyntree.encoding.frames import check_eager, is_frame
 from dyntree.encoding.row_input import named_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import is_missing
-from dyntree.params import as_array, short
+from dyntree.errors import ArgumentError, Message
+from dyntree.params import as_array
 
 HELD = "_columns_in"  # where an estimator keeps columns that hold times
 
@@ -35,15 +36,22 @@ def as_frame(X: Any) -> Any:
         If X is a dict, or a frame without columns.
     """
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse ones are dicts
-        raise ValueError(
-            "X must be an array, a list of rows or a frame; got a dict. Make it a "
-            "frame first, such as pandas.DataFrame(X)."
+        raise ArgumentError(
+            "X",
+            "must be an array, a list of rows or a frame",
+            Message("a dict"),
+            "Make it a frame first, such as pandas.DataFrame(X).",
         )
     check_eager(X, "X")
     if is_frame(X) and not len(X.columns):
-        raise ValueError(
-            f"X must have at least one column; got a frame of shape {X.shape}, with 0 "
-            "feature(s) while a minimum of 1 is required."
+        raise ArgumentError(
+            "X",
+            "must have at least one column",
+            Message(
+                "a frame of shape {shape}, with 0 feature(s) while a minimum of "
+                "1 is required",
+                shape=X.shape,
+            ),
         )
     if isinstance(X, np.ma.MaskedArray):
         return as_array("X", X)
@@ -72,9 +80,11 @@ def holds_more(X: Any) -> bool:
         try:
             float(text)
         except ValueError:
-            raise ValueError(
-                f"X must hold numbers where it is an array; got {short(text)}. Give "
-                "text in a frame, such as pandas.DataFrame(X)."
+            raise ArgumentError(
+                "X",
+                "must hold numbers where it is an array",
+                text,
+                "Give text in a frame, such as pandas.DataFrame(X).",
             ) from None
     return any(value_kind(value) in TIMES for value in values)
 

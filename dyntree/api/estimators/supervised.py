@@ -19,7 +19,7 @@ from dyntree.api.estimators.arguments import RandomState, seed_of, threads_of
 from dyntree.api.estimators.rows import as_frame, holds_more
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.runtime.rewording import reworded
+from dyntree.errors import ArgumentError, Message, renamed
 from dyntree.summaries.draws import PosteriorDraws
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.learning.weights import check_weights
@@ -101,9 +101,11 @@ class TreesMixin:
         if isinstance(model, TreeAverage | RandomTreesStream):
             threads = threads_of(self.n_jobs)
             more |= {"threads": threads}
-        with (
-            reworded("model='class'", "DynamicTreeClassifier"),
-            reworded("model='constant' or 'linear'", "DynamicTreeRegressor"),
+        with renamed(
+            {
+                "model='class'": "DynamicTreeClassifier",
+                "model='constant' or 'linear'": "DynamicTreeRegressor",
+            }
         ):
             model.update(*given, **more, progress=False)
         self.model_ = model
@@ -408,8 +410,10 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         """
         if isinstance(self.class_weight, str):
             raise ValueError(
-                "class_weight='balanced' needs all rows at once, in fit; partial_fit "
-                "takes weights of the classes: class_weight={...}."
+                Message(
+                    "class_weight='balanced' needs all rows at once, in fit; "
+                    "partial_fit takes weights of the classes: class_weight={{...}}."
+                )
             )
         if classes is None and self._is_plain(X) and is_column(y, X):
             known = self.classes_
@@ -421,21 +425,29 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
         if classes is not None:
             given = np.unique(np.asarray(classes))
         elif first:
-            raise ValueError(
-                "classes must name all labels at the first call of partial_fit; got "
-                "None. Give classes=[...], or call fit."
+            raise ArgumentError(
+                "classes",
+                "must name all labels at the first call of partial_fit",
+                None,
+                "Give classes=[...], or call fit.",
             )
         else:
             given = self.classes_
         if not first and not np.array_equal(given, self.classes_):
-            raise ValueError(
-                f"classes must stay those of the first call, {self.classes_.tolist()}; "
-                f"got {given.tolist()}. Leave the argument out."
+            raise ArgumentError(
+                "classes",
+                "must stay those of the first call, {classes}",
+                given.tolist(),
+                "Leave the argument out.",
+                classes=self.classes_.tolist(),
             )
         if unknown := np.setdiff1d(labels, given).tolist():
-            raise ValueError(
-                f"y must hold labels among {given.tolist()}; got {unknown[0]!r}. "
-                "Name every label at the first call: classes=[...]."
+            raise ArgumentError(
+                "y",
+                "must hold labels among {given}",
+                unknown[0],
+                "Name every label at the first call: classes=[...].",
+                given=given.tolist(),
             )
         self.classes_ = given
         weights = self._weights(labels, sample_weight)

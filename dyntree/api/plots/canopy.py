@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree import params
+from dyntree.errors import ArgumentError
 from dyntree.mixtures import Canopy
 
 from .canvas import Target, dress, legend_above, panels
@@ -19,8 +20,8 @@ def _model_of(model: Any) -> Canopy:
     """A fitted mixture, which may be within an estimator."""
     model = getattr(model, "model_", model)
     if not isinstance(model, Canopy) or not model.is_ready:
-        raise ValueError(
-            f"model must be a Canopy or CanopyMixture that was fitted; got {model!r}."
+        raise ArgumentError(
+            "model", "must be a Canopy or CanopyMixture that was fitted", model
         )
     return model
 
@@ -58,7 +59,7 @@ def plot_sweeps(model: Canopy, *, ax: Target = None) -> Figure:
     """
     h = _model_of(model).history
     if not len(h):
-        raise ValueError("model must have done sweeps; its components were given.")
+        raise ArgumentError("model", "must have done sweeps; its components were given")
     figure, (left, right) = panels(ax, 2)
     left.plot(h.sweep, h.log_likelihood, "-", color="0.5", label="scored in the sweep")
     looked = np.isfinite(h.validation)
@@ -137,9 +138,11 @@ def plot_images(
     height, width = (params.count("shape", side, 1) for side in shape)
     rows = params.as_array("X", X, float)
     if rows.ndim != 2 or rows.shape[1] != height * width:
-        raise ValueError(
-            f"X must have height * width = {height * width} columns; got "
-            f"{params.short(rows)}."
+        raise ArgumentError(
+            "X",
+            "must have height * width = {height} columns",
+            rows,
+            height=height * width,
         )
     count = params.count("n_rows", n_rows, 1)
     if components is None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.trees.base import TreeModel
 from dyntree.trees.factory import Trees
 from dyntree.trees.view import TreeView
@@ -70,8 +71,8 @@ def panels(
         return figure, axes
     given = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, object)))
     if len(given) != n or not all(isinstance(one, Axes) for one in given):
-        raise ValueError(
-            f"ax must be {n} Axes of matplotlib, one a panel, or None; got {ax!r}."
+        raise ArgumentError(
+            "ax", "must be {n} Axes of matplotlib, one a panel, or None", ax, n=n
         )
     return given[0].figure.figure, given  # of a subfigure, the whole
 
@@ -106,9 +107,10 @@ def view_of(model: Any, what: str) -> TreeView:
     if not isinstance(model, Trees):
         model = getattr(model, "tree", model)
     if not isinstance(model, Trees):
-        raise ValueError(
-            "model must be a DynamicTree or StreamingTree, such as the tree of "
-            f"results; got {model!r}."
+        raise ArgumentError(
+            "model",
+            "must be a DynamicTree or StreamingTree, such as the tree of results",
+            model,
         )
     return model.frozen_view(what)
 
@@ -173,8 +175,12 @@ def record_of(value: Any, name: str, kind: type[Record], source: str) -> Record:
     """An argument that must be one of our records, or results that have it."""
     value = of_results(value, kind)
     if not isinstance(value, kind):
-        raise ValueError(
-            f"{name} must be a {kind.__name__}, what {source} returns; got {value!r}."
+        raise ArgumentError(
+            name,
+            "must be a {kind}, what {source} returns",
+            value,
+            kind=kind.__name__,
+            source=source,
         )
     return value
 
@@ -187,9 +193,11 @@ def place_of(tree: TreeModel, feature: str | int, argument: str) -> int:
     whole = isinstance(feature, int | np.integer) and not isinstance(feature, bool)
     if whole and 0 <= int(feature) < len(names):
         return int(feature)
-    raise ValueError(
-        f"{argument} must name features by name or place, among {list(names)}; got "
-        f"{feature!r}."
+    raise ArgumentError(
+        argument,
+        "must name features by name or place, among {names}",
+        feature,
+        names=list(names),
     )
 
 
@@ -226,8 +234,8 @@ def fixed_row(view: TreeView, at: Any) -> Vector:
     if at is None:
         return row
     if not isinstance(at, dict):
-        raise ValueError(
-            f"at must be a dict of feature names to numbers, or None; got {at!r}."
+        raise ArgumentError(
+            "at", "must be a dict of feature names to numbers, or None", at
         )
     for feature, value in at.items():
         place = place_of(tree, feature, "at")
@@ -235,8 +243,10 @@ def fixed_row(view: TreeView, at: Any) -> Vector:
         try:
             row[place] = float(value)
         except (TypeError, ValueError):
-            raise ValueError(
-                f"at must hold numbers; got {value!r} for {feature!r}."
+            raise ArgumentError(
+                "at",
+                "must hold numbers",
+                Message("{value!r} for {feature!r}", value=value, feature=feature),
             ) from None
     return row
 
@@ -255,9 +265,11 @@ def span(view: TreeView, place: int) -> tuple[float, float]:
     """
     low, high = (ends[place] for ends in view.spans())
     if not np.isfinite(low):
-        raise ValueError(
-            f"feature must have a value in the rows whose range is plotted; "
-            f"{view.tree.feature_names[place]!r} has none."
+        raise ArgumentError(
+            "feature",
+            "must have a value in the rows whose range is plotted; {feature_names!r} "
+            "has none",
+            feature_names=view.tree.feature_names[place],
         )
     half = 0.5 if low == high else 0.0
     return float(low - half), float(high + half)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures import AffineFlow, DependentDPMixture, Multinomial
 
 from .canvas import BAND, GREYS, LINES, Target, dress, legend_above, panels, plain
@@ -190,10 +190,14 @@ def plot_flow_field(
     """
     known = _model(model)
     if not isinstance(known.family_, AffineFlow) or len(known.feature_names) != 4:
-        raise ValueError(
-            "model must have family=AffineFlow(...) over two locations and two "
-            f"velocities; got {type(known.family_).__name__} of "
-            f"{len(known.feature_names)} columns."
+        raise ArgumentError(
+            "model",
+            "must have family=AffineFlow(...) over two locations and two velocities",
+            Message(
+                "{kind} of {n_feature_names} columns",
+                kind=type(known.family_).__name__,
+                n_feature_names=len(known.feature_names),
+            ),
         )
     side = max(2, round(params.count("n_arrows", n_arrows, 1) ** 0.5))
     figure, (axes,) = panels(ax, size=(5.5, 5.0))
@@ -266,14 +270,18 @@ def plot_topic_trends(
     """
     known = _model(model)
     if not isinstance(known.family_, Multinomial):
-        raise ValueError(
-            "model must have family=Multinomial(...); got "
-            f"{type(known.family_).__name__}."
+        raise ArgumentError(
+            "model",
+            "must have family=Multinomial(...)",
+            Message("{kind}", kind=type(known.family_).__name__),
         )
     names = list(known.feature_names if words is None else words)
     if len(names) != len(known.feature_names):
-        raise ValueError(
-            f"words must be one a column, {len(known.feature_names)}; got {len(names)}."
+        raise ArgumentError(
+            "words",
+            "must be one a column, {n_feature_names}",
+            len(names),
+            n_feature_names=len(known.feature_names),
         )
     lines = known.lifelines()
     most = _most(lines.count.sum(axis=1), top)
@@ -325,9 +333,8 @@ def plot_vi(
     'variation of information'
     """
     if not isinstance(distances, Mapping) or not distances:
-        raise ValueError(
-            "distances must be a dict from methods to values by phase; got "
-            f"{params.short(distances)}."
+        raise ArgumentError(
+            "distances", "must be a dict from methods to values by phase", distances
         )
     rows = {str(name): _by_phase(name, given) for name, given in distances.items()}
     lengths = {len(row) for row in rows.values()}
@@ -335,7 +342,7 @@ def plot_vi(
     if beneath is not None:
         lengths.add(len(beneath))
     if len(lengths) != 1:
-        raise ValueError(f"distances must be of the same phases; got {lengths}.")
+        raise ArgumentError("distances", "must be of the same phases", lengths)
     n = 1 if beneath is None else 2
     figure, axes = panels(ax, n, size=(7.0, 3.5), columns=1)
     for k, (name, row) in enumerate(rows.items()):
@@ -362,12 +369,13 @@ def _whole_phases(axes: Axes) -> None:
 def _model(model: Any) -> DependentDPMixture:
     """A dependent mixture that has seen a phase with rows."""
     if not isinstance(model, DependentDPMixture):
-        raise ValueError(
-            f"model must be a DependentDPMixture; got {params.short(model)}."
-        )
+        raise ArgumentError("model", "must be a DependentDPMixture", model)
     if not model.is_ready:
         raise NotReadyError(
-            "model must have seen a phase with rows; none has come. Call update first."
+            Message(
+                "model must have seen a phase with rows; none has come. Call update "
+                "first."
+            )
         )
     return model
 
@@ -385,9 +393,11 @@ def _feature(model: DependentDPMixture, feature: Any) -> int:
     place = names.index(feature) if feature in names else feature
     whole = isinstance(place, int | np.integer) and not isinstance(place, bool)
     if not whole or not 0 <= place < len(names):
-        raise ValueError(
-            f"feature must be one by name or place, among {list(names)}; got "
-            f"{feature!r}."
+        raise ArgumentError(
+            "feature",
+            "must be one by name or place, among {names}",
+            feature,
+            names=list(names),
         )
     return int(place)
 
@@ -423,8 +433,9 @@ def _by_phase(name: Any, given: Any) -> Vector:
             medians[t] = np.median(values[known[:, t], t])
         values = medians
     if values.ndim != 1 or not len(values):
-        raise ValueError(
-            f"distances must be numbers by phase; got shape {values.shape} for "
-            f"{name!r}."
+        raise ArgumentError(
+            "distances",
+            "must be numbers by phase",
+            Message("shape {shape} for {name!r}", shape=values.shape, name=name),
         )
     return values

@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries.effects import PartialDependence
 
 from .canvas import GREYS, LINES, Target, dress, fit_names, label_of, panels, plain
@@ -101,15 +102,20 @@ def _records(dependence: Any, kind: str) -> list[PartialDependence]:
     found = [dependence] if one else dependence
     is_list = isinstance(found, Sequence) and len(found) > 0
     if not is_list or not all(isinstance(part, PartialDependence) for part in found):
-        raise ValueError(
-            "dependence must be a PartialDependence, what partial_dependence() of "
-            f"results returns, or several; got {dependence!r}."
+        raise ArgumentError(
+            "dependence",
+            "must be a PartialDependence, what partial_dependence() of results "
+            "returns, or several",
+            dependence,
         )
     lacking = [part for part in found if part.individual is None]
     if kind != "average" and any(len(part.names) == 1 for part in lacking):
         raise ValueError(
-            f"kind={kind!r} needs rows one by one; got a record of averages. Ask for "
-            f"them: partial_dependence(..., kind={kind!r})."
+            Message(
+                "kind={kind!r} needs rows one by one; got a record of averages. Ask "
+                "for them: partial_dependence(..., kind={kind!r}).",
+                kind=kind,
+            )
         )
     return list(found)
 

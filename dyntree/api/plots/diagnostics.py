@@ -9,6 +9,7 @@ from scipy.special import ndtri
 
 from dyntree import params
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError
 from dyntree.evaluate.residuals import OneStepAhead
 
 from .canvas import BAND, MANY, POINT, Target, dress, panels, plain, record_of
@@ -82,8 +83,8 @@ def plot_diagnostics(
     seen = record_of(seen, "seen", OneStepAhead, "one_step_ahead of results")
     known = seen.is_predicted
     if known.sum() < 2:
-        raise ValueError(
-            f"seen must hold 2 rows at least that were predicted; got {known.sum()}."
+        raise ArgumentError(
+            "seen", "must hold 2 rows at least that were predicted", known.sum()
         )
     seed = params.count("seed", seed, 0)
     inside = seen.inside(level, seed)[known]

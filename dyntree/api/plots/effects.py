@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.summaries.effects import MainEffect, VariableSensitivity
 from dyntree.trees.model import DynamicTree
@@ -329,9 +330,11 @@ def _places(names: Sequence[str], features: Sequence[str] | None) -> list[int]:
 def _checked(names: Sequence[str], features: Sequence[str]) -> list[str]:
     """Some of the names."""
     if isinstance(features, str) or not len(features) or {*features} - {*names}:
-        raise ValueError(
-            f"features must be a sequence of names among {list(names)}; got "
-            f"{features!r}."
+        raise ArgumentError(
+            "features",
+            "must be a sequence of names among {names}",
+            features,
+            names=list(names),
         )
     return list(features)
 

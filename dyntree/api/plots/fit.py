@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.view import TreeView
 
@@ -160,8 +161,8 @@ def _places(view: TreeView, features: Sequence[str | int] | None) -> list[int]:
     if features is None:
         return with_values(view)
     if isinstance(features, str) or not len(features):
-        raise ValueError(
-            f"features must be a sequence of one name at least; got {features!r}."
+        raise ArgumentError(
+            "features", "must be a sequence of one name at least", features
         )
     return [place_of(view.tree, feature, "features") for feature in features]
 
@@ -170,7 +171,7 @@ def _share(level: float) -> float:
     """The probability of an interval, checked."""
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
-        raise ValueError(f"level must be in (0, 1); got {level!r}.")
+        raise ArgumentError("level", "must be in (0, 1)", level)
     return share
 
 

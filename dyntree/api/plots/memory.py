@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dyntree.errors import ArgumentError, Message
 from dyntree.trees.averages.stream import AveragedStream
 
 from .canvas import Target, dress, panels
@@ -47,11 +48,14 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
     if not isinstance(stream, AveragedStream):
         stream = getattr(stream, "tree", stream)  # of results
     if not isinstance(stream, AveragedStream):
-        raise ValueError(f"stream must be an AveragedStream; got {stream!r}.")
+        raise ArgumentError("stream", "must be an AveragedStream", stream)
     history = stream.weight_history
     if not len(history.rows):
-        raise ValueError(
-            "stream must have learned some rows; got none. Call update first."
+        raise ArgumentError(
+            "stream",
+            "must have learned some rows",
+            Message("none"),
+            "Call update first.",
         )
     areas: dict[tuple[tuple[str, float], ...], list[int]] = {}
     for k, member in enumerate(stream.members):

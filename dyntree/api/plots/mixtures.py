@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures import LambdaPath
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.semi_markov import segments_of
@@ -183,9 +184,10 @@ def plot_segments(
     decoded = getattr(labels, "labels", labels)
     given: NDArray[Any] = params.as_array("labels", decoded)
     if given.ndim != 1 or given.dtype.kind not in "iu" or not len(given):
-        raise ValueError(
-            "labels must be ints, one a row and one at least; got "
-            f"{params.short(given)} of type {given.dtype}."
+        raise ArgumentError(
+            "labels",
+            "must be ints, one a row and one at least",
+            Message("{given!r} of type {dtype}", given=given, dtype=given.dtype),
         )
     rows = None if X is None else _matrix(X, len(given))
     figure, (axes,) = panels(ax, size=(9.0, 3.5))
@@ -203,8 +205,11 @@ def plot_segments(
     if rows is not None:
         titles = names or [f"x{j}" for j in range(rows.shape[1])]
         if len(titles) != rows.shape[1]:
-            raise ValueError(
-                f"names must be one a column of X, {rows.shape[1]}; got {len(titles)}."
+            raise ArgumentError(
+                "names",
+                "must be one a column of X, {shape}",
+                len(titles),
+                shape=rows.shape[1],
             )
         for j, (title, column) in enumerate(zip(titles, rows.T, strict=True)):
             tone = str(0.25 * (j // len(LINES) % 3))
@@ -271,9 +276,8 @@ def plot_lambda_path(path: LambdaPath, *, ax: Target = None) -> Figure:
 def _model_of(model: Any) -> SmallVarianceMixture:
     """A mixture with clusters to draw."""
     if not isinstance(model, SmallVarianceMixture):
-        raise ValueError(
-            "model must be an OnlineDPGMM, OnlineDPMPPCA or OnlineHDPHSMM; got "
-            f"{model!r}."
+        raise ArgumentError(
+            "model", "must be an OnlineDPGMM, OnlineDPMPPCA or OnlineHDPHSMM", model
         )
     model.clusters()
     return model
@@ -291,9 +295,11 @@ def _two(model: SmallVarianceMixture, features: Any) -> list[int]:
         for k in places
     ]
     if isinstance(features, str) or len(places) != 2 or not all(good):
-        raise ValueError(
-            f"features must be two features by name or place, among {list(names)}; "
-            f"got {features!r}."
+        raise ArgumentError(
+            "features",
+            "must be two features by name or place, among {names}",
+            features,
+            names=list(names),
         )
     return [int(k) for k in places]
 
@@ -330,8 +336,10 @@ def _matrix(X: Any, n_rows: int) -> Matrix:
     """Rows of numbers, as many as labels."""
     rows: Matrix = params.as_array("X", X, np.float64)
     if rows.ndim != 2 or len(rows) != n_rows:
-        raise ValueError(
-            f"X must have one row a label, {n_rows}, and be of shape (n_rows, "
-            f"n_features); got shape {rows.shape}."
+        raise ArgumentError(
+            "X",
+            "must have one row a label, {n_rows}, and be of shape (n_rows, n_features)",
+            Message("shape {shape}", shape=rows.shape),
+            n_rows=n_rows,
         )
     return rows

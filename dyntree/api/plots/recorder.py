@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.feature_map import take
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.factory import Trees
@@ -90,9 +91,10 @@ class Recorder:
 
     def __init__(self, model: Model, every: int = 50) -> None:
         if not isinstance(model, Trees):
-            raise ValueError(
-                "model must be a DynamicTree, a StreamingTree or an average of them; "
-                f"got {model!r}."
+            raise ArgumentError(
+                "model",
+                "must be a DynamicTree, a StreamingTree or an average of them",
+                model,
             )
         self.model = model
         self.every = params.count("every", every, 1)
@@ -120,7 +122,7 @@ class Recorder:
         check_progress(progress)
         model, tree = self.model, self.tree
         if model.is_frozen:
-            raise ValueError("model must not be frozen: it would learn nothing.")
+            raise ArgumentError("model", "must not be frozen: it would learn nothing")
         y = with_exposure(tree.options, X, y, exposure)
         _, y = model.preview(X, y)
         done, n_rows = 0, len(y)

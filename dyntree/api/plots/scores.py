@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.evaluate import Prequential, auc
 
 from .canvas import GREYS, LINES, Target, dress, legend_above, panels, plain, record_of
@@ -69,15 +70,20 @@ def plot_rolling(
     params.one_of("measure", measure, ("error", "auc"))
     records = dict(seen) if isinstance(seen, Mapping) else {"model": seen}
     if not records:
-        raise ValueError("seen must hold one evaluation at least; got none.")
+        raise ArgumentError(
+            "seen", "must hold one evaluation at least", Message("none")
+        )
     for title, one in records.items():
         record_of(one, "seen", Prequential, "evaluate.prequential")
         if measure == "auc" and one.classes is None:
-            raise ValueError("measure='auc' needs labels; got real responses.")
+            raise ValueError(Message("measure='auc' needs labels; got real responses."))
         if window is not None and params.count("window", window, 1) > len(one.y):
-            raise ValueError(
-                f"window must be at most the rows scored, {len(one.y)} of {title!r}; "
-                f"got {window}."
+            raise ArgumentError(
+                "window",
+                "must be at most the rows scored, {n_y} of {title!r}",
+                window,
+                n_y=len(one.y),
+                title=title,
             )
     if window is None:
         window = max(1, min(500, min(len(one.y) for one in records.values()) // 10))

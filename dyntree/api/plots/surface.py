@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
 from dyntree.trees.view import TreeView
@@ -87,7 +88,9 @@ def plot_surface(
     view = view_of(model, "plot_surface")
     tree = view.tree
     if tree.options.model == "class":
-        raise ValueError("model must be a regression; for labels use plot_classes.")
+        raise ArgumentError(
+            "model", "must be a regression; for labels use plot_classes"
+        )
     i, j = _pair(tree, features)
     scale = scale_of(model, view, response)
     grids, answer = _foreseen(view, i, j, at, n_grid, scale)
@@ -148,9 +151,11 @@ def plot_classes(
     view = view_of(model, "plot_classes")
     tree = view.tree
     if tree.options.model != "class":
-        raise ValueError(
-            f"model must be a class model; got model={tree.options.model!r}. For real "
-            "responses and counts use plot_surface."
+        raise ArgumentError(
+            "model",
+            "must be a class model",
+            Message("model={model!r}", model=tree.options.model),
+            "For real responses and counts use plot_surface.",
         )
     place = None if label is None else tree.class_place(label)
     i, j = _pair(tree, features)
@@ -184,12 +189,14 @@ def plot_classes(
 def _pair(tree: TreeModel, features: Pair) -> tuple[int, int]:
     """Places of two different features."""
     if len(tree.feature_names) < 2:
-        raise ValueError(
-            f"model must have two features at least; got {list(tree.feature_names)}. "
-            "For one use plot_fit."
+        raise ArgumentError(
+            "model",
+            "must have two features at least",
+            list(tree.feature_names),
+            "For one use plot_fit.",
         )
     if isinstance(features, str) or len(features) != 2 or features[0] == features[1]:
-        raise ValueError(f"features must be two different features; got {features!r}.")
+        raise ArgumentError("features", "must be two different features", features)
     i, j = (place_of(tree, feature, "features") for feature in features)
     return i, j
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures import MemoryBoundedHDP, Retrieved
 
 from .canvas import GREYS, LINES, MARKERS, Target, dress, panels, record_of
@@ -53,20 +54,26 @@ def plot_segmentation(
     figure, (axes,) = panels(ax, size=(4.0, 3.0))
     pixels = params.as_array("image", image, np.float64)
     if pixels.ndim != 3 or pixels.shape[2] < 3:
-        raise ValueError(
-            f"image must be of shape (height, width, 3); got shape {pixels.shape}."
+        raise ArgumentError(
+            "image",
+            "must be of shape (height, width, 3)",
+            Message("shape {shape}", shape=pixels.shape),
         )
     pixels = pixels[..., :3] / (255.0 if pixels.max(initial=0.0) > 1.0 else 1.0)
     places = params.as_array("labels", labels)
     n_pixels = pixels.shape[0] * pixels.shape[1]
     if places.size != n_pixels or places.dtype.kind not in "iu":
-        raise ValueError(
-            f"labels must be ints, one a pixel of {pixels.shape[:2]}; got shape "
-            f"{places.shape}, dtype {places.dtype}."
+        raise ArgumentError(
+            "labels",
+            "must be ints, one a pixel of {shape}",
+            Message(
+                "shape {shape}, dtype {dtype}", shape=places.shape, dtype=places.dtype
+            ),
+            shape=pixels.shape[:2],
         )
     show = params.real("overlay", overlay)
     if not 0.0 <= show <= 1.0:
-        raise ValueError(f"overlay must be in [0, 1]; got {overlay!r}.")
+        raise ArgumentError("overlay", "must be in [0, 1]", overlay)
     places = places.reshape(pixels.shape[:2])
     painted = show * pixels + (1.0 - show) * mean_colours(pixels, places)
     edges = np.zeros(places.shape, dtype=bool)
@@ -308,7 +315,9 @@ def plot_clumps(
     known = _model_of(model)
     learned = known.learned_
     if learned.family.kind == 2:
-        raise ValueError("model must have Gaussian topics; got family 'multinomial'.")
+        raise ArgumentError(
+            "model", "must have Gaussian topics", Message("family 'multinomial'")
+        )
     a, b = _two(known, features)
     figure, (axes,) = panels(ax, size=(5.0, 4.5))
     store, two = learned.store, [a, b]
@@ -421,9 +430,10 @@ def plot_tradeoff(
     for k, (name, curve) in enumerate(curves.items()):
         y = params.as_array("values", curve, np.float64)
         if x.ndim != 1 or y.shape != x.shape or not np.all(x > 0.0):
-            raise ValueError(
-                "limits must be numbers > 0, and values one for each; got shapes "
-                f"{x.shape} and {y.shape}."
+            raise ArgumentError(
+                "limits",
+                "must be numbers > 0, and values one for each",
+                Message("shapes {shape} and {shape_2}", shape=x.shape, shape_2=y.shape),
             )
         style = LINES[k % len(LINES)]
         axes.plot(x, y, f"k{style}", marker=MARKERS[k % len(MARKERS)], label=name)
@@ -437,7 +447,7 @@ def plot_tradeoff(
 def _model_of(model: Any) -> MemoryBoundedHDP:
     """A topic model, which must have learned something."""
     if not isinstance(model, MemoryBoundedHDP):
-        raise ValueError(f"model must be a MemoryBoundedHDP; got {model!r}.")
+        raise ArgumentError("model", "must be a MemoryBoundedHDP", model)
     _ = model.learned_
     return model
 
@@ -452,8 +462,10 @@ def _two(model: MemoryBoundedHDP, features: Any) -> tuple[int, int]:
     ]
     whole = all(isinstance(p, int | np.integer) and 0 <= p < len(names) for p in places)
     if len(places) != 2 or not whole:
-        raise ValueError(
-            f"features must be two columns by name or place, among {names}; got "
-            f"{features!r}."
+        raise ArgumentError(
+            "features",
+            "must be two columns by name or place, among {names}",
+            features,
+            names=names,
         )
     return int(places[0]), int(places[1])

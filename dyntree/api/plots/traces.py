@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dyntree.errors import ArgumentError, Message
+
 from .canvas import Target, dress, legend_above, panels, record_of
 from .recorder import Trace
 
@@ -105,8 +107,10 @@ def _noted(trace: Trace) -> Trace:
     """A trace with a note in it."""
     trace = record_of(trace, "trace", Trace, "trace() of a Recorder")
     if not len(trace.n_seen):
-        raise ValueError(
-            "trace must hold one note at least; got none. Give the recorder more rows, "
-            "or a smaller every."
+        raise ArgumentError(
+            "trace",
+            "must hold one note at least",
+            Message("none"),
+            "Give the recorder more rows, or a smaller every.",
         )
     return trace

@@ -9,21 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 
 def match_arg(value: Any, name: str, choices: Sequence[str]) -> str:
     """Return the choice that `value` is, or is the only prefix of (R's match.arg)."""
     listed = ", ".join(repr(choice) for choice in choices)
     if not isinstance(value, str):
-        raise TypeError(f"{name} must be one of {listed}; got {value!r}.")
+        raise TypeError(
+            Message(
+                "{name!a} must be one of {listed}; got {value!r}.",
+                name=name,
+                listed=listed,
+                value=value,
+            )
+        )
     found = [choice for choice in choices if choice.startswith(value)]
     if value in choices:
         return value
     if not value or not found:
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ArgumentError(name, "must be one of {listed}", value, listed=listed)
     if len(found) > 1:
-        raise ValueError(
-            f"{name} must be one of {listed}; {value!r} fits more than one, write it "
-            f"out."
+        raise ArgumentError(
+            name,
+            "must be one of {listed}; {value!r} fits more than one, write it out",
+            listed=listed,
+            value=value,
         )
     return found[0]
 
@@ -31,7 +42,11 @@ def match_arg(value: Any, name: str, choices: Sequence[str]) -> str:
 def as_flag(value: Any, name: str) -> bool:
     """Return a single truth value."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}.")
+        raise TypeError(
+            Message(
+                "{name!a} must be True or False; got {value!r}.", name=name, value=value
+            )
+        )
     return bool(value)
 
 
@@ -39,7 +54,7 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
     """Return an int >= `least`; whole floats count, as R has no other numbers."""
     number = as_number(value, name)
     if number != int(number) or number < least:
-        raise ValueError(f"{name} must be an int >= {least}; got {value}.")
+        raise ArgumentError(name, "must be an int >= {least}", value, least=least)
     return int(number)
 
 
@@ -47,7 +62,7 @@ def as_rounded_count(value: Any, name: str) -> int:
     """Return `value` rounded half to even, as R rounds it here; at least 1."""
     number = round(as_number(value, name))
     if number < 1:
-        raise ValueError(f"{name} must round to an int >= 1; got {value}.")
+        raise ArgumentError(name, "must round to an int >= 1", value)
     return number
 
 
@@ -57,10 +72,16 @@ def as_number(value: Any, name: str) -> float:
     if isinstance(value, np.ndarray) and value.size == 1:
         item = value.reshape(())[()]
     if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Real):
-        raise TypeError(f"{name} must be a single number; got {_shown(value)}.")
+        raise TypeError(
+            Message(
+                "{name!a} must be a single number; got {shown}.",
+                name=name,
+                shown=_shown(value),
+            )
+        )
     number = float(item)
     if not np.isfinite(number):
-        raise ValueError(f"{name} must be finite; got {value}.")
+        raise ArgumentError(name, "must be finite", value)
     return number
 
 
@@ -70,16 +91,22 @@ def as_numbers(value: Any, name: str, length: int | None = None) -> NDArray[np.f
     if array.ndim == 2 and 1 in array.shape:
         array = array.reshape(-1)
     if array.ndim > 1:
-        raise ValueError(f"{name} must be a vector; got shape {array.shape}.")
+        raise ArgumentError(
+            name, "must be a vector", Message("shape {shape}", shape=array.shape)
+        )
     array = array.reshape(-1)
     if length is not None and array.size != length:
-        raise ValueError(f"{name} must have length {length}; got {array.size}.")
+        raise ArgumentError(
+            name, "must have length {length}", array.size, length=length
+        )
     finite = np.isfinite(array)
     if not finite.all():
         bad = finite.argmin()
-        raise ValueError(
-            f"{name} must be finite; got {array[bad]} at element {bad + 1}. "
-            f"Drop or replace missing values first."
+        raise ArgumentError(
+            name,
+            "must be finite",
+            Message("{array} at element {bad}", array=array[bad], bad=bad + 1),
+            "Drop or replace missing values first.",
         )
     return array
 
@@ -88,12 +115,20 @@ def as_flags(value: Any, name: str, length: int) -> NDArray[np.bool_]:
     """Return a vector of truth values of that length."""
     array = np.asarray(value)
     if array.dtype.kind != "b":
-        raise TypeError(f"{name} must hold True and False only; got {_shown(value)}.")
+        raise TypeError(
+            Message(
+                "{name!a} must hold True and False only; got {shown}.",
+                name=name,
+                shown=_shown(value),
+            )
+        )
     array = array.reshape(-1)
     if array.size != length:
-        raise ValueError(
-            f"{name} must have one entry for each of the {length} inputs; got "
-            f"{array.size}."
+        raise ArgumentError(
+            name,
+            "must have one entry for each of the {length} inputs",
+            array.size,
+            length=length,
         )
     return array.copy()
 
@@ -104,9 +139,11 @@ def as_indices(value: Any, name: str, upper: int) -> NDArray[np.int64]:
     wrong = (array != np.floor(array)) | (array < 1) | (array > upper)
     if wrong.any():
         bad = wrong.argmax()
-        raise ValueError(
-            f"{name} must hold ints in 1..{upper}; got {array[bad]:g} at element "
-            f"{bad + 1}."
+        raise ArgumentError(
+            name,
+            "must hold ints in 1..{upper}",
+            Message("{array:g} at element {bad}", array=array[bad], bad=bad + 1),
+            upper=upper,
         )
     return array.astype(np.int64) - 1
 
@@ -116,9 +153,15 @@ def as_permutation(value: Any, name: str, n: int) -> NDArray[np.int64]:
     places = as_indices(value, name, n)
     distinct = np.unique(places).size
     if places.size != n or distinct != n:
-        raise ValueError(
-            f"{name} must hold each of 1..{n} once; got {places.size} entries, "
-            f"{distinct} distinct."
+        raise ArgumentError(
+            name,
+            "must hold each of 1..{n} once",
+            Message(
+                "{size} entries, {distinct} distinct",
+                size=places.size,
+                distinct=distinct,
+            ),
+            n=n,
         )
     return places
 
@@ -139,18 +182,22 @@ def real_array(value: Any, name: str) -> NDArray[np.float64]:
     try:
         array = np.asarray(value)
     except ValueError:
-        raise ValueError(
-            f"{name} must be a vector or a matrix; got rows of different lengths."
+        raise ArgumentError(
+            name, "must be a vector or a matrix", Message("rows of different lengths")
         ) from None
     if is_real_extension(getattr(value, "dtype", None)):
         array = value.to_numpy(dtype=np.float64, na_value=np.nan)
     if array.dtype.kind not in "biuf":
         raise TypeError(
-            f"{name} must hold real numbers; got {_shown(value)}. Turn text and "
-            f"categories into 0/1 columns first."
+            Message(
+                "{name!a} must hold real numbers; got {shown}. Turn text and "
+                "categories into 0/1 columns first.",
+                name=name,
+                shown=_shown(value),
+            )
         )
     if array.ndim > 2:
-        raise ValueError(f"{name} must have at most 2 dimensions; got {array.ndim}.")
+        raise ArgumentError(name, "must have at most 2 dimensions", array.ndim)
     if array.dtype == np.float64:
         return array.copy(order="C")
     with np.errstate(over="ignore"):

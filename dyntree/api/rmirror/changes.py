@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from .arguments import as_indices, as_number, as_permutation, as_verb
 from .handles import Handle, live_handles
 from .progress import print_retirement, print_step
@@ -154,20 +156,30 @@ def retire(
     """
     cloud = current_cloud(object)
     if object.model == "linear" and object.icept == "implicit":
-        raise ValueError(
-            "retire needs leaves that can hold retired sums; linear leaves with "
-            "icept='implicit' cannot. Fit with icept='augmented'."
+        raise ArgumentError(
+            "retire",
+            "needs leaves that can hold retired sums; linear leaves with "
+            "icept='implicit' cannot",
+            remedy="Fit with icept='augmented'.",
         )
     places = as_indices(indices, "indices", cloud.n_active)
     forget = as_number(lambda_, "lambda_")
     is_native = object.get("rules") == "native"
     if not (0 < forget <= 1 or (is_native and forget == 0)):
         least = "[0" if is_native else "(0"
-        raise ValueError(f"lambda_ must be in {least}, 1]; got {forget:g}.")
+        raise ArgumentError(
+            "lambda_",
+            "must be in {least}, 1]",
+            Message("{forget:g}", forget=forget),
+            least=least,
+        )
     places = np.array(list(dict.fromkeys(places.tolist())), dtype=np.int64)
     if places.size == cloud.n_active:
-        raise ValueError(
-            f"indices must leave at least one of the {cloud.n_active} row(s); got all."
+        raise ArgumentError(
+            "indices",
+            "must leave at least one of the {n_active} row(s)",
+            Message("all"),
+            n_active=cloud.n_active,
         )
     if as_verb(verb, 0) > 0:
         print_retirement(places, *cloud.rows())
@@ -241,7 +253,7 @@ def rejuvenate(
         None if odr is None or isinstance(odr, str) else as_permutation(odr, "odr", n)
     )
     if isinstance(odr, str) and odr != "random":
-        raise ValueError(f"odr must be a permutation, 'random' or None; got {odr!r}.")
+        raise ArgumentError("odr", "must be a permutation, 'random' or None", odr)
     every = as_verb(verb, n)
     stream = choose_stream(seed, rng, object.rng)
     began = time.perf_counter()

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError
+
 from .changes import deletecloud
 from .fit import FitPlan
 from .predict import plan_predict, predict
@@ -48,14 +50,14 @@ class Extras:
         """Raise now what a repeat would raise later."""
         if self.XX is None:
             if self.yy is not None:
-                raise ValueError("yy needs XX, the rows it belongs to.")
+                raise ArgumentError("yy", "needs XX, the rows it belongs to")
         elif plan.model == "prior":
-            raise ValueError(
-                "XX must be None for model='prior', which predicts nothing."
+            raise ArgumentError(
+                "XX", "must be None for model='prior', which predicts nothing"
             )
         elif isinstance(self.XX, str):
             if self.XX != "sens":
-                raise ValueError(f"XX must be rows or 'sens'; got {self.XX!r}.")
+                raise ArgumentError("XX", "must be rows or 'sens'", self.XX)
             observed = np.unique(plan.y) + 1 if plan.model == "class" else None
             if self._sens_plan(plan.X[:, plan.spec.ones :], observed).method == "boot":
                 self._warn_of_lhs()

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from . import engine
 from .arguments import as_count, as_numbers, as_verb, match_arg
 from .handles import Handle
@@ -59,9 +61,13 @@ class FitPlan:
             first = self.y[: self.minp]
             if np.unique(first).size < 2:
                 raise ValueError(
-                    f"the first minp = {self.minp} entries of y must hold at least two "
-                    f"distinct values; all are {first[0]:g}. Reorder the rows or raise "
-                    f"minp."
+                    Message(
+                        "the first minp = {minp} entries of y must hold at least two "
+                        "distinct values; all are {first:g}. Reorder the rows or "
+                        "raise minp.",
+                        minp=self.minp,
+                        first=first[0],
+                    )
                 )
 
 
@@ -190,8 +196,12 @@ def plan_fit(
     icept = match_arg(icept, "icept", INTERCEPTS)
     if icept != "implicit" and model != "linear":
         raise ValueError(
-            f"icept={icept!r} needs model='linear'; got model={model!r}. Leave icept "
-            f"at 'implicit'."
+            Message(
+                "icept={icept!r} needs model='linear'; got model={model!r}. Leave "
+                "icept at 'implicit'.",
+                icept=icept,
+                model=model,
+            )
         )
     augmented = icept == "augmented"
     if augmented:
@@ -315,19 +325,27 @@ def _fit_responses(
     labels, levels = as_labels(y, "y", rows)
     bad = np.flatnonzero(labels < 1)
     if bad.size:
-        raise ValueError(
-            f"y must hold labels >= 1 for model='class'; got {labels[bad[0]]:g} at "
-            f"element {bad[0] + 1}. Number the classes from 1."
+        raise ArgumentError(
+            "y",
+            "must hold labels >= 1 for model='class'",
+            Message(
+                "{labels:g} at element {bad}", labels=labels[bad[0]], bad=bad[0] + 1
+            ),
+            "Number the classes from 1.",
         )
     if labels.max() > 2**31 - 1:
-        raise ValueError(f"labels in y must be < 2**31; got {labels.max():g}.")
+        raise ValueError(
+            Message("labels in y must be < 2**31; got {labels:g}.", labels=labels.max())
+        )
     return labels - 1, levels
 
 
 def _checked_sub(sub: int | None, rows: int) -> int:
     count = rows if sub is None else as_count(sub, "sub")
     if count > rows:
-        raise ValueError(f"sub must be in 1..{rows}, the number of rows; got {count}.")
+        raise ArgumentError(
+            "sub", "must be in 1..{rows}, the number of rows", count, rows=rows
+        )
     return count
 
 
@@ -335,12 +353,19 @@ def _checked_sb(sb: ArrayLike | None, model: str, n_inputs: int) -> tuple[int, i
     if sb is None:
         return 1, n_inputs
     if model != "linear":
-        raise ValueError(f"sb needs model='linear'; got model={model!r}. Leave it out.")
+        raise ArgumentError(
+            "sb",
+            "needs model='linear'",
+            Message("model={model!r}", model=model),
+            "Leave it out.",
+        )
     pair = as_numbers(sb, "sb", 2)
     if np.any((pair != np.floor(pair)) | (pair < 1) | (pair > n_inputs)):
-        raise ValueError(
-            f"sb must hold two ints in 1..{n_inputs}, the number of inputs; got "
-            f"{pair.tolist()}."
+        raise ArgumentError(
+            "sb",
+            "must hold two ints in 1..{n_inputs}, the number of inputs",
+            pair.tolist(),
+            n_inputs=n_inputs,
         )
     return int(pair[0]), int(pair[1])
 
@@ -356,16 +381,19 @@ def _checked_nstart(nstart: int | str | None, minp: int, rows: int) -> int:
         start = 2 * minp
     elif isinstance(nstart, str):
         if nstart != "minp":
-            raise ValueError(f"nstart must be an int, 'minp' or None; got {nstart!r}.")
+            raise ArgumentError("nstart", "must be an int, 'minp' or None", nstart)
         start = minp
     else:
         start = as_count(nstart, "nstart")
     if start < minp:
-        raise ValueError(f"nstart must be >= minp = {minp}; got {start}.")
+        raise ArgumentError("nstart", "must be >= minp = {minp}", start, minp=minp)
     if rows <= start:
-        raise ValueError(
-            f"y must have more than nstart = {start} entries; got {rows}. Give more "
-            f"rows, or lower minp or nstart."
+        raise ArgumentError(
+            "y",
+            "must have more than nstart = {start} entries",
+            rows,
+            "Give more rows, or lower minp or nstart.",
+            start=start,
         )
     return start
 
@@ -373,9 +401,10 @@ def _checked_nstart(nstart: int | str | None, minp: int, rows: int) -> int:
 def _checked_variance_prior(nu0s20: ArrayLike) -> tuple[float, float]:
     nu0, s20 = as_numbers(nu0s20, "nu0s20", 2).tolist()
     if nu0 < 0 or s20 < 0 or (nu0 == 0 and s20 != 0):
-        raise ValueError(
-            f"nu0s20 must hold two numbers >= 0, the second 0 if the first is; got "
-            f"{[nu0, s20]}."
+        raise ArgumentError(
+            "nu0s20",
+            "must hold two numbers >= 0, the second 0 if the first is",
+            [nu0, s20],
         )
     return nu0, s20
 
@@ -383,8 +412,9 @@ def _checked_variance_prior(nu0s20: ArrayLike) -> tuple[float, float]:
 def _checked_tree_prior(ab: ArrayLike) -> tuple[float, float]:
     alpha, beta = as_numbers(ab, "ab", 2).tolist()
     if not 0 <= alpha < 1 or not beta > 0:
-        raise ValueError(
-            f"ab must be (alpha, beta) with 0 <= alpha < 1 and beta > 0; got "
-            f"{[alpha, beta]}."
+        raise ArgumentError(
+            "ab",
+            "must be (alpha, beta) with 0 <= alpha < 1 and beta > 0",
+            [alpha, beta],
         )
     return alpha, beta

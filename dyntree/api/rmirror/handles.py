@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from dyntree.errors import DeletedCloudError
+from dyntree.errors import DeletedCloudError, Message
 
 _live: weakref.WeakValueDictionary[int, Handle] = weakref.WeakValueDictionary()
 
@@ -30,8 +30,11 @@ class Handle:
         """The cloud itself; raises DeletedCloudError once it was deleted."""
         if self._cloud is None:
             raise DeletedCloudError(
-                f"cloud {self.num} was deleted; fit again, or work on a copy() made "
-                f"before deletecloud()."
+                Message(
+                    "cloud {num} was deleted; fit again, or work on a copy() made "
+                    "before deletecloud().",
+                    num=self.num,
+                )
             )
         return self._cloud
 

@@ -10,6 +10,7 @@ import numpy as np
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import check_names
 
 from .arguments import as_numbers, is_real_extension, real_array
@@ -53,14 +54,19 @@ class InputSpec:
         """Return the stored form of rows, shape (n_rows, m)."""
         matrix, columns = as_matrix(value, name, self.gaps)
         if matrix.shape[1] != self.n_inputs:
-            raise ValueError(
-                f"{name} must have {self.n_inputs} column(s), as X had at the fit; got "
-                f"{matrix.shape[1]}. Write one row as a matrix with one row."
+            raise ArgumentError(
+                name,
+                "must have {n_inputs} column(s), as X had at the fit",
+                matrix.shape[1],
+                "Write one row as a matrix with one row.",
+                n_inputs=self.n_inputs,
             )
         if columns is not None and self.columns is not None and columns != self.columns:
-            raise ValueError(
-                f"{name} must have the columns of the fit, {list(self.columns)}, in "
-                f"that order; got {list(columns)}."
+            raise ArgumentError(
+                name,
+                "must have the columns of the fit, {columns}, in that order",
+                list(columns),
+                columns=list(self.columns),
             )
         return augment(matrix) if self.augmented else matrix
 
@@ -70,15 +76,23 @@ class InputSpec:
             return as_responses(value, name, rows)
         labels, levels = as_labels(value, name, rows)
         if levels is not None and self.levels is not None and levels != self.levels:
-            raise ValueError(
-                f"{name} must have the categories of the fit, {list(self.levels)}; got "
-                f"{list(levels)}."
+            raise ArgumentError(
+                name,
+                "must have the categories of the fit, {levels}",
+                list(levels),
+                levels=list(self.levels),
             )
         wrong = (labels < 1) | (labels > self.n_classes)
         if wrong.any():
-            raise ValueError(
-                f"{name} must hold labels in 1..{self.n_classes}, those of the fit; "
-                f"got {labels[wrong][0]:g} at element {wrong.argmax() + 1}."
+            raise ArgumentError(
+                name,
+                "must hold labels in 1..{n_classes}, those of the fit",
+                Message(
+                    "{labels:g} at element {argmax}",
+                    labels=labels[wrong][0],
+                    argmax=wrong.argmax() + 1,
+                ),
+                n_classes=self.n_classes,
             )
         return labels - 1
 
@@ -97,20 +111,31 @@ def as_matrix(value: Any, name: str, gaps: bool = False) -> tuple[Matrix, Names]
         if matrix.ndim < 2:
             matrix = matrix.reshape(-1, 1)
     if 0 in matrix.shape:
-        raise ValueError(
-            f"{name} must have at least one row and one column; got shape "
-            f"{matrix.shape}."
+        raise ArgumentError(
+            name,
+            "must have at least one row and one column",
+            Message("shape {shape}", shape=matrix.shape),
         )
     finite = ~np.isinf(matrix) if gaps else np.isfinite(matrix)
     if not finite.all():
         i, j = np.argwhere(~finite)[0]
         label = f" ({names[j]!r})" if names is not None else ""
-        remedy = "R's dynaTree cannot use missing values either: drop or fill such rows"
+        remedy = (
+            "R's dynaTree cannot use missing values either: drop or fill such rows."
+        )
         if gaps:
-            remedy = "Give missing values as NaN (in R as NA), or drop such rows"
-        raise ValueError(
-            f"{name} must be finite; got {matrix[i, j]} in row {i + 1}, column "
-            f"{j + 1}{label}. {remedy}."
+            remedy = "Give missing values as NaN (in R as NA), or drop such rows."
+        raise ArgumentError(
+            name,
+            "must be finite",
+            Message(
+                "{matrix} in row {i}, column {j}{label}",
+                matrix=matrix[i, j],
+                i=i + 1,
+                j=j + 1,
+                label=label,
+            ),
+            remedy,
         )
     return matrix, names
 
@@ -119,9 +144,11 @@ def as_responses(value: Any, name: str, rows: int) -> Vector:
     """Return a finite float64 copy of shape (rows,)."""
     vector = as_numbers(value, name)
     if vector.size != rows:
-        raise ValueError(
-            f"{name} must have one entry for each of the {rows} row(s); got "
-            f"{vector.size}."
+        raise ArgumentError(
+            name,
+            "must have one entry for each of the {rows} row(s)",
+            vector.size,
+            rows=rows,
         )
     return vector
 
@@ -136,13 +163,17 @@ def as_labels(
     codes = getattr(value, "cat", value).codes
     codes = np.asarray(codes, dtype=np.float64)
     if codes.size != rows:
-        raise ValueError(
-            f"{name} must have one entry for each of the {rows} row(s); got "
-            f"{codes.size}."
+        raise ArgumentError(
+            name,
+            "must have one entry for each of the {rows} row(s)",
+            codes.size,
+            rows=rows,
         )
     bad = np.flatnonzero(codes < 0)
     if bad.size:
-        raise ValueError(f"{name} must not be missing; element {bad[0] + 1} is.")
+        raise ArgumentError(
+            name, "must not be missing; element {bad} is", bad=bad[0] + 1
+        )
     return codes + 1, levels
 
 
@@ -160,7 +191,7 @@ def _categories(value: Any) -> tuple[Any, ...] | None:
 def _from_frame(frame: Any, name: str) -> tuple[Matrix, Names]:
     names = tuple(str(column) for column in frame.columns)
     if len(set(names)) < len(names):
-        raise ValueError(f"{name} must have columns of different names; got {names}.")
+        raise ArgumentError(name, "must have columns of different names", names)
     check_names(names, name)
     block = np.empty((len(frame), len(names)))
     for j, column in enumerate(frame.columns):
@@ -186,6 +217,11 @@ def _check_numeric(values: Any, name: str, title: str, dtype: Any) -> None:
     """Raise TypeError unless a column holds numbers."""
     if values.dtype.kind not in "biuf":
         raise TypeError(
-            f"{name} must have numeric columns; column {title!r} holds {dtype}. Turn "
-            "text and categories into 0/1 columns first."
+            Message(
+                "{name!a} must have numeric columns; column {title!r} holds {dtype}. "
+                "Turn text and categories into 0/1 columns first.",
+                name=name,
+                title=title,
+                dtype=dtype,
+            )
         )

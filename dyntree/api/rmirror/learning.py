@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from . import engine
 from .arguments import as_flag, as_number, as_verb, match_arg, real_array
 from .progress import print_categories, print_particles
@@ -95,7 +97,9 @@ def alc(
     if Xref is not None or use_candidates:
         _refuse_rectangle(rect if Xref is not None else None, categ)
         if Xref is None and as_flag(approx, "approx"):
-            raise ValueError("approx must be False with rect=False; got True.")
+            raise ArgumentError(
+                "approx", "must be False with rect=False", Message("True")
+            )
         reference = X if Xref is None else object.spec.encode(Xref, "Xref")
         weights = _checked_probs(probs, cloud.n_particles, reference.shape[0])
         values = engine.criteria.alc_reference(cloud, X, reference, weights)
@@ -171,9 +175,12 @@ def alcX(
     refuse_class_model(object, "alcX")
     plan = plan_rectangle(object.X, object.spec.ones, rect, categ, approx)
     if "alcX" in object and object.approx != plan.approx:
-        raise ValueError(
-            f"approx must stay {object.approx}, as the object's field approx says; got "
-            f"{plan.approx}. Start from a copy() made before alcX()."
+        raise ArgumentError(
+            "approx",
+            "must stay {approx}, as the object's field approx says",
+            plan.approx,
+            "Start from a copy() made before alcX().",
+            approx=object.approx,
         )
     every = as_verb(verb, 0)
     if every > 0:
@@ -393,7 +400,7 @@ def qEI(
     level = as_number(q, "q")
     band = as_number(alpha, "alpha")
     if band <= 0:
-        raise ValueError(f"alpha must be > 0; got {band:g}.")
+        raise ArgumentError("alpha", "must be > 0", Message("{band:g}", band=band))
     every = as_verb(verb, 0)
     values = engine.criteria.q_improvement(cloud, X, level, band)
     print_particles(cloud.n_particles, every)
@@ -452,7 +459,12 @@ def _field(obj: Mapping[str, Any], name: str) -> NDArray[np.float64]:
             "var": "predict()",
             "ei": "predict(ei=True)",
         }.get(name, f"{name}()")
-        raise ValueError(f"obj must have the field {name}; call {source} first.")
+        raise ArgumentError(
+            "obj",
+            "must have the field {label}; call {source} first",
+            label=name,
+            source=source,
+        )
     return np.asarray(obj[name])
 
 
@@ -461,7 +473,9 @@ def _refuse_rectangle(rect: Any, categ: Any) -> None:
         raise ValueError("give Xref or rect, not both.")
     if categ is not None:
         raise ValueError(
-            "categ describes a rectangle; leave it out with Xref or rect=False."
+            Message(
+                "categ describes a rectangle; leave it out with Xref or rect=False."
+            )
         )
 
 
@@ -472,10 +486,13 @@ def _checked_probs(
         return None
     weights = real_array(probs, "probs")
     if weights.shape != (n_particles, n_ref):
-        raise ValueError(
-            f"probs must have shape ({n_particles}, {n_ref}), particles by reference "
-            f"rows; got {weights.shape}."
+        raise ArgumentError(
+            "probs",
+            "must have shape ({n_particles}, {n_ref}), particles by reference rows",
+            weights.shape,
+            n_particles=n_particles,
+            n_ref=n_ref,
         )
     if not np.all(np.isfinite(weights)):
-        raise ValueError("probs must be finite.")
+        raise ArgumentError("probs", "must be finite")
     return weights

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from .arguments import as_count, as_flag, as_number, as_numbers, match_arg
 from .learning import alcalc
 from .record import DynaTree
@@ -87,11 +89,16 @@ def plot(
     column = as_count(proj, "proj") - 1
     n_inputs = x.X.shape[1] - (x.icept == "augmented")
     if column >= n_inputs:
-        raise ValueError(f"proj must be in 1..{n_inputs}, an input; got {proj}.")
+        raise ArgumentError(
+            "proj", "must be in 1..{n_inputs}, an input", proj, n_inputs=n_inputs
+        )
     adds = as_flag(add, "add")
     if adds and ax is None:
         raise ValueError(
-            "add=True needs ax, the Axes that an earlier plot() drew into; got None."
+            Message(
+                "add=True needs ax, the Axes that an earlier plot() drew into; got "
+                "None."
+            )
         )
     kind = match_arg(ptype, "ptype", ("each", "mean"))
     colour, width = _colour(col), as_number(lwd, "lwd")
@@ -176,15 +183,17 @@ def plotprogress(
 
     _need_prediction(x)
     if x.X.shape[1] - (x.icept == "augmented") != 1:
-        raise ValueError(
-            f"x must be a model of one input; got {x.X.shape[1]}. Use plot(x, proj)."
+        raise ArgumentError(
+            "x", "must be a model of one input", x.X.shape[1], "Use plot(x, proj)."
         )
     chosen = as_number(xstar, "xstar"), as_number(ystar, "ystar")
     tracked = as_numbers(track, "track")
     if not tracked.size or np.any(tracked <= 0.0) or tracked.size > x.y.size:
-        raise ValueError(
-            f"track must hold 1 to {x.y.size} positive numbers, one a chosen point; "
-            f"got {track!r}."
+        raise ArgumentError(
+            "track",
+            "must hold 1 to {size} positive numbers, one a chosen point",
+            track,
+            size=x.y.size,
         )
     criterion = _by_repeat(alcalc(x, method, prec), "mean")
     order = np.argsort(x.XX[:, -1], kind="stable")
@@ -211,14 +220,20 @@ def plotprogress(
 def _need_prediction(x: Any) -> None:
     """Raise unless x holds a prediction of real responses."""
     if not isinstance(x, DynaTree):
-        raise TypeError(f"x must be what predict() returned; got {type(x).__name__}.")
+        raise TypeError(
+            Message(
+                "x must be what predict() returned; got {kind}.", kind=type(x).__name__
+            )
+        )
     if x.model == "class":
-        raise ValueError(
-            "x must be a regression model; got model 'class'. Draw its fields p and "
-            "entropy yourself, or see dyntree.api.plots."
+        raise ArgumentError(
+            "x",
+            "must be a regression model",
+            Message("model 'class'"),
+            "Draw its fields p and entropy yourself, or see dyntree.api.plots.",
         )
     if "mean" not in x:
-        raise ValueError("x must hold a prediction; call predict() first.")
+        raise ArgumentError("x", "must hold a prediction; call predict() first")
 
 
 def _range(x: DynaTree) -> tuple[float, float]:
@@ -240,8 +255,11 @@ def _colour(col: Any) -> str:
         return COLOURS.get(col, col)
     number = as_count(col, "col", 0)
     if number > len(PALETTE):
-        raise ValueError(
-            f"col must be R's colour number 0..{len(PALETTE)}, or a name; got {col}."
+        raise ArgumentError(
+            "col",
+            "must be R's colour number 0..{n_palette}, or a name",
+            col,
+            n_palette=len(PALETTE),
         )
     name = (*PALETTE, TRUTH)[number]
     return COLOURS.get(name, name)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError
+
 from . import engine
 from .arguments import as_count, as_flag, as_verb, match_arg
 from .inputs import InputSpec
@@ -170,7 +172,9 @@ def coef(object: DynaTree, XX: ArrayLike, verb: int = 0) -> DynaTree:
     """
     cloud = cloud_of(object)
     if object.model == "prior":
-        raise ValueError("coef is for linear models; this object's model is 'prior'.")
+        raise ArgumentError(
+            "coef", "is for linear models; this object's model is 'prior'"
+        )
     if object.model != "linear":
         warnings.warn(
             "coef and predict are the same for classification and constant models.",
@@ -246,7 +250,9 @@ def classprobs(
     check_seed_or_rng(seed, rng)
     label = as_count(cls, "cls")
     if label > object.spec.n_classes:
-        raise ValueError(f"cls must be in 1..{object.spec.n_classes}; got {label}.")
+        raise ArgumentError(
+            "cls", "must be in 1..{n_classes}", label, n_classes=object.spec.n_classes
+        )
     X = object.spec.encode(XX, "XX")
     output = match_arg(output, "output", _OUTPUTS)
     every = as_verb(verb, 0)
@@ -343,9 +349,13 @@ def intervals(object: DynaTree, index: int, var: int) -> Any:
     row = as_count(index, "index")
     variable = as_count(var, "var")
     if row > cloud.n_active:
-        raise ValueError(f"index must be in 1..{cloud.n_active}; got {row}.")
+        raise ArgumentError(
+            "index", "must be in 1..{n_active}", row, n_active=cloud.n_active
+        )
     if variable > object.spec.n_inputs:
-        raise ValueError(f"var must be in 1..{object.spec.n_inputs}; got {variable}.")
+        raise ArgumentError(
+            "var", "must be in 1..{n_inputs}", variable, n_inputs=object.spec.n_inputs
+        )
     column = variable - 1 + object.spec.ones
     ends = np.asarray(engine.query.intervals(cloud, row - 1, column))
     labels = pd.RangeIndex(1, len(ends) + 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.errors import DeletedCloudError, StaleObjectError
+from dyntree.errors import ArgumentError, DeletedCloudError, Message, StaleObjectError
 
 from .handles import Handle
 from .inputs import InputSpec, Names
@@ -162,9 +162,13 @@ def current_cloud(obj: DynaTree) -> Any:
     in_order = np.array_equal(stored, ids)
     if not in_order and not np.array_equal(np.sort(stored), np.sort(ids)):
         raise StaleObjectError(
-            f"this object holds {obj.row_ids.size} row(s), its cloud {cloud.n_active} "
-            f"of which some differ: a later call changed the cloud. Go on with the "
-            f"object that call returned."
+            Message(
+                "this object holds {size} row(s), its cloud {n_active} of which some "
+                "differ: a later call changed the cloud. Go on with the object that "
+                "call returned.",
+                size=obj.row_ids.size,
+                n_active=cloud.n_active,
+            )
         )
     return cloud
 
@@ -173,7 +177,10 @@ def cloud_of(obj: Any) -> Any:
     """Return the live cloud behind `obj`, or say what is wrong with `obj`."""
     if not isinstance(obj, DynaTree):
         raise TypeError(
-            f"object must be what dynaTree() returned; got {type(obj).__name__}."
+            Message(
+                "object must be what dynaTree() returned; got {kind}.",
+                kind=type(obj).__name__,
+            )
         )
     return obj.cloud
 
@@ -181,18 +188,20 @@ def cloud_of(obj: Any) -> Any:
 def refuse_class_model(obj: DynaTree, what: str) -> None:
     """Raise for a classification model."""
     if obj.model == "class":
-        raise ValueError(
-            f"{what} is for regression models; this object's model is 'class'. Use "
-            f"entropyX() or the entropy of predict()."
+        raise ArgumentError(
+            what,
+            "is for regression models; this object's model is 'class'",
+            remedy="Use entropyX() or the entropy of predict().",
         )
 
 
 def need_class_model(obj: DynaTree, what: str) -> None:
     """Raise for a regression model."""
     if obj.model != "class":
-        raise ValueError(
-            f"{what} is for classification models; this object's model is "
-            f"{obj.model!r}."
+        raise ArgumentError(
+            what,
+            "is for classification models; this object's model is {model!r}",
+            model=obj.model,
         )
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from .arguments import as_flag, as_flags, real_array
 
 _LARGE_AREA = 2.0**26
@@ -115,22 +117,34 @@ def column_ranges(inputs: NDArray[np.float64]) -> NDArray[np.float64]:
 def check_bounds(rect: Any, name: str, n_inputs: int) -> NDArray[np.float64]:
     """Return bounds of shape (n_inputs, 2); a vector is one row."""
     if isinstance(rect, bool | np.bool_):
-        raise TypeError(f"{name} must be bounds of shape ({n_inputs}, 2); got {rect}.")
+        raise TypeError(
+            Message(
+                "{name!a} must be bounds of shape ({n_inputs}, 2); got {rect}.",
+                name=name,
+                n_inputs=n_inputs,
+                rect=rect,
+            )
+        )
     bounds = real_array(rect, name)
     if bounds.ndim < 2:
         bounds = bounds.reshape(1, -1)
     if bounds.shape != (n_inputs, 2):
-        raise ValueError(
-            f"{name} must have one row (lower, upper) for each of the {n_inputs} "
-            f"input(s); got shape {bounds.shape}."
+        raise ArgumentError(
+            name,
+            "must have one row (lower, upper) for each of the {n_inputs} input(s)",
+            Message("shape {shape}", shape=bounds.shape),
+            n_inputs=n_inputs,
         )
     if not np.all(np.isfinite(bounds)):
-        raise ValueError(f"{name} must be finite; got {bounds.tolist()}.")
+        raise ArgumentError(name, "must be finite", bounds.tolist())
     reversed_rows = np.flatnonzero(bounds[:, 0] > bounds[:, 1])
     if reversed_rows.size:
         i = reversed_rows[0]
-        raise ValueError(
-            f"{name} must have lower <= upper; row {i + 1} is {bounds[i].tolist()}."
+        raise ArgumentError(
+            name,
+            "must have lower <= upper; row {i} is {bounds}",
+            i=i + 1,
+            bounds=bounds[i].tolist(),
         )
     return bounds
 
@@ -141,7 +155,10 @@ def check_category_bounds(
     """Raise unless categorical inputs have the bounds (0, 1)."""
     for i in np.flatnonzero(categ):
         if not np.array_equal(bounds[i], [0.0, 1.0]):
-            raise ValueError(
-                f"{name} must be (0, 1) for categorical inputs; input {i + 1} has "
-                f"{bounds[i].tolist()}. Code it 0/1, or set its categ to False."
+            raise ArgumentError(
+                name,
+                "must be (0, 1) for categorical inputs; input {i} has {bounds}",
+                remedy="Code it 0/1, or set its categ to False.",
+                i=i + 1,
+                bounds=bounds[i].tolist(),
             )

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from .arguments import as_count, as_flag, as_permutation, as_verb, real_array
 from .combine import Extras, combine
 from .fit import FitPlan, plan_fit, run_fit
@@ -217,8 +219,12 @@ def getBF(obj1: Mapping[str, Any], obj2: Mapping[str, Any]) -> NDArray[np.float6
     first, second = _log_predictive(obj1, "obj1"), _log_predictive(obj2, "obj2")
     if first.shape != second.shape:
         raise ValueError(
-            f"obj1 and obj2 must have as many rows and repeats in lpred; got "
-            f"{first.shape} and {second.shape}."
+            Message(
+                "obj1 and obj2 must have as many rows and repeats in lpred; got "
+                "{shape} and {shape_2}.",
+                shape=first.shape,
+                shape_2=second.shape,
+            )
         )
     answer = np.zeros_like(first)
     for r in range(first.shape[1]):
@@ -237,9 +243,13 @@ def _given_orders(
     if matrix.ndim < 2:
         matrix = matrix.reshape(-1, 1)
     if matrix.shape != (n_rows, n_repeats - 1):
-        raise ValueError(
-            f"rorder must be True, False or of shape ({n_rows}, {n_repeats - 1}), a "
-            f"column for each repeat but the first; got shape {matrix.shape}."
+        raise ArgumentError(
+            "rorder",
+            "must be True, False or of shape ({n_rows}, {n_repeats}), a column for "
+            "each repeat but the first",
+            Message("shape {shape}", shape=matrix.shape),
+            n_rows=n_rows,
+            n_repeats=n_repeats - 1,
         )
     return [
         as_permutation(column, f"column {j + 1} of rorder", n_rows)
@@ -257,12 +267,13 @@ def _random_orders(
 
 def _log_predictive(obj: Mapping[str, Any], name: str) -> NDArray[np.float64]:
     if not isinstance(obj, Mapping) or "lpred" not in obj:
-        raise ValueError(f"{name} must have the field lpred; fit with dynaTree().")
+        raise ArgumentError(name, "must have the field lpred; fit with dynaTree()")
     lpred = real_array(obj["lpred"], f"lpred of {name}")
     lpred = lpred.reshape(len(lpred), -1)
     if not np.all(np.any(lpred != 0, axis=0)):
-        raise ValueError(
-            f"{name} must hold predictive densities; its lpred is all zero, as it is "
-            f"with N=1 particle or model='prior'."
+        raise ArgumentError(
+            name,
+            "must hold predictive densities; its lpred is all zero, as it is with "
+            "N=1 particle or model='prior'",
         )
     return lpred

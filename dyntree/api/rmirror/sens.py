@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from . import engine
 from .arguments import (
     as_indices,
@@ -155,7 +157,9 @@ def plan_sens(
     n_grid = as_rounded_count(nME, "nME")
     window = as_number(span, "span")
     if not 0 <= window <= 1:
-        raise ValueError(f"span must be in [0, 1]; got {window:g}.")
+        raise ArgumentError(
+            "span", "must be in [0, 1]", Message("{window:g}", window=window)
+        )
     method = match_arg(method, "method", METHODS)
     flags = resolve_categories(inputs, categ)
     given = _checked_keys(lhs) if method == "lhs" else {}
@@ -263,7 +267,7 @@ def _checked_labels(
 ) -> NDArray[np.int64] | None:
     if observed is None:
         if cls is not None:
-            raise ValueError("cls is for classification models; leave it out.")
+            raise ArgumentError("cls", "is for classification models; leave it out")
         return None
     classes = observed.astype(np.int64)
     if cls is None:
@@ -271,8 +275,11 @@ def _checked_labels(
     labels = as_indices(cls, "cls", int(classes.max())) + 1
     strange = labels[~np.isin(labels, classes)]
     if strange.size or not labels.size:
-        raise ValueError(
-            f"cls must hold observed labels, {classes.tolist()}; got {labels.tolist()}."
+        raise ArgumentError(
+            "cls",
+            "must hold observed labels, {classes}",
+            labels.tolist(),
+            classes=classes.tolist(),
         )
     return labels
 
@@ -282,25 +289,33 @@ def _checked_keys(lhs: Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike
         return {}
     if not isinstance(lhs, Mapping):
         raise TypeError(
-            f"lhs must be a dict with keys among {', '.join(_LHS_KEYS)}; got "
-            f"{type(lhs).__name__}."
+            Message(
+                "lhs must be a dict with keys among {lhs_keys}; got {kind}.",
+                lhs_keys=", ".join(_LHS_KEYS),
+                kind=type(lhs).__name__,
+            )
         )
     strange = [key for key in lhs if key not in _LHS_KEYS]
     if strange:
-        raise ValueError(
-            f"lhs must have keys among {', '.join(_LHS_KEYS)}; got {strange[0]!r}."
+        raise ArgumentError(
+            "lhs",
+            "must have keys among {lhs_keys}",
+            strange[0],
+            lhs_keys=", ".join(_LHS_KEYS),
         )
     return lhs
 
 
 def _check_shape(shape: NDArray[np.float64], categ: NDArray[np.bool_]) -> None:
     if np.any(shape < 0):
-        raise ValueError(f"lhs['shape'] must be >= 0; got {shape.tolist()}.")
+        raise ArgumentError("lhs['shape']", "must be >= 0", shape.tolist())
     bad = np.flatnonzero(categ & (shape != 0))
     if bad.size:
-        raise ValueError(
-            f"lhs['shape'] must be 0 for categorical inputs; input {bad[0] + 1} has "
-            f"{shape[bad[0]]:g}."
+        raise ArgumentError(
+            "lhs['shape']",
+            "must be 0 for categorical inputs; input {bad} has {shape:g}",
+            bad=bad[0] + 1,
+            shape=shape[bad[0]],
         )
 
 
@@ -308,6 +323,9 @@ def _check_binary(inputs: NDArray[np.float64], categ: NDArray[np.bool_]) -> None
     for j in np.flatnonzero(categ):
         if not np.isin(inputs[:, j], (0.0, 1.0)).all():
             raise ValueError(
-                f"categorical inputs must hold only 0 and 1 with method='boot'; input "
-                f"{j + 1} does not."
+                Message(
+                    "categorical inputs must hold only 0 and 1 with method='boot'; "
+                    "input {j} does not.",
+                    j=j + 1,
+                )
             )

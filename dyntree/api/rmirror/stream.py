@@ -9,6 +9,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dyntree.errors import ArgumentError, Message
+
 from . import engine
 
 GeneratorKind = Literal["Mersenne-Twister", "L'Ecuyer-CMRG"]
@@ -56,9 +58,11 @@ class RStream:
     def __init__(self, seed: int, kind: GeneratorKind = "Mersenne-Twister") -> None:
         self.seed: int | None = _check_seed(seed)
         if kind not in get_args(GeneratorKind):
-            raise ValueError(
-                f"kind must be 'Mersenne-Twister' or \"L'Ecuyer-CMRG\", R's generators "
-                f"that are known here; got {kind!r}."
+            raise ArgumentError(
+                "kind",
+                "must be 'Mersenne-Twister' or \"L'Ecuyer-CMRG\", R's generators "
+                "that are known here",
+                kind,
             )
         self.source: Any = engine.RSource(self.seed, kind)
 
@@ -167,8 +171,10 @@ def check_seed_or_rng(seed: int | None, rng: RStream | None) -> None:
         )
     if rng is not None and not isinstance(rng, RStream):
         raise TypeError(
-            f"rng must be an RStream; got {type(rng).__name__}. Write "
-            f"rng=RStream(seed)."
+            Message(
+                "rng must be an RStream; got {kind}. Write rng=RStream(seed).",
+                kind=type(rng).__name__,
+            )
         )
     if seed is not None:
         _check_seed(seed)
@@ -176,11 +182,13 @@ def check_seed_or_rng(seed: int | None, rng: RStream | None) -> None:
 
 def _check_seed(seed: int) -> int:
     if isinstance(seed, bool | np.bool_):
-        raise TypeError(f"seed must be an int; got {seed}.")
+        raise TypeError(Message("seed must be an int; got {seed}.", seed=seed))
     try:
         number = operator.index(seed)
     except TypeError:
-        raise TypeError(f"seed must be an int; got {seed!r}.") from None
+        raise TypeError(
+            Message("seed must be an int; got {seed!r}.", seed=seed)
+        ) from None
     if not -(2**31) < number < 2**32:
-        raise ValueError(f"seed must be in (-2**31, 2**32), as in R; got {number}.")
+        raise ArgumentError("seed", "must be in (-2**31, 2**32), as in R", number)
     return number

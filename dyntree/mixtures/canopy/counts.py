@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from dyntree._core.mixtures.scores import Scores
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.canopy.components import (
     LINEAR,
     Components,
@@ -171,9 +172,10 @@ class Multinomial(Counts):
         self, known: Components, labels: NDArray[np.int64], rng: np.random.Generator
     ) -> Matrix:
         """Refused, as rows need a total."""
-        raise ValueError(
-            "sample needs totals, which a multinomial family takes as given; draw rows "
-            "by numpy's Generator.multinomial from probabilities."
+        raise ArgumentError(
+            "sample",
+            "needs totals, which a multinomial family takes as given; draw rows by "
+            "numpy's Generator.multinomial from probabilities",
         )
 
     def n_parameters(self, m: int, d: int) -> int:

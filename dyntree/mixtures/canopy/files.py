@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
-from dyntree.errors import CheckpointError
+from dyntree.errors import ArgumentError, CheckpointError, Message
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
@@ -110,7 +110,9 @@ def from_arrays(
     waiting = checked(arrays, "waiting", np.float64, None)
     width = 0 if features is None else features.n_features
     if len(waiting) and (len(waiting) >= batch_size or waiting.shape[1] != width):
-        raise ValueError("waiting must have fewer rows than a batch, of all columns.")
+        raise ArgumentError(
+            "waiting", "must have fewer rows than a batch, of all columns"
+        )
     state = State(
         features=features,
         waiting=waiting,
@@ -122,7 +124,7 @@ def from_arrays(
     if not params.flag("is_ready", header["is_ready"]):
         return state
     if features is None:
-        raise ValueError("features must be known where there are components.")
+        raise ArgumentError("features", "must be known where there are components")
     scaling = Scaling(
         power=params.positive("power", header["power"]),
         **{
@@ -131,7 +133,7 @@ def from_arrays(
         },
     )
     if not (scaling.scale > 0).all():
-        raise ValueError("scaling_scale must be > 0.")
+        raise ArgumentError("scaling_scale", "must be > 0")
     known = components_read(options, arrays, width)
     moments = moments_read(known, arrays)
     return replace(state, scaling=scaling, components=known, moments=moments)
@@ -143,11 +145,13 @@ def checked(
     """An array of that kind and shape, of finite numbers."""
     array = arrays[name]
     if array.dtype != dtype or (shape is not None and array.shape != shape):
-        raise ValueError(f"{name} must be {np.dtype(dtype)} of shape {shape}.")
+        raise ArgumentError(
+            name, "must be {dtype} of shape {shape}", dtype=np.dtype(dtype), shape=shape
+        )
     if shape is None and array.ndim != 2:
-        raise ValueError(f"{name} must have two dimensions.")
+        raise ArgumentError(name, "must have two dimensions")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite.")
+        raise ArgumentError(name, "must be finite")
     return array.copy()
 
 
@@ -161,11 +165,11 @@ def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Componen
         checked(arrays, "known_spread", np.float64, family.spread_shape(m, d)),
     )
     if (known.weight < 0).any() or not known.weight.any():
-        raise ValueError("known_weight must be >= 0 and not all 0.")
+        raise ArgumentError("known_weight", "must be >= 0 and not all 0")
     if family.is_count and not (known.mean > 0).all():
-        raise ValueError("known_mean must be > 0.")
+        raise ArgumentError("known_mean", "must be > 0")
     if not all(is_positive(one) for one in known.spread):
-        raise ValueError("known_spread must be positive.")
+        raise ArgumentError("known_spread", "must be positive")
     return known
 
 
@@ -178,7 +182,7 @@ def moments_read(known: Components, arrays: Arrays) -> Moments:
         for name, shape in (("weight", (m,)), ("first", (m, d)), ("second", spread))
     )
     if (weight < 0.0).any() or (len(second) and second.ndim < 3 and (second < 0).any()):
-        raise ValueError("moments must be those of rows, weights >= 0.")
+        raise ArgumentError("moments", "must be those of rows, weights >= 0")
     return Moments(weight, first, second)
 
 
@@ -187,7 +191,7 @@ def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
     empty = history_of([])
     columns = [arrays[f"history_{name}"] for name in KEPT]
     if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
-        raise ValueError("history must have one number a sweep in every column.")
+        raise ArgumentError("history", "must have one number a sweep in every column")
     out = np.empty(len(columns[0]), dtype=empty.dtype)
     out["seconds"] = np.nan
     for name, column in zip(KEPT, columns, strict=True):
@@ -268,19 +272,25 @@ def check_lists(arrays: Arrays, shards: LocalShards, m: int, longest: int) -> No
             most = longest + 1 if name.endswith("lengths") else m
             ok = bool(array.min() >= least and array.max() < most)
         if not ok:
-            raise CheckpointError(f"{name} is missing, or none of these rows.")
+            raise CheckpointError(
+                Message("{name!a} is missing, or none of these rows.", name=name)
+            )
     for name, array in arrays.items():
         if name.endswith("_lengths"):
             lists = arrays[name.replace("_lengths", "_lists")]
             if int(array.sum()) != len(lists):
                 raise CheckpointError(
-                    f"{name} does not sum to the length of its lists."
+                    Message(
+                        "{name!a} does not sum to the length of its lists.", name=name
+                    )
                 )
             inner = np.ones(len(lists), dtype=bool)  # not the first of its list
             inner[np.cumsum(array)[array > 0] - array[array > 0]] = False
             if (np.diff(lists)[inner[1:]] <= 0).any():
-                raise CheckpointError(f"{name}: lists must ascend.")
+                raise CheckpointError(Message("{name}: lists must ascend.", name=name))
         if name.endswith("_turn") and not 0 <= int(array[0]) < max(
             1, len(arrays[name.replace("_turn", "_lengths")])
         ):
-            raise CheckpointError(f"{name} must be the number of a group.")
+            raise CheckpointError(
+                Message("{name!a} must be the number of a group.", name=name)
+            )

@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import CheckpointError, NotReadyError, shown
+from dyntree.errors import ArgumentError, CheckpointError, Message, NotReadyError
 from dyntree.mixtures.canopy import files, user_components
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
@@ -237,8 +237,11 @@ class Canopy(Mixture):
         known, scaling = state.components, state.scaling
         if known is None or scaling is None:
             raise NotReadyError(
-                f"{what} needs components; there are none yet. Call fit, give update "
-                "more rows, or use set_components."
+                Message(
+                    "{what!a} needs components; there are none yet. Call fit, give "
+                    "update more rows, or use set_components.",
+                    what=what,
+                )
             )
         return known, scaling
 
@@ -357,7 +360,7 @@ class Canopy(Mixture):
         """A fit that has done no sweep, and its shards."""
         options, n, family = self.options, parts.n_rows, self._family
         if n < 2:
-            raise ValueError(f"X must have at least 2 rows; got {n}.")
+            raise ArgumentError("X", "must have at least 2 rows", n)
         if options.n_components > n:
             raise too_few(options.n_components, n)
         parts.check(family)
@@ -391,9 +394,7 @@ class Canopy(Mixture):
         columns = start._state.features if isinstance(start, Canopy) else None
         if columns is None or not start.is_ready:
             what = "one without components" if isinstance(start, Canopy) else start
-            raise ValueError(
-                f"start must be a Canopy that has components; got {params.short(what)}."
-            )
+            raise ArgumentError("start", "must be a Canopy that has components", what)
         user_components.check_alike(self.options, features, start.options, columns)
         return user_components.unscaled(*start._ready("start"))
 
@@ -403,9 +404,11 @@ class Canopy(Mixture):
         if not isinstance(init, str):
             shape = (m, parts.features.n_features)
             if init.shape != shape or not np.isfinite(init).all():
-                raise ValueError(
-                    f"init must be finite and of shape {shape}, (n_components, "
-                    f"n_features); got {params.short(init)}."
+                raise ArgumentError(
+                    "init",
+                    "must be finite and of shape {shape}, (n_components, n_features)",
+                    init,
+                    shape=shape,
                 )
             return plan.scaling.doubles(init), None
         rng, n = np.random.default_rng([self.seed, 7]), parts.n_weighted
@@ -495,7 +498,7 @@ class Canopy(Mixture):
         """Columns and rows of a batch, checked whole; nothing changes."""
         features, given = read(X, self._state.features)
         if not len(given):
-            raise ValueError("X must have at least one row; got none.")
+            raise ArgumentError("X", "must have at least one row", Message("none"))
         check_rows(given, self._family, features.feature_names)
         rows = np.array(given, dtype=np.float64)
         if self._state.scaling is not None:
@@ -633,9 +636,11 @@ class Canopy(Mixture):
         """
         known, scaling = self._ready("covariances_")
         if self._family.is_count:
-            raise ValueError(
-                f"covariances_ are those of Gaussian families; this is "
-                f"{self.options.family!r}. Its parameters are `means`."
+            raise ArgumentError(
+                "covariances_",
+                "are those of Gaussian families; this is {family!r}",
+                remedy="Its parameters are `means`.",
+                family=self.options.family,
             )
         return unscaled(known, scaling).spread
 
@@ -697,9 +702,14 @@ class Canopy(Mixture):
         if top is None:
             if 8 * n * m > LARGEST_TABLE:
                 raise ValueError(
-                    f"predict_proba would need {8e-9 * n * m:.1f} GB for {n} rows and "
-                    f"{m} components. Give top=k for the k largest of each row, or "
-                    "fewer rows at a time."
+                    Message(
+                        "predict_proba would need {n:.1f} GB for {n_2} rows and {m} "
+                        "components. Give top=k for the k largest of each row, or "
+                        "fewer rows at a time.",
+                        n=8e-09 * n * m,
+                        n_2=n,
+                        m=m,
+                    )
                 )
             dense = np.empty((n, m))
             for part, joint in self._joint(X, "predict_proba"):
@@ -757,9 +767,11 @@ class Canopy(Mixture):
         """Log likelihood of one row at least, and what the rows count for."""
         density = self.score_samples(X)
         if not len(density):
-            raise ValueError(
-                f"{what} needs at least one row; got none. Give it the rows that the "
-                "model was fitted to."
+            raise ArgumentError(
+                what,
+                "needs at least one row",
+                Message("none"),
+                "Give it the rows that the model was fitted to.",
             )
         weight = check_weight(sample_weight, len(density), X)
         if weight is None:
@@ -867,9 +879,12 @@ class Canopy(Mixture):
         stored, notes = checkpoint.load_with(path)
         if not isinstance(stored, files.Running):
             raise CheckpointError(
-                f"{shown(os.fspath(path))} holds a {type(stored).__name__}, no fit "
-                "under way. "
-                "Load it by dyntree.load."
+                Message(
+                    "{fspath!a} holds a {kind}, no fit under way. Load it by "
+                    "dyntree.load.",
+                    fspath=os.fspath(path),
+                    kind=type(stored).__name__,
+                )
             )
         model = cls.__new__(cls)
         model.batch_size = stored.batch_size
@@ -878,9 +893,11 @@ class Canopy(Mixture):
         parts, out = model._held_out(parts, validation)
         if files.fingerprint_of(parts, out) != notes:
             raise CheckpointError(
-                f"{shown(os.fspath(path))} is of a fit to other rows. Give resume the "
-                "X, "
-                "sample_weight and validation that fit had."
+                Message(
+                    "{fspath!a} is of a fit to other rows. Give resume the X, "
+                    "sample_weight and validation that fit had.",
+                    fspath=os.fspath(path),
+                )
             )
         fit, shards = model._prepared(parts, out, scratch)
         stored.restore(fit, shards)

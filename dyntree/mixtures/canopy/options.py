@@ -7,6 +7,7 @@ from typing import Any
 
 from dyntree import params
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import not_negative, within
 
 FAMILIES = ("spherical", "spherical_tied", "diag", "full", "poisson", "multinomial")
@@ -67,12 +68,13 @@ class MixturePrior:
             if value is not None:
                 array = params.as_array(name, value, float)
                 if array.ndim != 1 or not (abs(array) < float("inf")).all():
-                    raise ValueError(
-                        f"{name} must be a vector of finite numbers, one for each "
-                        f"column; got {params.short(value)}."
+                    raise ArgumentError(
+                        name,
+                        "must be a vector of finite numbers, one for each column",
+                        value,
                     )
                 if name == "variance" and not (array > 0).all():
-                    raise ValueError("variance must be > 0 in every column.")
+                    raise ArgumentError("variance", "must be > 0 in every column")
                 array = array.copy()
                 array.setflags(write=False)  # copies of a model share it
                 object.__setattr__(self, name, array)
@@ -138,9 +140,12 @@ class CanopyOptions:
         for name in ("list_loss", "stale_target", "explore"):
             within(name, getattr(self, name), 0.0, 0.5, "()")
         if self.list_loss >= self.stale_target:
-            raise ValueError(
-                f"list_loss must be below stale_target, {self.stale_target:g}, as "
-                f"fresh lists could not meet it; got {self.list_loss:g}."
+            raise ArgumentError(
+                "list_loss",
+                "must be below stale_target, {stale_target:g}, as fresh lists could "
+                "not meet it",
+                Message("{list_loss:g}", list_loss=self.list_loss),
+                stale_target=self.stale_target,
             )
         params.count("refresh_max", self.refresh_max, 1)
         params.count("list_max", self.list_max, 1, MOST_COMPONENTS)
@@ -177,28 +182,35 @@ class MixtureOptions:
         params.one_of("weights", self.weights, WEIGHTS)
         if self.weights == "collapsed" and self.inference == "em":
             raise ValueError(
-                'weights="collapsed" counts rows of components, which inference="em" '
-                'does not have; use "esca" or "canopy2".'
+                Message(
+                    'weights="collapsed" counts rows of components, which '
+                    'inference="em" does not have; use "esca" or "canopy2".'
+                )
             )
         params.positive("concentration", self.concentration)
         for name, kind in (("prior", MixturePrior), ("sweeps", CanopyOptions)):
             if not isinstance(getattr(self, name), kind):
                 word = "options" if name == "sweeps" else name
-                raise ValueError(
-                    f"{word} must be a {kind.__name__}; got {getattr(self, name)!r}."
+                raise ArgumentError(
+                    word, "must be a {kind}", getattr(self, name), kind=kind.__name__
                 )
         drawn = self.weights != "map" or self.sweeps.theta_step == "sample"
         if drawn and self.prior.reg_covar is not None:
             raise ValueError(
-                "weights other than \"map\" and theta_step='sample' draw from a "
-                "posterior; give a MixturePrior that is one, not MixturePrior.none()."
+                Message(
+                    "weights other than \"map\" and theta_step='sample' draw from a "
+                    "posterior; give a MixturePrior that is one, not "
+                    "MixturePrior.none()."
+                )
             )
         params.count("max_iter", self.max_iter, 1)
         not_negative("tol", self.tol)
         if self.inference == "tree" and self.family == "full":
             raise ValueError(
-                "inference='tree' bounds densities by balls, which works badly for "
-                "family 'full'; use 'canopy2'."
+                Message(
+                    "inference='tree' bounds densities by balls, which works badly "
+                    "for family 'full'; use 'canopy2'."
+                )
             )
 
     def chosen(self, n_rows: int, n_features: int) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.columns import DAY, DURATION, LOCAL, NOUNS, NUMBERS, TIMES, ZONED
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import shown
+from dyntree.errors import ArgumentError, shown
 
 ENDINGS = (".parquet", ".pq")
 
@@ -34,9 +34,12 @@ class ParquetRows:
 
     def __init__(self, path: Any, features: FeatureMap | None, argument: str) -> None:
         if not os.fspath(path).lower().endswith(ENDINGS):
-            raise ValueError(
-                f"{argument} must be rows, or the path of a Parquet file, which ends "
-                f"in {' or '.join(ENDINGS)}; got {path!r}. Read other files first."
+            raise ArgumentError(
+                argument,
+                "must be rows, or the path of a Parquet file, which ends in {endings}",
+                path,
+                "Read other files first.",
+                endings=" or ".join(ENDINGS),
             )
         try:
             from pyarrow import ArrowInvalid, parquet
@@ -48,10 +51,11 @@ class ParquetRows:
         try:
             self._file = parquet.ParquetFile(self.path)
         except ArrowInvalid as error:
-            raise ValueError(
-                f"{argument} must be Parquet where its name says so; "
-                f"{shown(self.path)} is "
-                f"not: {shown(error)}."
+            raise ArgumentError(
+                argument,
+                "must be Parquet where its name says so; {path} is not: {error}",
+                path=self.path,
+                error=error,
             ) from error
         schema = self._file.schema_arrow
         labels = (schema.pandas_metadata or {}).get("index_columns", [])
@@ -111,11 +115,14 @@ class ParquetRows:
         }
         for field, kind in zip(columns, kinds, strict=True):
             if kind != wanted.get(field.name, kind):
-                raise ValueError(
-                    f"{argument} must hold {NOUNS[wanted[field.name]]} in column "
-                    f"{field.name!r}, as at first; {shown(self.path)} has "
-                    f"{field.name!r} of "
-                    f"{field.type}."
+                raise ArgumentError(
+                    argument,
+                    "must hold {nouns} in column {label!r}, as at first; {path} has "
+                    "{label!r} of {type}",
+                    nouns=NOUNS[wanted[field.name]],
+                    label=field.name,
+                    path=self.path,
+                    type=field.type,
                 )
 
     def _kind(self, field: Any, argument: str) -> str:
@@ -129,9 +136,13 @@ class ParquetRows:
             return LOCAL if types.is_date(kind) else DURATION
         if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
             return NUMBERS
-        raise ValueError(
-            f"{argument} must have columns of numbers or times; {shown(self.path)} has "
-            f"{field.name!r} of {kind}. Write a file without it."
+        raise ArgumentError(
+            argument,
+            "must have columns of numbers or times; {path} has {label!r} of {kind}",
+            remedy="Write a file without it.",
+            path=self.path,
+            label=field.name,
+            kind=kind,
         )
 
 

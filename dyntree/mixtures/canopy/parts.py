@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.canopy.components import Components, Family, summed
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.parquet import is_path
@@ -40,16 +41,22 @@ def check_weight(value: Any, n_rows: int, X: Any = None) -> Vector | None:
     check_paired(X, value, "sample_weight")
     weight = as_numbers("sample_weight", value)
     if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must have shape ({n_rows},), one for each row of X; got "
-            f"{weight.shape}."
+        raise ArgumentError(
+            "sample_weight",
+            "must have shape ({n_rows},), one for each row of X",
+            weight.shape,
+            n_rows=n_rows,
         )
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight must be finite, >= 0 and not zero in all rows.")
+        raise ArgumentError(
+            "sample_weight", "must be finite, >= 0 and not zero in all rows"
+        )
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not total < np.inf:
-        raise ValueError("sample_weight must have a finite sum; divide it by its mean.")
+        raise ArgumentError(
+            "sample_weight", "must have a finite sum; divide it by its mean"
+        )
     return weight
 
 
@@ -186,9 +193,14 @@ class Parts:
         n = self.n_weighted
         most = max(1, round(part * n))
         if n - most < 2:
-            raise ValueError(
-                "validation must leave at least 2 rows with any weight to learn; "
-                f"{part:g} of {n} leaves {n - most}. Hold out fewer."
+            raise ArgumentError(
+                "validation",
+                "must leave at least 2 rows with any weight to learn; {part:g} of "
+                "{n} leaves {n_2}",
+                remedy="Hold out fewer.",
+                part=part,
+                n=n,
+                n_2=n - most,
             )
         return self.drawn(np.random.default_rng([seed, 6]), most)
 
@@ -197,7 +209,7 @@ def held_out(validation: Any, features: FeatureMap, family: Family) -> Matrix:
     """Rows that a user holds out, checked as those of a fit are; float64."""
     _, rows = read(validation, features, "validation")
     if not len(rows):
-        raise ValueError("validation must have at least one row; got none.")
+        raise ArgumentError("validation", "must have at least one row", Message("none"))
     check_rows(rows, family, features.feature_names, "validation")
     return np.asarray(rows, dtype=np.float64)
 

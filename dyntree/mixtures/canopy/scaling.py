@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
-from dyntree.errors import ScaleWarning, warn
+from dyntree.errors import ArgumentError, Message, ScaleWarning, warn
 from dyntree.mixtures.canopy.components import LEAST, Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
 from dyntree.mixtures.canopy.parquet import ParquetRows, is_path
@@ -115,7 +115,7 @@ def read(
         X = ParquetRows(X, features, argument)
         features = X.features
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.shape[1]:
-        raise ValueError(f"{argument} must have one column at least; got {X.shape}.")
+        raise ArgumentError(argument, "must have one column at least", X.shape)
     if hasattr(X, "tocsr"):
         X = SparseRows(X)
     reads = is_plain(X) and not (features and features.times)
@@ -136,15 +136,22 @@ def read(
             if bad.any():
                 row, column = np.argwhere(bad)[0]
                 if np.isfinite(X[part][row, column]):
-                    raise ValueError(
-                        f"{argument} must be at most {most:g}; got "
-                        f"{X[part][row, column]:g} in row {part.start + row}, column "
-                        f"{features.feature_names[column]!r}. Rescale the column."
+                    raise ArgumentError(
+                        argument,
+                        "must be at most {most:g}",
+                        Message("{x:g}", x=X[part][row, column]),
+                        "Rescale the column.",
+                        row=part.start + row,
+                        column=features.feature_names[column],
+                        most=most,
                     )
-                raise ValueError(
-                    f"{argument} must be finite; got {X[part][row, column]} in row "
-                    f"{part.start + row}, column {features.feature_names[column]!r}. "
-                    "Missing values are not supported; impute or drop the row."
+                raise ArgumentError(
+                    argument,
+                    "must be finite",
+                    X[part][row, column],
+                    "Missing values are not supported; impute or drop the row.",
+                    row=part.start + row,
+                    column=features.feature_names[column],
                 )
     return features, X
 
@@ -162,16 +169,23 @@ def check_rows(
         bad = (rows < 0) | (rows != np.floor(rows))
         if bad.any():
             row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                f"{argument} must have whole numbers >= 0 for family {family.name!r}; "
-                f"got {rows[row, column]:g} in row {part.start + row}, column "
-                f"{names[column]!r}."
+            raise ArgumentError(
+                argument,
+                "must have whole numbers >= 0 for family {label!r}",
+                Message("{rows:g}", rows=rows[row, column]),
+                row=part.start + row,
+                column=names[column],
+                label=family.name,
             )
         if family.needs_a_count and not rows.any(axis=1).all():
             row = int(np.flatnonzero(~rows.any(axis=1))[0])
-            raise ValueError(
-                f"{argument} must have a count in every row for family "
-                f"{family.name!r}; row {part.start + row} has none. Drop it."
+            raise ArgumentError(
+                argument,
+                "must have a count in every row for family {label!r}; row {start} "
+                "has none",
+                remedy="Drop it.",
+                label=family.name,
+                start=part.start + row,
             )
 
 
@@ -204,8 +218,11 @@ class Scaling:
             listed = ", ".join(repr(names[j]) for j in np.flatnonzero(equal)[:5])
             warn(
                 ScaleWarning,
-                f"{int(equal.sum())} of {d} columns are constant ({listed}), so that "
-                "they do not distinguish components. Drop them.",
+                "{equal} of {d} columns are constant ({listed}), so that they do not "
+                "distinguish components. Drop them.",
+                equal=int(equal.sum()),
+                d=d,
+                listed=listed,
             )
         middle = float(np.sqrt(variance.mean())) or 1.0
         scale = np.full(d, middle)
@@ -253,9 +270,14 @@ class Scaling:
             used, what, mean = bits[:2], "sums", f"size of {np.sqrt(self.power):.3g}"
         if min(used) < 20:
             raise ValueError(
-                f"sample_weight and X must keep {what} below 2^40; a weight of "
-                f"{total:.3g} times a {mean} does not. Divide the weights, or clip or "
-                "rescale columns."
+                Message(
+                    "sample_weight and X must keep {what} below 2^40; a weight of "
+                    "{total:.3g} times a {mean} does not. Divide the weights, or "
+                    "clip or rescale columns.",
+                    what=what,
+                    total=total,
+                    mean=mean,
+                )
             )
         weight, first, second = (2.0**b for b in bits)
         return weight, first, second
@@ -267,8 +289,13 @@ class Scaling:
             value = getattr(given, name)
             if value is not None and len(value) != d:
                 raise ValueError(
-                    f"prior.{name} must have {d} numbers, one for each column; got "
-                    f"{len(value)}."
+                    Message(
+                        "prior.{name} must have {d} numbers, one for each column; "
+                        "got {n_value}.",
+                        name=name,
+                        d=d,
+                        n_value=len(value),
+                    )
                 )
         mean = np.zeros(d)
         if given.mean is not None:

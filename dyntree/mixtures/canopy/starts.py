@@ -6,6 +6,7 @@ import numpy as np
 
 from dyntree._core.covertree import build
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.canopy.groups import BASE, Singles
 from dyntree.mixtures.canopy.scaling import blocks
 from dyntree.mixtures.shared.arrays import Ids
@@ -55,8 +56,8 @@ def start(init: str, m: int, rows: Singles, seed: int, n_threads: int) -> Matrix
 
 def too_few(m: int, n: int) -> ValueError:
     """Error for rows that are the same too often."""
-    return ValueError(
-        f"n_components must be at most the number of different rows, {n}; got {m}."
+    return ArgumentError(
+        "n_components", "must be at most the number of different rows, {n}", m, n=n
     )
 
 

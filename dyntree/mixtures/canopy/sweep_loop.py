@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import ConvergenceWarning, warn
+from dyntree.errors import ArgumentError, ConvergenceWarning, warn
 from dyntree.mixtures.canopy.components import (
     Components,
     Family,
@@ -265,7 +265,7 @@ class Fit:
     ) -> None:  # fmt: skip
         """Do sweeps until settled, to `max_iter`, or until the callback says so."""
         if not (callback is None or callable(callback)):
-            raise ValueError(f"callback must be a callable; got {callback!r}.")
+            raise ArgumentError("callback", "must be a callable", callback)
         while self.time < self.options.max_iter and not self.converged:
             report = self.step(shards)
             tell(1)
@@ -282,30 +282,36 @@ class Fit:
         """Warn of statistical trouble that the reports show, once each."""
         if not self.reports:
             return
-        m, last, said = self.options.n_components, self.reports[-1], []
+        m, last = self.options.n_components, self.reports[-1]
         empty = min(report.n_empty for report in self.reports[-5:])
         meant = self.options.weights == "collapsed"  # empty ones are its reserve
         if len(self.reports) >= 5 and empty > max(1, MANY_EMPTY * m) and not meant:
-            said.append(
-                f"{empty} of {m} components had no rows for five sweeps. Ask for fewer."
+            warn(
+                ConvergenceWarning,
+                "{empty} of {m} components had no rows for five sweeps. Ask for fewer.",
+                empty=empty,
+                m=m,
             )
         if last.n_clipped:
-            said.append(
-                f"{last.n_clipped} variances are on their floor: components hold equal "
-                "rows. Ask for fewer components, or give a prior with a larger "
-                "variance."
+            warn(
+                ConvergenceWarning,
+                "{n_clipped} variances are on their floor: components hold equal rows. "
+                "Ask for fewer components, or give a prior with a larger variance.",
+                n_clipped=last.n_clipped,
             )
         if last.refresh <= 1.0 and last.stale_mass > 0.1:
-            said.append(
-                f"lists lose {last.stale_mass:.0%} of the posterior from sweep to "
-                "sweep, so that all are made anew each time. Take inference='esca', or "
-                "a longer list_max."
+            warn(
+                ConvergenceWarning,
+                "lists lose {lost:.0%} of the posterior from sweep to sweep, so that "
+                "all are made anew each time. Take inference='esca', or a longer "
+                "list_max.",
+                lost=last.stale_mass,
             )
         most, gains = self.options.max_iter, self.options.tol > 0.0
         if gains and not self.converged and self.time >= most:
-            said.append(
-                f"the likelihood still rose after {self.time} sweeps. Give more "
-                "max_iter, or a larger tol."
+            warn(
+                ConvergenceWarning,
+                "the likelihood still rose after {n_sweeps} sweeps. Give more "
+                "max_iter, or a larger tol.",
+                n_sweeps=self.time,
             )
-        for text in said:
-            warn(ConvergenceWarning, text)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.canopy.components import Components, Family, Moments
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.scaling import ColumnSums, Scaling
@@ -26,26 +27,30 @@ def components_of(
     weight = params.as_array("weights", weights, float)
     mean = params.as_array("means", means, float)
     if weight.shape != (m,) or not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError(
-            f"weights must be {m} numbers >= 0; got {params.short(weight)}."
-        )
+        raise ArgumentError("weights", "must be {m} numbers >= 0", weight, m=m)
     if abs(weight.sum() - 1.0) > 1e-6:
-        raise ValueError(f"weights must sum to 1; they sum to {weight.sum():.6g}.")
-    if mean.ndim != 2 or len(mean) != m or not mean.shape[1]:
-        raise ValueError(
-            f"means must be of shape ({m}, n_features); got {params.short(mean)}."
+        raise ArgumentError(
+            "weights", "must sum to 1; they sum to {weight:.6g}", weight=weight.sum()
         )
+    if mean.ndim != 2 or len(mean) != m or not mean.shape[1]:
+        raise ArgumentError("means", "must be of shape ({m}, n_features)", mean, m=m)
     bad = family.invalid_means(mean)
     if bad.any():
-        raise ValueError(
-            f"means must be {family.mean_rule} in every component; component "
-            f"{int(np.flatnonzero(bad)[0])} has {mean[bad][0]}."
+        raise ArgumentError(
+            "means",
+            "must be {mean_rule} in every component; component {flatnonzero} has "
+            "{mean}",
+            mean_rule=family.mean_rule,
+            flatnonzero=int(np.flatnonzero(bad)[0]),
+            mean=mean[bad][0],
         )
     weight = weight / weight.sum()
     if family.is_count:
         if covariances is not None:
-            raise ValueError(
-                f"covariances must be None for family {family.name!r}, which has none."
+            raise ArgumentError(
+                "covariances",
+                "must be None for family {label!r}, which has none",
+                label=family.name,
             )
         return Components(weight, mean.copy(), np.empty(0))
     return Components(weight, mean.copy(), spread_of(family, mean, covariances))
@@ -55,28 +60,40 @@ def spread_of(family: Family, mean: NDArray[Any], covariances: Any) -> NDArray[A
     """Variances or covariances as a user gives them, checked."""
     m, d = mean.shape
     if covariances is None:
-        raise ValueError(f"covariances must be given for family {family.name!r}.")
+        raise ArgumentError(
+            "covariances", "must be given for family {label!r}", label=family.name
+        )
     spread = params.as_array("covariances", covariances, float)
     shape = family.spread_shape(m, d)
     if spread.shape != shape:
-        raise ValueError(
-            f"covariances must be of shape {shape} for family {family.name!r}; got "
-            f"{params.short(spread)}."
+        raise ArgumentError(
+            "covariances",
+            "must be of shape {shape} for family {label!r}",
+            spread,
+            shape=shape,
+            label=family.name,
         )
     for z in range(m):
         if not is_positive(spread[z]):
-            raise ValueError(
-                "covariances must be finite and > 0, or symmetric and positive "
-                f"definite; component {z} is not."
+            raise ArgumentError(
+                "covariances",
+                "must be finite and > 0, or symmetric and positive definite; "
+                "component {z} is not",
+                z=z,
             )
     if family.one_spread:
         other = np.abs(spread - spread[0]) > EQUAL * spread[0]
         if other.any():
             z = int(np.flatnonzero(other)[0])
-            raise ValueError(
-                f"covariances must be equal for family {family.name!r}; component {z} "
-                f"has {spread[z]:g}, component 0 {spread[0]:g}. Take family "
-                "'spherical' for variances of their own."
+            raise ArgumentError(
+                "covariances",
+                "must be equal for family {label!r}; component {z} has {spread:g}, "
+                "component 0 {spread_2:g}",
+                remedy="Take family 'spherical' for variances of their own.",
+                label=family.name,
+                z=z,
+                spread=spread[z],
+                spread_2=spread[0],
             )
     return spread.copy()
 
@@ -135,16 +152,24 @@ def check_alike(
     for name in ("family", "n_components"):
         own, its = (getattr(one, name) for one in (options, start))
         if own != its:
-            raise ValueError(
-                f"start must have the same {name} as the model, {own!r}; got {its!r}."
+            raise ArgumentError(
+                "start",
+                "must have the same {label} as the model, {own!r}",
+                its,
+                label=name,
+                own=own,
             )
     if columns.n_features != features.n_features:
-        raise ValueError(
-            f"start must have the columns of X, {features.n_features}; it has "
-            f"{columns.n_features}."
+        raise ArgumentError(
+            "start",
+            "must have the columns of X, {n_features}; it has {n_features_2}",
+            n_features=features.n_features,
+            n_features_2=columns.n_features,
         )
     if features.names and columns.names and features.names != columns.names:
-        raise ValueError(
-            f"start must have the columns of X in their order, {features.names}; it "
-            f"has {columns.names}."
+        raise ArgumentError(
+            "start",
+            "must have the columns of X in their order, {names}; it has {names_2}",
+            names=features.names,
+            names_2=columns.names,
         )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree._core.mixtures.emissions import Emission
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.transitions import (
     Discount,
     Parameters,
@@ -30,14 +31,16 @@ def vector(name: str, value: Any, width: int, positive: bool = False) -> Vector:
     """Return a number or a sequence as a vector of so many finite numbers."""
     found = params.as_array(name, value, np.float64)
     if found.ndim > 1 or (found.ndim == 1 and len(found) != width):
-        raise ValueError(
-            f"{name} must be a number, or one for each of the {width} columns; got "
-            f"shape {found.shape}."
+        raise ArgumentError(
+            name,
+            "must be a number, or one for each of the {width} columns",
+            Message("shape {shape}", shape=found.shape),
+            width=width,
         )
     found = np.broadcast_to(found, (width,)).copy()
     if not np.all(np.isfinite(found)) or (positive and np.any(found <= 0.0)):
         rule = "finite and > 0" if positive else "finite"
-        raise ValueError(f"{name} must be {rule}; got {value!r}.")
+        raise ArgumentError(name, "must be {rule_}", value, rule_=rule)
     return found
 
 
@@ -47,15 +50,15 @@ def covariance(name: str, value: Any, width: int) -> Matrix:
     if found.ndim < 2:
         return np.diag(vector(name, value, width, positive=True))
     if found.shape != (width, width):
-        raise ValueError(
-            f"{name} must be a number, variances, or a matrix of shape "
-            f"{(width, width)}; got shape {found.shape}."
+        raise ArgumentError(
+            name,
+            "must be a number, variances, or a matrix of shape {width}",
+            Message("shape {shape}", shape=found.shape),
+            width=(width, width),
         )
     symmetric = np.all(np.isfinite(found)) and np.allclose(found, found.T)
     if not symmetric or np.linalg.eigvalsh(found).min() <= 0.0:
-        raise ValueError(
-            f"{name} must be symmetric and positive definite; got {value!r}."
-        )
+        raise ArgumentError(name, "must be symmetric and positive definite", value)
     return found
 
 
@@ -186,9 +189,8 @@ class Family(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             moved = self.with_parameters(found)
         if not np.all(np.isfinite(moved)):
-            raise ValueError(
-                "transition must return parameters whose squares are finite; got "
-                f"{params.short(found)}."
+            raise ArgumentError(
+                "transition", "must return parameters whose squares are finite", found
             )
         return moved
 

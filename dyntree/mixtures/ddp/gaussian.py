@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree._core.mixtures.emissions import AxisGaussians, Emission
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import (
     Family,
     covariance,
@@ -77,7 +78,7 @@ class GaussianKnownVariance(Family):
             if isinstance(value, float) and name != "base_mean":
                 vector(name, value, 1, positive=True)
         if self.variance is None:
-            raise ValueError("variance must be > 0; got None.")
+            raise ArgumentError("variance", "must be > 0", None)
         self._noise_matrix()
 
     def default_transition(self) -> RandomWalk:
@@ -123,9 +124,10 @@ class GaussianKnownVariance(Family):
                 values, axes = np.linalg.eigh(self._noise_matrix())
                 var = spread_of((rows - mean) @ axes, 0.0, values)
         elif self.is_rotated and np.ndim(var) and not np.ndim(self.base_mean):
-            raise ValueError(
-                "base_variance must be one number where variance is a matrix that is "
-                f"not diagonal; got shape {np.shape(var)}."
+            raise ArgumentError(
+                "base_variance",
+                "must be one number where variance is a matrix that is not diagonal",
+                Message("shape {shape}", shape=np.shape(var)),
             )
         mean = vector("base_mean", mean, width)
         var = vector("base_variance", var, width, positive=True)
@@ -150,11 +152,19 @@ class GaussianKnownVariance(Family):
         most = FARTHEST * least
         if np.abs(rows).max(initial=0.0) > most:
             row, column = np.argwhere(np.abs(rows) > most)[0]
-            raise ValueError(
-                f"X must be at most {FARTHEST:g} standard deviations of a row in size; "
-                f"got {rows[row, column]:g} in row {row}, column {names[column]!r}, "
-                f"and a standard deviation of {least:g}. Rescale it, or give a larger "
-                "variance."
+            raise ArgumentError(
+                "X",
+                "must be at most {farthest:g} standard deviations of a row in size",
+                Message(
+                    "{rows:g} in row {row}, column {names!r}, and a standard "
+                    "deviation of {least:g}",
+                    rows=rows[row, column],
+                    row=row,
+                    names=names[column],
+                    least=least,
+                ),
+                "Rescale it, or give a larger variance.",
+                farthest=FARTHEST,
             )
 
     def to_header(self) -> dict[str, Any]:

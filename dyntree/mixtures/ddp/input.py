@@ -17,6 +17,7 @@ from dyntree.encoding.row_input import named_columns
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import Matrix, is_missing
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.rows import encoded
@@ -54,9 +55,13 @@ def check_missing(X: Any, model: str) -> None:
     if np.any(bad):
         row, column = np.argwhere(bad)[0]
         name = names[column] if names else f"x{column}"
-        raise ValueError(
-            f"X must be finite: row {row}, column {name!r} is NaN; {model} has no "
-            "missing-value model; drop or impute the row."
+        raise ArgumentError(
+            "X",
+            "must be finite: row {number}, column {label!r} is NaN; {model} has no "
+            "missing-value model; drop or impute the row",
+            number=row,
+            label=name,
+            model=model,
         )
 
 
@@ -74,9 +79,10 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
         columns = named_columns(X)
         if columns is None or phases not in columns:
             known = "an array without names" if columns is None else list(columns)
-            raise ValueError(
-                f"phases must name a column of X, or hold a label for each row; got "
-                f"{phases!r}, and X has {known}."
+            raise ArgumentError(
+                "phases",
+                "must name a column of X, or hold a label for each row",
+                Message("{phases!r}, and X has {known}", phases=phases, known=known),
             )
         labels = columns[phases]
         X = without_phases(X, phases)
@@ -114,18 +120,22 @@ def parts_of(labels: Any, n_rows: int) -> list[Ids]:
     plain = isinstance(labels, np.ndarray | list | tuple)
     values = params.as_array("phases", labels) if plain else _ordered(labels)
     if values.shape != (n_rows,):
-        raise ValueError(
-            f"phases must hold a label for each of the {n_rows} rows; got shape "
-            f"{values.shape}."
+        raise ArgumentError(
+            "phases",
+            "must hold a label for each of the {n_rows} rows",
+            Message("shape {shape}", shape=values.shape),
+            n_rows=n_rows,
         )
     for row, label in enumerate(values.tolist()):
         if is_missing(label):
-            raise ValueError(f"phases must not be missing; got {label!r} in row {row}.")
+            raise ArgumentError("phases", "must not be missing", label, row=row)
     try:
         distinct, place = np.unique(values, return_inverse=True)
     except TypeError as error:
-        raise ValueError(
-            f"phases must be labels that can be sorted; got "
-            f"{params.short(labels)}. Give numbers or text alone."
+        raise ArgumentError(
+            "phases",
+            "must be labels that can be sorted",
+            labels,
+            "Give numbers or text alone.",
         ) from error
     return [np.flatnonzero(place == k).astype(np.int64) for k in range(len(distinct))]

@@ -188,19 +188,23 @@ def checked_scale(state: State, options: DDPOptions, rows: Matrix) -> Nearness:
     if is_first and len(rows) < FEWEST_AT_FIRST:
         warn(
             ScaleWarning,
-            f"the scale of clusters is estimated from the first {len(rows)} rows, "
-            f"which are few. Begin with a phase of {FEWEST_AT_FIRST} rows at "
-            "least, or give the scales of the family.",
+            "the scale of clusters is estimated from the first {n_rows} rows, which "
+            "are few. Begin with a phase of {fewest_at_first} rows at least, or give "
+            "the scales of the family.",
+            n_rows=len(rows),
+            fewest_at_first=FEWEST_AT_FIRST,
         )
     now = nearness_of(rows)
     factor = before.change(now)
     if factor != 1.0:
         warn(
             ScaleWarning,
-            "the scale of clusters, estimated from the first rows, no longer "
-            f"fits: neighbouring rows of phase {state.n_phases} are "
-            f"{factor:.2g} times as far apart as before. Their unit or gain may "
-            "have changed. Rescale them, or begin a new model.",
+            "the scale of clusters, estimated from the first rows, no longer fits: "
+            "neighbouring rows of phase {n_phases} are {factor:.2g} times as far "
+            "apart as before. Their unit or gain may have changed. Rescale them, or "
+            "begin a new model.",
+            n_phases=state.n_phases,
+            factor=factor,
         )
     is_new = factor != 1.0 or not before.n_rows
     return now if is_new and now.n_rows else before
@@ -211,23 +215,26 @@ def warn_of_sampling(found: Diagnostics, options: DDPOptions, n_rows: int) -> No
     if found.was_full:
         warn(
             MixingWarning,
-            f"max_particles={options.max_particles} prevented rows from "
-            "founding new particles. Raise it, or give a smaller innovation.",
+            "max_particles={max_particles} prevented rows from founding new "
+            "particles. Raise it, or give a smaller innovation.",
+            max_particles=options.max_particles,
         )
     if n_rows < TELLING:
         return
     if found.acceptance > 0.5 and found.proposed >= TELLING:
         warn(
             MixingWarning,
-            f"{found.acceptance:.0%} of the proposed changes of identity were "
-            "accepted: particles of this phase can hardly be distinguished from "
-            "earlier ones. A smaller step of the transition keeps them apart.",
+            "{acceptance:.0%} of the proposed changes of identity were accepted: "
+            "particles of this phase can hardly be distinguished from earlier ones. "
+            "A smaller step of the transition keeps them apart.",
+            acceptance=found.acceptance,
         )
     if found.agreement < 0.5:
         warn(
             MixingWarning,
-            f"only {found.agreement:.0%} of the votes agree with the labels: "
-            "particles overlap, or sweeps do not mix. Raise n_sweeps.",
+            "only {agreement:.0%} of the votes agree with the labels: particles "
+            "overlap, or sweeps do not mix. Raise n_sweeps.",
+            agreement=found.agreement,
         )
 
 

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.files import from_arrays, to_arrays
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
@@ -222,7 +222,11 @@ class DependentDPMixture(Mixture):
         """The family with its scales, or why there are none."""
         if self._state.family is None:
             raise NotReadyError(
-                f"{what} needs a phase with rows; none has come. Call update first."
+                Message(
+                    "{what!a} needs a phase with rows; none has come. Call update "
+                    "first.",
+                    what=what,
+                )
             )
         return self._state.family
 
@@ -312,13 +316,17 @@ class DependentDPMixture(Mixture):
         """
         n, held = self.n_phases, len(self._state.labels)
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
-            raise ValueError(f"phase must be an int; got {phase!r}.")
+            raise ArgumentError("phase", "must be an int", phase)
         number = int(phase) + n if phase < 0 else int(phase)
         if not n - held <= number < n:
             known = f"{n - held} to {n - 1}" if held else "none"
-            raise ValueError(
-                f"phase must be one whose labels are held, {known}; got {phase!r}. "
-                "history= sets how many phases are kept."
+            raise ArgumentError(
+                "phase",
+                "must be one whose labels are held, {known}",
+                Message(
+                    "{phase!r}. history= sets how many phases are kept", phase=phase
+                ),
+                known=known,
             )
         return self._resolved(self._state.labels[number - (n - held)])
 
@@ -415,17 +423,22 @@ class DependentDPMixture(Mixture):
         number = self.aliases_.get(number, number)
         places = np.flatnonzero(self._state.particles.id == number)
         if number not in self._state.history.owner:
-            raise ValueError(
-                f"id must be of a particle seen in the last {self.options.history} "
-                f"phases; got {id!r}."
+            raise ArgumentError(
+                "id",
+                "must be of a particle seen in the last {history} phases",
+                id,
+                history=self.options.history,
             )
         walk = self.options.transition
         known = isinstance(walk, RandomWalk) and family.has_smoother
         wanted = known if smooth is None else params.flag("smooth", smooth)
         if wanted and not known:
-            raise ValueError(
-                f"smooth must be False for {type(family).__name__} under a "
-                f"{type(walk).__name__}, which has no smoother; got True."
+            raise ArgumentError(
+                "smooth",
+                "must be False for {kind} under a {kind_2}, which has no smoother",
+                Message("True"),
+                kind=type(family).__name__,
+                kind_2=type(walk).__name__,
             )
         phases, before, after, counts = self._replayed(int(places[0]), family)
         if wanted:
@@ -667,8 +680,10 @@ class DependentDPMixture(Mixture):
         """
         family = self._ready("velocity")
         if not isinstance(family, AffineFlow):
-            raise ValueError(
-                f"velocity needs family=AffineFlow(...); got {type(family).__name__}."
+            raise ArgumentError(
+                "velocity",
+                "needs family=AffineFlow(...)",
+                Message("{kind}", kind=type(family).__name__),
             )
         assert self._state.features is not None
         located = self._state.features.first(len(self.feature_names) // 2)
@@ -736,18 +751,18 @@ class DependentDPMixture(Mixture):
         2.0
         """
         if not isinstance(models, Iterable):
-            raise ValueError(
-                "models must be a sequence of DependentDPMixture; got one "
-                f"{type(models).__name__}. Put it in a list with the others."
+            raise ArgumentError(
+                "models",
+                "must be a sequence of DependentDPMixture",
+                Message("one {kind}", kind=type(models).__name__),
+                "Put it in a list with the others.",
             )
         parents = list(models)
         for one in parents:
             if not isinstance(one, DependentDPMixture):
-                raise ValueError(
-                    f"models must be of DependentDPMixture; got {params.short(one)}."
-                )
+                raise ArgumentError("models", "must be of DependentDPMixture", one)
         if not parents:
-            raise ValueError("models must hold one DependentDPMixture at least.")
+            raise ArgumentError("models", "must hold one DependentDPMixture at least")
         families = [one._ready("superpose") for one in parents]
         options = superposed_options([one.options for one in parents], families)
         states = [one._state for one in parents]
@@ -784,7 +799,7 @@ class DependentDPMixture(Mixture):
         check_progress(progress)
         tables = list(phases)
         if len(tables) < 2:
-            raise ValueError(f"phases must be two tables at least; got {len(tables)}.")
+            raise ArgumentError("phases", "must be two tables at least", len(tables))
         choices = self._grid(grid)
         own = {name: getattr(self.options, name) for name in DDP_OPTIONS}
         models = [type(self)(**own | one, seed=self.seed) for one in choices]
@@ -803,13 +818,16 @@ class DependentDPMixture(Mixture):
     def _grid(self, grid: Mapping[str, Iterable[Any]]) -> list[dict[str, Any]]:
         """All combinations of the values of a grid."""
         if not isinstance(grid, Mapping) or not grid:
-            raise ValueError(
-                f"grid must be a dict from options to values to try; got {grid!r}."
+            raise ArgumentError(
+                "grid", "must be a dict from options to values to try", grid
             )
         for name in grid:
             if name not in DDP_OPTIONS:
-                raise ValueError(
-                    f"grid must name options, {', '.join(DDP_OPTIONS)}; got {name!r}."
+                raise ArgumentError(
+                    "grid",
+                    "must name options, {ddp_options}",
+                    name,
+                    ddp_options=", ".join(DDP_OPTIONS),
                 )
         values = [list(tried) for tried in grid.values()]
         return [dict(zip(grid, one, strict=True)) for one in product(*values)]

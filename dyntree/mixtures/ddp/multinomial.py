@@ -13,6 +13,7 @@ from scipy.special import gammaln
 from dyntree._core.mixtures.emissions import Emission
 from dyntree._core.mixtures.words import Words
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family, frozen_value, vector
 from dyntree.mixtures.ddp.transitions import Discount, Parameters, RandomWalk
 from dyntree.mixtures.shared.arrays import Ids
@@ -64,9 +65,12 @@ class Multinomial(Family):
         bad = (rows < 0.0) | (rows != np.floor(rows))
         if np.any(bad):
             row, column = np.argwhere(bad)[0]
-            raise ValueError(
-                "X must hold whole numbers >= 0 for Multinomial, counts of words; got "
-                f"{rows[row, column]:g} in row {row}, column {names[column]!r}."
+            raise ArgumentError(
+                "X",
+                "must hold whole numbers >= 0 for Multinomial, counts of words",
+                Message("{rows:g}", rows=rows[row, column]),
+                row=row,
+                column=names[column],
             )
 
     def to_header(self) -> dict[str, Any]:
@@ -144,9 +148,10 @@ class Multinomial(Family):
 
     def row_covariances(self, priors: Matrix) -> Matrix:
         """Raise an error, because the matrix would have n_words by n_words entries."""
-        raise ValueError(
-            "covariances need a family of Gaussians; got Multinomial, whose "
-            "covariances follow from its mean."
+        raise ArgumentError(
+            "covariances",
+            "need a family of Gaussians",
+            Message("Multinomial, whose covariances follow from its mean"),
         )
 
     def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:

@@ -10,6 +10,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.multinomial import Multinomial
@@ -31,9 +32,11 @@ def check_family(family: Any) -> Family:
     """Return a family, or what its class makes without arguments."""
     if not isinstance(family, Family):
         listed = ", ".join(FAMILIES)
-        raise ValueError(
-            f"family must be one of {listed}, such as GaussianKnownVariance(1.0); got "
-            f"{family!r}."
+        raise ArgumentError(
+            "family",
+            "must be one of {listed}, such as GaussianKnownVariance(1.0)",
+            family,
+            listed=listed,
         )
     return family
 
@@ -45,9 +48,13 @@ def check_transition(family: Family, transition: Any) -> Transition:
     is_own = callable(transition) and not isinstance(transition, type)
     if not is_own and not isinstance(transition, family.transitions):
         listed = " or ".join(kind.__name__ for kind in family.transitions)
-        raise ValueError(
-            f"transition must be a {listed} for {type(family).__name__}, or a function "
-            f"as described in CustomTransition; got {transition!r}."
+        raise ArgumentError(
+            "transition",
+            "must be a {listed} for {kind}, or a function as described in "
+            "CustomTransition",
+            transition,
+            listed=listed,
+            kind=type(family).__name__,
         )
     found: Transition = transition
     return found
@@ -69,9 +76,12 @@ class SweepOptions(Checked):
             n_sweeps // 3 if burn_in is None else params.count("burn_in", burn_in, 0)
         )
         if burn_in >= n_sweeps:
-            raise ValueError(
-                f"burn_in must be < n_sweeps, {n_sweeps}; got {burn_in}. By default it "
-                "is a third of them."
+            raise ArgumentError(
+                "burn_in",
+                "must be < n_sweeps, {n_sweeps}",
+                burn_in,
+                "By default it is a third of them.",
+                n_sweeps=n_sweeps,
             )
         self._set("n_sweeps", n_sweeps)
         self._set("burn_in", burn_in)
@@ -123,15 +133,17 @@ class DDPOptions(SweepOptions):
     def _check_survival(self) -> None:
         if callable(self.survival):
             if self.innovation is None:
-                raise ValueError(
-                    "innovation must be given where survival is a function; got None."
+                raise ArgumentError(
+                    "innovation", "must be given where survival is a function", None
                 )
             return
         q = within("survival", self.survival, 0.0, 1.0)
         if q == 1.0 and self.innovation is None:
             raise ValueError(
-                "survival=1 needs innovation, as (1 - survival) * concentration is 0; "
-                "got innovation=None."
+                Message(
+                    "survival=1 needs innovation, as (1 - survival) * concentration "
+                    "is 0; got innovation=None."
+                )
             )
         self._set("survival", q)
 
@@ -156,9 +168,11 @@ class DDPOptions(SweepOptions):
         found = np.broadcast_to(found, (len(means),)) if found.ndim == 0 else found
         good = found.shape == (len(means),)
         if not good or not np.all((found >= 0.0) & (found <= 1.0)):
-            raise ValueError(
-                "survival must give a probability in [0, 1] for each of the "
-                f"{len(means)} means; got {found!r}."
+            raise ArgumentError(
+                "survival",
+                "must give a probability in [0, 1] for each of the {n_means} means",
+                found,
+                n_means=len(means),
             )
         return found.copy()
 
@@ -170,10 +184,12 @@ def options_to_header(options: DDPOptions) -> dict[str, Any]:
     """Options as JSON can hold them; ValueError for those that are functions."""
     for name, rule in (("survival", "a number"), ("transition", "one of ours")):
         if callable(getattr(options, name)):
-            raise ValueError(
-                f"{name} must be {rule} to be saved; got a function, which cannot be "
-                "stored in a file. Save what the function needs, and make a new model "
-                "from it."
+            raise ArgumentError(
+                name,
+                "must be {rule_} to be saved",
+                Message("a function, which cannot be stored in a file"),
+                "Save what the function needs, and make a new model from it.",
+                rule_=rule,
             )
     header = {name: getattr(options, name) for name in DDP_OPTIONS}
     header["family"] = options.family.to_header()

@@ -15,6 +15,7 @@ from dyntree import params
 from dyntree._core.mixtures.emissions import Emission
 from dyntree._core.mixtures.regressions import Regressions
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.ddp.blocks import (
     Block,
     Natural,
@@ -182,9 +183,13 @@ class Regression(Family):
         d = found["scale"].shape[1]
         for name in {"df", "velocity_df"} & set(found):
             if np.any(found[name] <= d - 1.0):
-                raise ValueError(
-                    f"transition must return {name} > {d - 1} for {d} columns; got "
-                    f"{found[name].min()}."
+                raise ArgumentError(
+                    "transition",
+                    "must return {label} > {d} for {d_2} columns",
+                    found[name].min(),
+                    label=name,
+                    d=d - 1,
+                    d_2=d,
                 )
         mean = (found["mean"] - self.origin()[:d])[:, None]
         kappa = found["kappa"][:, None, None]
@@ -353,8 +358,11 @@ class GaussianUnknown(Regression):
         mean = means_of(rows) if self.base_mean is None else self.base_mean
         mean = vector("base_mean", mean, width)
         if self.df is not None and not self.df > width - 1:
-            raise ValueError(
-                f"df must be > n_columns - 1, which is {width - 1}; got {self.df!r}."
+            raise ArgumentError(
+                "df",
+                "must be > n_columns - 1, which is {width}",
+                self.df,
+                width=width - 1,
             )
         filled = self if self.scale is not None else self._scaled(rows, mean)
         return replace(
@@ -478,9 +486,7 @@ class AffineFlow(Regression):
 
     def __post_init__(self) -> None:
         if not isinstance(self.location, GaussianUnknown):
-            raise ValueError(
-                f"location must be a GaussianUnknown; got {self.location!r}."
-            )
+            raise ArgumentError("location", "must be a GaussianUnknown", self.location)
         for name in ("level_precision", "slope_precision", "velocity_df"):
             value = getattr(self, name)
             if value is not None:
@@ -494,9 +500,11 @@ class AffineFlow(Regression):
     def check_rows(self, rows: Matrix, names: tuple[str, ...]) -> None:
         """Raise ValueError for rows without a density."""
         if rows.shape[1] % 2:
-            raise ValueError(
-                "X must have an even number of columns for AffineFlow, locations "
-                f"first, then velocities; got {rows.shape[1]}."
+            raise ArgumentError(
+                "X",
+                "must have an even number of columns for AffineFlow, locations "
+                "first, then velocities",
+                rows.shape[1],
             )
 
     def resolved(self, rows: Matrix) -> Self:
@@ -510,9 +518,12 @@ class AffineFlow(Regression):
             units = spread_of(x, means_of(x))
         df = half + 2.0 if self.velocity_df is None else self.velocity_df
         if not df > half - 1:
-            raise ValueError(
-                f"velocity_df must be > {half - 1} for {half} velocities; got "
-                f"{self.velocity_df!r}."
+            raise ArgumentError(
+                "velocity_df",
+                "must be > {half} for {half_2} velocities",
+                self.velocity_df,
+                half=half - 1,
+                half_2=half,
             )
         return replace(
             self, location=self.location.with_tenth(x).resolved(x), velocity_df=df,

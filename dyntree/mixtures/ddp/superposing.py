@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, DDPOptions
 from dyntree.mixtures.ddp.records import no_diagnostics
@@ -43,22 +43,30 @@ def superposed_options(
     one = options[0]
     for other, family in zip(options[1:], families[1:], strict=True):
         if family != families[0]:
-            raise ValueError(
-                "models must have one family, with the same scales; got "
-                f"{params.short(families[0])} and {params.short(family)}. Start one "
-                "with family=other.family_, or give its scales."
+            raise ArgumentError(
+                "models",
+                "must have one family, with the same scales",
+                Message(
+                    "{families!r} and {family!r}", families=families[0], family=family
+                ),
+                "Start one with family=other.family_, or give its scales.",
             )
         for name in DDP_OPTIONS:
             own, its = getattr(one, name), getattr(other, name)
             if name not in (*ADDED, "family") and own != its:
-                raise ValueError(
-                    f"models must have the same {name}; got {own!r} and {its!r}."
+                raise ArgumentError(
+                    "models",
+                    "must have the same {label}",
+                    Message("{own!r} and {its!r}", own=own, its=its),
+                    label=name,
                 )
     if len(options) > 1 and one.weight_memory < 1.0 and one.history_merge:
-        raise ValueError(
-            "history_merge must be False for models of weight_memory < 1 that are "
-            "superposed, because it compares exposures phase by phase, and these "
-            f"differ between models; got weight_memory={one.weight_memory:g}."
+        raise ArgumentError(
+            "history_merge",
+            "must be False for models of weight_memory < 1 that are superposed, "
+            "because it compares exposures phase by phase, and these differ between "
+            "models",
+            Message("weight_memory={weight_memory:g}", weight_memory=one.weight_memory),
         )
     own = {name: getattr(one, name) for name in DDP_OPTIONS}
     return DDPOptions(**own | {
@@ -116,9 +124,10 @@ def check_columns(one: State, other: State) -> None:
     assert other.features is not None
     names = (one.features.feature_names, other.features.feature_names)
     if names[0] != names[1]:
-        raise ValueError(
-            f"models must have the same columns, in one order; got {names[0]} and "
-            f"{names[1]}."
+        raise ArgumentError(
+            "models",
+            "must have the same columns, in one order",
+            Message("{names} and {names_2}", names=names[0], names_2=names[1]),
         )
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import Checked, not_negative, within
 
 
@@ -23,9 +24,10 @@ class Steps(Checked):
             self._check(not_negative, name)
             return
         if value.ndim > 1 or not np.all(np.isfinite(value) & (value >= 0.0)):
-            raise ValueError(
-                f"{name} must be a number >= 0, or one for each column; got "
-                f"{getattr(self, name)!r}."
+            raise ArgumentError(
+                name,
+                "must be a number >= 0, or one for each column",
+                getattr(self, name),
             )
         self._set(name, tuple(value.tolist()))
 
@@ -35,8 +37,13 @@ def steps_of(name: str, value: Any, width: int) -> Vector:
     found = np.asarray(value, dtype=np.float64)
     if found.ndim and len(found) != width:
         raise ValueError(
-            f"{name} of the transition must be a number, or one for each of the "
-            f"{width} columns of a location; got {len(found)}."
+            Message(
+                "{name} of the transition must be a number, or one for each of the "
+                "{width} columns of a location; got {n_found}.",
+                name=name,
+                width=width,
+                n_found=len(found),
+            )
         )
     return np.broadcast_to(found, (width,))
 
@@ -200,9 +207,8 @@ def checked_parameters(
     """
     if not isinstance(found, Mapping) or set(found) != set(prior):
         got = sorted(map(str, found)) if isinstance(found, Mapping) else found
-        raise ValueError(
-            f"transition must return a dict of {', '.join(prior)}; got "
-            f"{params.short(got)}."
+        raise ArgumentError(
+            "transition", "must return a dict of {prior}", got, prior=", ".join(prior)
         )
     return {
         name: checked_parameter(name, found[name], old.shape, rules.get(name, ""))
@@ -216,9 +222,12 @@ def checked_parameter(
     """One entry of what a user's transition has returned."""
     array = params.as_array(f"{name} that transition returns", value, np.float64)
     if array.shape != shape:
-        raise ValueError(
-            f"transition must return {name} of shape {shape}, as it was given; got "
-            f"shape {array.shape}."
+        raise ArgumentError(
+            "transition",
+            "must return {label} of shape {shape}, as it was given",
+            Message("shape {shape}", shape=array.shape),
+            label=name,
+            shape=shape,
         )
     bad = ~np.isfinite(array)
     said = "finite"
@@ -226,18 +235,30 @@ def checked_parameter(
         bad, said = bad | ~(array > 0.0), "finite and > 0"
     if bad.any():
         place = tuple(np.argwhere(bad)[0].tolist())
-        raise ValueError(
-            f"transition must return {name} that is {said}; got {array[place]} for "
-            f"particle {place[0]} of {shape[0]}."
+        raise ArgumentError(
+            "transition",
+            "must return {label} that is {said}",
+            Message(
+                "{array} for particle {place} of {shape}",
+                array=array[place],
+                place=place[0],
+                shape=shape[0],
+            ),
+            label=name,
+            said=said,
         )
     if rule != "definite":
         return array
     mirrored = np.swapaxes(array, 1, 2)
     for k, (one, other) in enumerate(zip(array, mirrored, strict=True)):
         if not np.allclose(one, other) or np.linalg.eigvalsh(one)[0] <= 0.0:
-            raise ValueError(
-                f"transition must return {name} that is symmetric and positive "
-                f"definite; got {params.short(one)} for particle {k} of {shape[0]}."
+            raise ArgumentError(
+                "transition",
+                "must return {label} that is symmetric and positive definite",
+                Message(
+                    "{one!r} for particle {k} of {shape}", one=one, k=k, shape=shape[0]
+                ),
+                label=name,
             )
     even: NDArray[np.float64] = 0.5 * (array + mirrored)
     return even

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NumericalError
+from dyntree.errors import Message, NumericalError
 from dyntree.mixtures.hdp.families import (
     MOST_FAR,
     Expected,
@@ -239,8 +239,13 @@ class FullGaussian(Gaussian):
         finite = np.isfinite(B).all()
         condition = np.linalg.cond(B) if finite else np.inf
         raise NumericalError(
-            f"topic {k} (N={N:.3g}, condition {condition:.0e}) has no Cholesky factor; "
-            "raise prior.scale."
+            Message(
+                "topic {k} (N={n:.3g}, condition {condition:.0e}) has no Cholesky "
+                "factor; raise prior.scale.",
+                k=k,
+                n=N,
+                condition=condition,
+            )
         )
 
     def expected(self, N: Vector, mean: Matrix, scatter: Matrix) -> Expected:

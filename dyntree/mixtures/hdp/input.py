@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.options import HDPSettings
 from dyntree.mixtures.hdp.registry import FAMILIES
@@ -38,9 +39,9 @@ def read_documents(
     how many documents there must be.
     """
     if of_words and sample_weight is not None:
-        raise ValueError(
-            "sample_weight is for families of rows; counts of words are weights "
-            "already."
+        raise ArgumentError(
+            "sample_weight",
+            "is for families of rows; counts of words are weights already",
         )
     batch: Batch = (
         read_words(documents, groups, n_words, ignore_unknown, names)
@@ -49,16 +50,24 @@ def read_documents(
     )
     empty = np.bincount(batch.document, minlength=batch.n_documents) == 0
     if batch.n_documents < least:
-        raise ValueError("documents must hold at least one document; got none.")
+        raise ArgumentError(
+            "documents", "must hold at least one document", Message("none")
+        )
     if empty.any() and not allow_empty:
         raise ValueError(
-            f"documents[{int(np.argmax(empty))}] has no {batch.noun}; drop it or set "
-            "allow_empty through options."
+            Message(
+                "documents[{document}] has no {noun}; drop it or set allow_empty "
+                "through options.",
+                document=int(np.argmax(empty)),
+                noun=batch.noun,
+            )
         )
     if batch.n == 0 and not allow_none:
-        raise ValueError(
-            "documents must hold at least one row; got none. Scales and topics come "
-            "from the first documents that have some."
+        raise ArgumentError(
+            "documents",
+            "must hold at least one row",
+            Message("none"),
+            "Scales and topics come from the first documents that have some.",
         )
     return batch
 
@@ -122,9 +131,10 @@ def read_points(points: Any, state: State) -> Any:
         return state.standardised(state.features.encode(points))
     ids = whole_numbers(params.as_array("points", points))
     if ids.ndim != 1 or ids.dtype.kind not in "iu":
-        raise ValueError(
-            "points must be a 1-D array of word ids; got dtype "
-            f"{ids.dtype}, ndim {ids.ndim}."
+        raise ArgumentError(
+            "points",
+            "must be a 1-D array of word ids",
+            Message("dtype {dtype}, ndim {ndim}", dtype=ids.dtype, ndim=ids.ndim),
         )
     read_documents([ids], True, n_words=state.family.n_words)
     return ids
@@ -134,13 +144,11 @@ def read_points(points: Any, state: State) -> Any:
 def as_ids(ids: Any, n: int) -> NDArray[Any]:
     """Names of documents as an array of whole numbers or of text."""
     if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise ValueError(
-            f"ids must have one name per document ({n}); got {params.short(ids)}."
-        )
+        raise ArgumentError("ids", "must have one name per document ({n})", ids, n=n)
     given = list(ids)
     if len(given) != n:
-        raise ValueError(
-            f"ids must have one name per document ({n}); got {len(given)}."
+        raise ArgumentError(
+            "ids", "must have one name per document ({n})", len(given), n=n
         )
     whole = all(
         isinstance(one, int | np.integer) and not isinstance(one, bool) for one in given
@@ -167,8 +175,11 @@ def document_ids(
         twice = found[np.argmax(counts > 1)]
         at = int(np.flatnonzero(names == twice)[1])
         raise ValueError(
-            f"ids[{at}]={twice.item()!r} comes twice; documents need names of "
-            "their own."
+            Message(
+                "ids[{at}]={twice!r} comes twice; documents need names of their own.",
+                at=at,
+                twice=twice.item(),
+            )
         )
     if not track:
         return None
@@ -188,8 +199,13 @@ def check_unseen(names: NDArray[Any], state: State) -> None:
     for at in np.flatnonzero(np.isin(asked, known)):
         seen = int(np.flatnonzero(known == asked[at])[0])
         raise ValueError(
-            f"ids[{at}]={names[at].item()!r} was already learnt in epoch "
-            f"{epoch[seen]}; documents cannot be extended after their epoch."
+            Message(
+                "ids[{at}]={names!r} was already learnt in epoch {epoch}; documents "
+                "cannot be extended after their epoch.",
+                at=at,
+                names=names[at].item(),
+                epoch=epoch[seen],
+            )
         )
 
 
@@ -209,9 +225,10 @@ def check_alone(**given: Any) -> None:
     """Refuse arguments with a value a document beside a generator of unknown length."""
     for name, value in given.items():
         if value is not None:
-            raise ValueError(
-                f"{name} cannot go with a generator of documents; pass a list, or call "
-                "partial_fit with each epoch."
+            raise ArgumentError(
+                name,
+                "cannot go with a generator of documents; pass a list, or call "
+                "partial_fit with each epoch",
             )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.errors import ConvergenceWarning, MemoryBudgetWarning
+from dyntree.errors import ArgumentError, ConvergenceWarning, MemoryBudgetWarning
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.building import Build, BuildRecord, built
 from dyntree.mixtures.hdp.compression import Compressed, CompressionLimits, compressed
@@ -169,8 +169,10 @@ def magnified(context: Context, draft: State) -> tuple[State, Magnification, flo
         draft = draft.with_warning(
             "totals",
             UserWarning,
-            f"expected totals are smaller than the data seen, {seen} documents of "
-            f"{draft.n_points:g} points; from now on, nothing is magnified.",
+            "expected totals are smaller than the data seen, {seen} documents of "
+            "{n_points:g} points; from now on, nothing is magnified.",
+            seen=seen,
+            n_points=draft.n_points,
         )
     by_documents = max(1.0, lifetime / seen)
     by_points = by_documents if points is None else max(1.0, points / draft.n_points)
@@ -203,19 +205,23 @@ def compressed_after_epoch(
         draft = draft.with_warning(
             "alpha",
             ConvergenceWarning,
-            f"the step of alpha would have raised the free energy in {record.n_held} "
-            f"sweeps of epoch {draft.n_epochs + 1}, so alpha was kept there; "
+            "the step of alpha would have raised the free energy in {n_sweeps} sweeps "
+            "of epoch {epoch}, so alpha was kept there; "
             'use alpha_update="newton", or a prior of shape and rate nearer to 1.',
+            n_sweeps=record.n_held,
+            epoch=draft.n_epochs + 1,
         )
     n_topics, n_documents = topics.K, draft.n_documents
     if search.family.of_words and n_topics >= max(FEW, n_documents):
         draft = draft.with_warning(
             "many",
             ConvergenceWarning,
-            f"{n_topics} topics were found in {n_documents} documents: the topics "
+            "{n_topics} topics were found in {n_documents} documents: the topics "
             "follow single documents. This happens if documents repeat words more "
             "often than topics explain, for example if counts were multiplied. Divide "
             "such counts, or set max_topics.",
+            n_topics=n_topics,
+            n_documents=n_documents,
         )
     draft = replace(draft, n_epochs=draft.n_epochs + 1, next_id=record.next_id)
     history = np.concatenate([draft.history, np.zeros((1, len(HISTORY)))])
@@ -267,24 +273,29 @@ def compressed_to_limits(
         small = compressed(room, store, topics, label)
     except BudgetError as error:
         least = (limits.memory or 0) + error.missing
-        raise ValueError(
-            f"memory_limit must be at least {least} bytes for the data that must be "
-            f"held; got {limits.memory}. Raise it, or track and index fewer documents."
+        raise ArgumentError(
+            "memory_limit",
+            "must be at least {least} bytes for the data that must be held",
+            limits.memory,
+            "Raise it, or track and index fewer documents.",
+            least=least,
         ) from None
     if small.topics.K < topics.K:
         draft = draft.with_warning(
             "topics",
             MemoryBudgetWarning,
-            f"the limits leave room for {small.topics.K} topics; "
-            f"{topics.K - small.topics.K} were merged. Raise memory_limit, or set "
-            "max_topics or max_groups.",
+            "the limits leave room for {n_topics} topics; {n_merged} were merged. "
+            "Raise memory_limit, or set max_topics or max_groups.",
+            n_topics=small.topics.K,
+            n_merged=topics.K - small.topics.K,
         )
     if small.gave_up_groups:
         draft = draft.with_warning(
             "groups",
             MemoryBudgetWarning,
             "groups of documents took too much of memory_limit, and were merged to "
-            f"{small.topics.S} groups. Set max_groups to choose how many there are.",
+            "{n_groups} groups. Set max_groups to choose how many there are.",
+            n_groups=small.topics.S,
         )
     if draft.document_group is not None:
         draft = replace(draft, document_group=small.group_of[draft.document_group])

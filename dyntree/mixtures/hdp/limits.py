@@ -7,6 +7,7 @@ from math import isqrt
 
 import numpy as np
 
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.hdp.families import Family
 
 
@@ -23,9 +24,13 @@ class Limits:
         clump = family.clump_bytes(1, family.n_words)  # which may hold every word
         least = fixed + family.topic_bytes + 16 + clump + family.pointer_bytes
         if self.memory is not None and self.memory < least:
-            raise ValueError(
-                f"memory_limit must be >= {least} bytes for {family.described_width}, "
-                f"family={name!r}; got {self.memory}."
+            raise ArgumentError(
+                "memory_limit",
+                "must be >= {least} bytes for {described_width}, family={label!r}",
+                self.memory,
+                least=least,
+                described_width=family.described_width,
+                label=name,
             )
 
     def most_groups(self, S: int, K: int, fixed: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.building import Build, improved
 from dyntree.mixtures.hdp.compression import fewer_topics
 from dyntree.mixtures.hdp.context import Context
@@ -66,9 +66,8 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     """
     given = list(models) if isinstance(models, Iterable) else None
     if not given or not all(isinstance(one, MemoryBoundedHDP) for one in given):
-        raise ValueError(
-            "models must be a sequence of one MemoryBoundedHDP or more; got "
-            f"{params.short(models)}."
+        raise ArgumentError(
+            "models", "must be a sequence of one MemoryBoundedHDP or more", models
         )
     learned = [one.learned_ for one in given]
     for number in range(1, len(given)):
@@ -93,26 +92,39 @@ def check_alike(
     for name in ("family", "prior"):
         one, two = getattr(first, name), getattr(other, name)
         if one != two:
-            raise ValueError(
-                f"models must have one {name}, {one!r}; got {two!r} in "
-                f"models[{number}]."
+            raise ArgumentError(
+                "models",
+                "must have one {label}, {one!r}",
+                Message("{two!r} in models[{number}]", two=two, number=number),
+                label=name,
+                one=one,
             )
     known, own = learned[0], learned[number]
     what = "words in the vocabulary" if known.family.of_words else "columns"
     width, its = known.family.width, own.family.width
     if width != its:
-        raise ValueError(
-            f"models must have the same {what}, {width}; models[{number}] has {its}."
+        raise ArgumentError(
+            "models",
+            "must have the same {what}, {width}; models[{number}] has {its}",
+            what=what,
+            width=width,
+            number=number,
+            its=its,
         )
     if known.features.names != own.features.names:
-        raise ValueError(
-            f"models must have the columns {known.features.names}; models[{number}] "
-            f"has {own.features.names}."
+        raise ArgumentError(
+            "models",
+            "must have the columns {names}; models[{number}] has {names_2}",
+            names=known.features.names,
+            number=number,
+            names_2=own.features.names,
         )
     if (known.document_ids is None) != (own.document_ids is None):
-        raise ValueError(
-            "models must all track documents or none; models[0] and "
-            f"models[{number}] differ in options.track_documents."
+        raise ArgumentError(
+            "models",
+            "must all track documents or none; models[0] and models[{number}] differ "
+            "in options.track_documents",
+            number=number,
         )
 
 
@@ -124,9 +136,11 @@ def on_scale(own: State, first: State) -> State:
     for points in (store.x, store.clump_mean):
         far = np.abs(points).max(initial=0.0)
         if not far <= MOST_FAR:
-            raise ValueError(
-                f"models must have like scales; one has points {far:.1e} first-epoch "
-                "standard deviations from the first model's; check units or refit."
+            raise ArgumentError(
+                "models",
+                "must have like scales; one has points {far:.1e} first-epoch "
+                "standard deviations from the first model's; check units or refit",
+                far=far,
             )
     N, mean, scatter = own.family.on_scale(topics.statistics, ratio, offset)
     topics = replace(topics, N=N, mean=mean, scatter=scatter)
@@ -169,10 +183,11 @@ def with_documents_of(both: State, other: State, S: int) -> State:
     every = joined_names(names, more)
     found, counts = np.unique(every, return_counts=True)
     if (counts > 1).any():
-        raise ValueError(
-            "models must have learned different documents; "
-            f"{found[counts > 1][0].item()!r} is in two of them. Give ids that are "
-            "unique among models."
+        raise ArgumentError(
+            "models",
+            "must have learned different documents; {found!r} is in two of them",
+            remedy="Give ids that are unique among models.",
+            found=found[counts > 1][0].item(),
         )
     new = np.full(len(more), both.n_epochs + 1, dtype=np.int32)
     return replace(

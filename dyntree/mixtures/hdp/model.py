@@ -15,7 +15,7 @@ from scipy.special import softmax
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.context import SAMPLING, Context
 from dyntree.mixtures.hdp.files import from_arrays, to_arrays
@@ -177,7 +177,7 @@ class MemoryBoundedHDP(Mixture):
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
         self.n_threads = params.n_threads(n_threads, "n_threads")
         if not (callback is None or callable(callback)):
-            raise ValueError(f"callback must be a callable; got {callback!r}.")
+            raise ArgumentError("callback", "must be a callable", callback)
         self.callback = callback
         self._lock = ModelLock()
         self._state = None
@@ -275,7 +275,9 @@ class MemoryBoundedHDP(Mixture):
         with self._all_or_before():
             some = taken_ahead(documents, size)
             if not some:
-                raise ValueError("documents must hold at least one document; got none.")
+                raise ArgumentError(
+                    "documents", "must hold at least one document", Message("none")
+                )
             self._state = None
             try:
                 while more := self._without_rows(some) and taken_ahead(documents, size):
@@ -383,7 +385,7 @@ class MemoryBoundedHDP(Mixture):
             features = self._state.features
             rows = features.encode(X)
         if not len(rows):
-            raise ValueError("X must have at least one row; got none.")
+            raise ArgumentError("X", "must have at least one row", Message("none"))
         return features, rows
 
     @locked
@@ -408,7 +410,12 @@ class MemoryBoundedHDP(Mixture):
         """What was learned, where there is something."""
         if self._state is None:
             raise NotReadyError(
-                f"{NAME} has seen no documents; call fit or partial_fit before {what}."
+                Message(
+                    "{name!a} has seen no documents; call fit or partial_fit before "
+                    "{what}.",
+                    name=NAME,
+                    what=what,
+                )
             )
         return self._state
 
@@ -721,9 +728,11 @@ class MemoryBoundedHDP(Mixture):
         if given is not None:
             shares = self._folded(given, what)[1].topics.proportions
             if len(shares) != batch.n_documents:
-                raise ValueError(
-                    f"given must hold as many documents, {batch.n_documents}; got "
-                    f"{len(shares)}."
+                raise ArgumentError(
+                    "given",
+                    "must hold as many documents, {n_documents}",
+                    len(shares),
+                    n_documents=batch.n_documents,
                 )
         density = found.log_predictive(shares)
         return batch, found, density - self._ready(what).log_scale
@@ -768,9 +777,11 @@ class MemoryBoundedHDP(Mixture):
         if per == "document":
             return np.bincount(batch.document, weight * density, batch.n_documents)
         if not len(density):
-            raise ValueError(
-                "score needs at least one point; got empty documents alone. Ask for "
-                'per="document".'
+            raise ArgumentError(
+                "score",
+                "needs at least one point",
+                Message("empty documents alone"),
+                'Ask for per="document".',
             )
         return float(weight @ density / weight.sum())
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import Checked, not_negative
 
 FAMILIES = ("full", "diag", "multinomial")
@@ -37,11 +38,9 @@ def byte_count(name: str, value: Any) -> int:
     elif isinstance(value, int | np.integer) and not isinstance(value, bool):
         number = value
     if number is None or not np.isfinite(number):
-        raise ValueError(
-            f"{name} must be an int of bytes or like '64MB'; got {value!r}."
-        )
+        raise ArgumentError(name, "must be an int of bytes or like '64MB'", value)
     if number < 1:
-        raise ValueError(f"{name} must be >= 1 byte; got {value}.")
+        raise ArgumentError(name, "must be >= 1 byte", value)
     return int(number)
 
 
@@ -86,18 +85,19 @@ class HDPPrior(Checked):
     def __post_init__(self) -> None:
         self._check(params.real, "shape", of="prior.")
         if self.shape < 1.0:
-            raise ValueError(
-                f"prior.shape must be >= 1; got {self.shape!r}. Below 1 the best "
-                "alpha need not be unique."
+            raise ArgumentError(
+                "prior.shape",
+                "must be >= 1",
+                self.shape,
+                "Below 1 the best alpha need not be unique.",
             )
         scales = ("rate", "scale", "strength", "word")
         self._check(params.positive, *scales, of="prior.")
         if self.mean is not None:
             mean = params.as_array("prior.mean", self.mean, np.float64)
             if mean.ndim != 1 or not np.isfinite(mean).all():
-                raise ValueError(
-                    "prior.mean must be finite numbers, one a column; got "
-                    f"{params.short(self.mean)}."
+                raise ArgumentError(
+                    "prior.mean", "must be finite numbers, one a column", self.mean
                 )
             self._set("mean", tuple(mean.tolist()))
         self._check(params.real, "dof", of="prior.", optional=True)
@@ -106,16 +106,23 @@ class HDPPrior(Checked):
     def with_width(self, family: str, d: int) -> None:
         """Raise ValueError where the prior does not fit so many columns."""
         if self.mean is not None and len(self.mean) != d:
-            raise ValueError(
-                f"prior.mean must have one number a column, {d}; got {len(self.mean)}."
+            raise ArgumentError(
+                "prior.mean", "must have one number a column, {d}", len(self.mean), d=d
             )
         if self.dof is None:
             return
         if family == "full" and self.dof <= d - 1:
-            raise ValueError(f"prior.dof must exceed d-1={d - 1}; got {self.dof:g}.")
+            raise ArgumentError(
+                "prior.dof",
+                "must exceed d-1={d}",
+                Message("{dof:g}", dof=self.dof),
+                d=d - 1,
+            )
         if family == "diag" and self.dof <= 1.0:
-            raise ValueError(
-                f"prior.dof must exceed 1 for family='diag'; got {self.dof:g}."
+            raise ArgumentError(
+                "prior.dof",
+                "must exceed 1 for family='diag'",
+                Message("{dof:g}", dof=self.dof),
             )
 
 
@@ -233,8 +240,10 @@ class HDPOptions(Checked):
         self._check(params.flag, *flags, "relative_tol", of=own)
         self._check(params.real, "magnify_max", of=own, optional=True)
         if self.magnify_max is not None and self.magnify_max < 1.0:
-            raise ValueError(
-                f"options.magnify_max must be >= 1; got {self.magnify_max:g}."
+            raise ArgumentError(
+                "options.magnify_max",
+                "must be >= 1",
+                Message("{magnify_max:g}", magnify_max=self.magnify_max),
             )
         self._check(byte_count, "working_limit", of=own, optional=True)
         words = (1, 2**31 - 1)
@@ -282,9 +291,8 @@ class HDPSettings(Checked):
         for name, kind in (("prior", HDPPrior), ("options", HDPOptions)):
             value = getattr(self, name)
             if not isinstance(value, kind):
-                raise ValueError(
-                    f"{name} must be {kind.__name__}(...) or None; got "
-                    f"{params.short(value)}."
+                raise ArgumentError(
+                    name, "must be {kind}(...) or None", value, kind=kind.__name__
                 )
 
     @classmethod
@@ -307,7 +315,9 @@ class HDPSettings(Checked):
         """
         known = {one.name for one in fields(cls)}
         if set(header) != known:
-            raise ValueError(f"settings must be {sorted(known)}; got {sorted(header)}.")
+            raise ArgumentError(
+                "settings", "must be {known}", sorted(header), known=sorted(known)
+            )
         prior = dict(header["prior"])
         if prior["mean"] is not None:
             prior["mean"] = tuple(prior["mean"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.records import LDA, MemoryReport, TopicTable
 from dyntree.mixtures.hdp.state import State
@@ -132,9 +133,10 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
     (2,)
     """
     if not learned_by(model).family.of_words:
-        raise ValueError(
-            "model must have topics of words, family='multinomial'; got "
-            f"family={model.settings.family!r}."
+        raise ArgumentError(
+            "model",
+            "must have topics of words, family='multinomial'",
+            Message("family={family!r}", family=model.settings.family),
         )
     return LDA(model.alpha_, model.topic_words_)
 
@@ -142,5 +144,5 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
 def learned_by(model: MemoryBoundedHDP) -> State:
     """What a topic model has learned; it must be one, and have seen documents."""
     if not isinstance(model, MemoryBoundedHDP):
-        raise ValueError(f"model must be a MemoryBoundedHDP; got {model!r}.")
+        raise ArgumentError("model", "must be a MemoryBoundedHDP", model)
     return model.learned_

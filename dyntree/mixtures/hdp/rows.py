@@ -27,7 +27,7 @@ from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.row_input import named_columns
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, NUMBER, Matrix, Vector
-from dyntree.errors import ScaleWarning, warn
+from dyntree.errors import ArgumentError, Message, ScaleWarning, warn
 from dyntree.mixtures.hdp.batch import Batch, Times
 from dyntree.mixtures.hdp.families import MOST_FAR, Family
 from dyntree.mixtures.hdp.row_store import RowStore
@@ -71,16 +71,20 @@ class RowBatch(Batch):
     def matched(self, features: FeatureMap) -> Self:
         """Documents with the columns that a model knows, in its order."""
         if self.width != features.n_features:
-            raise ValueError(
-                f"documents[0] has {self.width} columns; the model was started with "
-                f"{features.n_features}."
+            raise ArgumentError(
+                "documents[0]",
+                "has {width} columns; the model was started with {n_features}",
+                width=self.width,
+                n_features=features.n_features,
             )
         names, batch = features.names, self
         if names is not None and self.names is not None and self.names != names:
             if set(names) != set(self.names):
-                raise ValueError(
-                    f"documents must have the columns {list(names)}; got "
-                    f"{list(self.names)}."
+                raise ArgumentError(
+                    "documents",
+                    "must have the columns {names}",
+                    list(self.names),
+                    names=list(names),
                 )
             order = [self.names.index(name) for name in names]
             rows, times = np.ascontiguousarray(self.rows[:, order]), dict(self.times)
@@ -102,9 +106,10 @@ class RowBatch(Batch):
             known = zip(self.features.feature_names, still, strict=True)
             warn(
                 ScaleWarning,
-                f"columns {[name for name, one in known if one]} are constant in the "
-                "first epoch, so that they keep their unit. Leave them out, or start "
-                "with documents in which they vary.",
+                "columns {known} are constant in the first epoch, so that they keep "
+                "their unit. Leave them out, or start with documents in which they "
+                "vary.",
+                known=[name for name, one in known if one],
             )
         return shift, np.where(still, 1.0, scale)
 
@@ -119,8 +124,12 @@ class RowBatch(Batch):
         if len(far) and far.max() > MOST_FAR:
             row = int(np.argmax(far))
             raise ValueError(
-                f"documents[{int(self.document[row])}] lies {far[row]:.1e} first-epoch "
-                "standard deviations away; check units or refit."
+                Message(
+                    "documents[{document}] lies {far:.1e} first-epoch standard "
+                    "deviations away; check units or refit.",
+                    document=int(self.document[row]),
+                    far=far[row],
+                )
             )
 
     def store(self, family: Family, group: Any) -> RowStore:
@@ -135,9 +144,12 @@ def check_times(times: Times, features: FeatureMap) -> None:
         name = features.feature_names[k]
         was, came = (dict(one).get(k, NUMBERS) for one in (features.times, times))
         nouns = ZONES if {was, came} == {*ZONES} else NOUNS
-        raise ValueError(
-            f"documents must hold {nouns[was]} in column {name!r}, as at first; got "
-            f"{nouns[came]}."
+        raise ArgumentError(
+            "documents",
+            "must hold {nouns} in column {label!r}, as at first",
+            nouns[came],
+            nouns=nouns[was],
+            label=name,
         )
 
 
@@ -149,14 +161,16 @@ def read_rows(documents: Any, groups: Any, sample_weight: Any) -> RowBatch:
     if is_table(documents):
         return read_table(documents, groups, sample_weight)
     if groups is not None:
-        raise ValueError(
-            "groups is for one table of rows; got a list of documents, each of which "
-            "is a group already."
+        raise ArgumentError(
+            "groups",
+            "is for one table of rows",
+            Message("a list of documents, each of which is a group already"),
         )
     if isinstance(documents, str | bytes) or not isinstance(documents, Iterable):
-        raise ValueError(
-            "documents must be a list of 2-D arrays, or one array and groups=...; got "
-            f"{params.short(documents)}."
+        raise ArgumentError(
+            "documents",
+            "must be a list of 2-D arrays, or one array and groups=...",
+            documents,
         )
     tables: list[Matrix] = []
     names: tuple[str, ...] | None = None
@@ -166,18 +180,30 @@ def read_rows(documents: Any, groups: Any, sample_weight: Any) -> RowBatch:
         names, times = names or found, own if not tables else times
         if own != times:
             raise ValueError(
-                f"documents[{number}] must hold the same kinds of numbers and times in "
-                f"its columns as documents[0]; got {own} and {times}."
+                Message(
+                    "documents[{document}] must hold the same kinds of numbers and "
+                    "times in its columns as documents[0]; got {own} and {times}.",
+                    document=number,
+                    own=own,
+                    times=times,
+                )
             )
         if tables and rows.shape[1] != tables[0].shape[1]:
             raise ValueError(
-                f"documents[{number}] has {rows.shape[1]} columns; documents[0] has "
-                f"{tables[0].shape[1]}."
+                Message(
+                    "documents[{document}] has {shape} columns; documents[0] has "
+                    "{shape_2}.",
+                    document=number,
+                    shape=rows.shape[1],
+                    shape_2=tables[0].shape[1],
+                )
             )
         check_finite(rows, f"documents[{number}]", names)
         tables.append(rows)
     if not tables:
-        raise ValueError("documents must hold at least one document; got none.")
+        raise ArgumentError(
+            "documents", "must hold at least one document", Message("none")
+        )
     lengths = [len(rows) for rows in tables]
     document = np.repeat(np.arange(len(tables)), lengths)
     rows = np.concatenate(tables)
@@ -213,14 +239,22 @@ def group_numbers(
     if column.values.ndim != 1 or len(column) != n_rows:
         came = column.values.shape
         n = came[0] if len(came) == 1 else f"shape {came}"
-        raise ValueError(f"groups must have one label per row ({n_rows}); got {n}.")
+        raise ArgumentError(
+            "groups", "must have one label per row ({n_rows})", n, n_rows=n_rows
+        )
     labels: dict[Any, int] = {}
     place = []
     for row, label in enumerate(column.labels()):
         if not is_label(label):
-            raise ValueError(f"groups[{row}] must be a label; got {label!r}.")
+            raise ValueError(
+                Message(
+                    "groups[{row}] must be a label; got {label!r}.",
+                    row=row,
+                    label=label,
+                )
+            )
         if isinstance(label, str):
-            check_text(label, "groups", f" in row {row}")
+            check_text(label, "groups", row=row)
         place.append(labels.setdefault(label, len(labels)))
     return np.array(place, dtype=np.int64), tuple(labels)
 
@@ -232,12 +266,19 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> RowBatch:
         found = named_columns(documents, "documents")
         if found is None:
             raise ValueError(
-                f"groups={groups!r} names a column, but documents have no names; give "
-                "a frame, or one label per row."
+                Message(
+                    "groups={groups!r} names a column, but documents have no names; "
+                    "give a frame, or one label per row.",
+                    groups=groups,
+                )
             )
         if groups not in found:
             raise ValueError(
-                f"groups={groups!r} is not a column; columns are {list(found)}."
+                Message(
+                    "groups={groups!r} is not a column; columns are {found}.",
+                    groups=groups,
+                    found=list(found),
+                )
             )
         column = objects_of(found.pop(groups).labels())
         documents = found
@@ -247,7 +288,9 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> RowBatch:
     else:
         rows, names, times = document_rows(documents, "documents", None)
     if groups is None:
-        raise ValueError("one array needs groups=...; pass groups or a list of arrays.")
+        raise ValueError(
+            Message("one array needs groups=...; pass groups or a list of arrays.")
+        )
     if column is None:
         check_paired(documents, groups, "groups", "documents")
         column = groups
@@ -266,14 +309,18 @@ def read_table(documents: Any, groups: Any, sample_weight: Any) -> RowBatch:
 def columns_of(columns: Mapping[str, Column], what: str) -> tuple[Matrix, Times]:
     """Columns of numbers as rows; times count in days."""
     if not columns:
-        raise ValueError(f"{what} must have columns beside that of groups; got none.")
+        raise ArgumentError(
+            what, "must have columns beside that of groups", Message("none")
+        )
     arrays, times = [], []
     for k, (name, column) in enumerate(columns.items()):
         kind = kind_of(name, column, what)
         if kind == LEVELS:
-            raise ValueError(
-                f"{what} must hold numbers; column {name!r} has dtype "
-                f"{column.values.dtype}."
+            raise ArgumentError(
+                what,
+                "must hold numbers; column {label!r} has dtype {dtype}",
+                label=name,
+                dtype=column.values.dtype,
             )
         if kind in TIMES:
             times.append((k, kind))
@@ -292,17 +339,24 @@ def document_rows(
             missing = [name for name in names if name not in found]
             unknown = [name for name in found if name not in names]
             if missing or unknown:
-                raise ValueError(
-                    f"{what} must have the columns {list(names)}; missing {missing}, "
-                    f"unknown {unknown}."
+                raise ArgumentError(
+                    what,
+                    "must have the columns {names}; missing {missing}, unknown "
+                    "{unknown}",
+                    names=list(names),
+                    missing=missing,
+                    unknown=unknown,
                 )
             found = {name: found[name] for name in names}
         rows, times = columns_of(found, what)
         return rows, tuple(found), times
     if hasattr(one, "tocsr"):
-        raise ValueError(
-            f"{what} must be a 2-D numeric array; got a sparse matrix. Give a dense "
-            'one, X.toarray(), or take family="multinomial" for counts of words.'
+        raise ArgumentError(
+            what,
+            "must be a 2-D numeric array",
+            Message("a sparse matrix"),
+            'Give a dense one, X.toarray(), or take family="multinomial" for counts '
+            "of words.",
         )
     array = params.as_array(what, one)
     if array.ndim == 2 and (
@@ -311,12 +365,13 @@ def document_rows(
     ):
         array = array.astype(np.float64)
     if array.ndim != 2 or array.dtype.kind not in "biuf":
-        raise ValueError(
-            f"{what} must be a 2-D numeric array; got dtype {array.dtype}, ndim "
-            f"{array.ndim}."
+        raise ArgumentError(
+            what,
+            "must be a 2-D numeric array",
+            Message("dtype {dtype}, ndim {ndim}", dtype=array.dtype, ndim=array.ndim),
         )
     if array.shape[1] == 0:
-        raise ValueError(f"{what} must have at least one column; got none.")
+        raise ArgumentError(what, "must have at least one column", Message("none"))
     return np.ascontiguousarray(array, dtype=np.float64), None, ()
 
 
@@ -330,12 +385,26 @@ def check_finite(rows: Matrix, what: str, names: tuple[str, ...] | None) -> None
     value = rows[row, column]
     if np.isfinite(value):
         raise ValueError(
-            f"{what} row {row}, column {name!r} is {value:g}; numbers must be at most "
-            f"{LARGEST:g}. Rescale the column."
+            Message(
+                "{what} row {row}, column {name!r} is {value:g}; numbers must be at "
+                "most {largest:g}. Rescale the column.",
+                what=what,
+                row=row,
+                name=name,
+                value=value,
+                largest=LARGEST,
+            )
         )
     raise ValueError(
-        f"{what} row {row}, column {name!r} is {value}; {NAME} has no missing-value "
-        "model; drop or impute the row."
+        Message(
+            "{what} row {row}, column {name!r} is {value}; {name_2} has no "
+            "missing-value model; drop or impute the row.",
+            what=what,
+            row=row,
+            name=name,
+            value=value,
+            name_2=NAME,
+        )
     )
 
 
@@ -345,17 +414,30 @@ def read_weight(sample_weight: Any, n: int) -> Vector | None:
         return None
     weight = as_numbers("sample_weight", sample_weight)
     if weight.shape != (n,):
-        raise ValueError(
-            f"sample_weight must have one number per row ({n}); got shape "
-            f"{weight.shape}."
+        raise ArgumentError(
+            "sample_weight",
+            "must have one number per row ({n})",
+            Message("shape {shape}", shape=weight.shape),
+            n=n,
         )
     bad = ~((weight > 0.0) & np.isfinite(weight))
     if bad.any():
         row = int(np.argmax(bad))
-        raise ValueError(f"sample_weight[{row}] must be > 0; got {weight[row]}.")
+        raise ValueError(
+            Message(
+                "sample_weight[{row}] must be > 0; got {weight}.",
+                row=row,
+                weight=weight[row],
+            )
+        )
     if n and weight.max() > LARGEST:
         row = int(np.argmax(weight))
         raise ValueError(
-            f"sample_weight[{row}] must be at most {LARGEST:g}; got {weight[row]:g}."
+            Message(
+                "sample_weight[{row}] must be at most {largest:g}; got {weight:g}.",
+                row=row,
+                largest=LARGEST,
+                weight=weight[row],
+            )
         )
     return weight

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.families import Expected
 from dyntree.mixtures.hdp.input import as_ids
 from dyntree.mixtures.hdp.records import Retrieved
@@ -140,18 +141,24 @@ def indexed(state: State, topics: Topics, ids: Any) -> State:
         names = joined_names(state.index_ids, names)
     found, times = np.unique(names, return_counts=True)
     if (times > 1).any():
-        raise ValueError(
-            "ids must be names that no other document of the index has; got "
-            f"{found[times > 1][0].item()!r} twice. Give each its own, or "
-            "learn again, which drops the index."
+        raise ArgumentError(
+            "ids",
+            "must be names that no other document of the index has",
+            Message("{found!r} twice", found=found[times > 1][0].item()),
+            "Give each its own, or learn again, which drops the index.",
         )
     draft = replace(state, index=rows, index_ids=names)
     limit = state.limits.memory
     if limit is not None and draft.nbytes > limit:
         raise ValueError(
-            f"index of {len(rows)} documents needs {draft.nbytes - state.nbytes} "
-            f"bytes more; memory_limit leaves {limit - state.nbytes}. Make room "
-            "by compress(max_items=...), or index fewer documents."
+            Message(
+                "index of {n_rows} documents needs {nbytes} bytes more; memory_limit "
+                "leaves {limit}. Make room by compress(max_items=...), or index "
+                "fewer documents.",
+                n_rows=len(rows),
+                nbytes=draft.nbytes - state.nbytes,
+                limit=limit - state.nbytes,
+            )
         )
     return draft
 

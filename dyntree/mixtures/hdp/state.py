@@ -136,11 +136,13 @@ class State:
             document_epoch=np.concatenate([epoch, more]),
         )
 
-    def with_warning(self, name: str, kind: type[Warning], text: str) -> State:
+    def with_warning(
+        self, name: str, kind: type[Warning], template: str, **fields: Any
+    ) -> State:
         """The state once it was warned of something; it is warned of once."""
         if name in self.warned:
             return self
-        warn(kind, text)
+        warn(kind, template, **fields)
         return replace(self, warned=(*self.warned, name))
 
 

@@ -18,7 +18,7 @@ from dyntree._core.mixtures.shares import (
 )
 from dyntree._core.mixtures.topic_sweep import n_lanes, sweep_items, tile_rows
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NumericalError
+from dyntree.errors import Message, NumericalError
 from dyntree.mixtures.hdp.families import Expected, Family, digamma
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
 from dyntree.mixtures.hdp.store import Ints, Store
@@ -220,8 +220,12 @@ def swept_once(
     alive = new.N >= GONE
     if not alive.any():
         raise NumericalError(
-            f"no topic has {GONE:g} points or more, of {store.total:g} in all; raise "
-            "sample_weight, or bring prior.mean nearer to the data."
+            Message(
+                "no topic has {gone:g} points or more, of {total:g} in all; raise "
+                "sample_weight, or bring prior.mean nearer to the data.",
+                gone=GONE,
+                total=store.total,
+            )
         )
     if not alive.all():
         new = new.taken(np.flatnonzero(alive))
@@ -231,8 +235,13 @@ def swept_once(
     F = free_energy(search, new, found.entropy, store.total, then.log_z)
     if not np.isfinite(F):
         raise NumericalError(
-            f"the free energy of {new.K} topics and {store.total:g} points is {F}; "
-            "lower sample_weight, or bring the parameters of the prior nearer to 1."
+            Message(
+                "the free energy of {k} topics and {total:g} points is {f}; lower "
+                "sample_weight, or bring the parameters of the prior nearer to 1.",
+                k=new.K,
+                total=store.total,
+                f=F,
+            )
         )
     return Solution(new, then, F, 1, then.n_jitters)
 

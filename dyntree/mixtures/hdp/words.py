@@ -13,6 +13,7 @@ from dyntree import params
 from dyntree.encoding.column_order import ordered
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.values import NUMBER, Vector, real_array
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.batch import Batch, Longs
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.word_store import WordStore
@@ -67,8 +68,9 @@ def read_words(
 ) -> WordBatch:
     """Counts of words: a matrix, lists of word ids, or lists of (id, count) pairs."""
     if groups is not None:
-        raise ValueError(
-            "groups is for rows of numbers; of words each row, or list, is a document."
+        raise ArgumentError(
+            "groups",
+            "is for rows of numbers; of words each row, or list, is a document",
         )
     if hasattr(documents, "tocsr"):
         return from_counts(documents.tocsr(), n_words)
@@ -83,7 +85,10 @@ def read_words(
 
         if documents.dtype.kind not in "biufO":
             raise ValueError(
-                f"count matrix must hold numbers; got dtype {documents.dtype}."
+                Message(
+                    "count matrix must hold numbers; got dtype {dtype}.",
+                    dtype=documents.dtype,
+                )
             )
         documents = plain_numbers("count matrix", documents)
         bad = ~np.isfinite(documents.astype(np.float64))
@@ -94,9 +99,11 @@ def read_words(
     if isinstance(documents, str | bytes | Mapping) or not isinstance(
         documents, Iterable
     ):
-        raise ValueError(
-            "documents must be a count matrix (documents x words), or a list of "
-            f"arrays of word ids; got {params.short(documents)}."
+        raise ArgumentError(
+            "documents",
+            "must be a count matrix (documents x words), or a list of arrays of word "
+            "ids",
+            documents,
         )
     return from_lists(documents, n_words, ignore_unknown)
 
@@ -129,8 +136,14 @@ def refuse_count(row: int, word: int, value: Any) -> None:
     """Raise for what is no count."""
     most = f" and below {MOST_COUNT}" if value >= MOST_COUNT else ""
     raise ValueError(
-        f"count matrix row {row}, word {word} is {value}; counts must be whole numbers "
-        f">= 0{most}."
+        Message(
+            "count matrix row {row}, word {word} is {value}; counts must be whole "
+            "numbers >= 0{most}.",
+            row=row,
+            word=word,
+            value=value,
+            most=most,
+        )
     )
 
 
@@ -158,9 +171,11 @@ def from_counts(matrix: Any, n_words: int | None) -> WordBatch:
         at = int(np.argmax(bad))
         refuse_count(int(row[at]), int(matrix.indices[at]), matrix.data[at])
     if n_words is not None and matrix.shape[1] != n_words:
-        raise ValueError(
-            f"documents have {matrix.shape[1]} words; the vocabulary has {n_words} "
-            "words."
+        raise ArgumentError(
+            "documents",
+            "have {shape} words; the vocabulary has {n_words} words",
+            shape=matrix.shape[1],
+            n_words=n_words,
         )
     if n_words is None:
         check_vocabulary(matrix.shape[1], "documents have as many columns")
@@ -175,10 +190,16 @@ def from_counts(matrix: Any, n_words: int | None) -> WordBatch:
 def check_vocabulary(n_words: int, cause: str) -> None:
     """Refuse words by the million that nobody has asked for: all topics hold them."""
     if n_words > MOST_WORDS:
-        raise ValueError(
-            f"documents must have word ids below {MOST_WORDS}; {cause}. Number the "
-            "words that come from 0, or give the size of the vocabulary, "
-            f"HDPOptions(n_words={n_words})."
+        raise ArgumentError(
+            "documents",
+            "must have word ids below {most_words}; {cause}",
+            remedy=(
+                "Number the words that come from 0, or give the size of the "
+                "vocabulary, HDPOptions(n_words={n_words})."
+            ),
+            most_words=MOST_WORDS,
+            cause=cause,
+            n_words=n_words,
         )
 
 
@@ -193,8 +214,13 @@ def from_lists(
         if len(ids) and n_words is not None and ids.max() >= n_words:
             if not ignore_unknown:
                 raise ValueError(
-                    f"documents[{number}] has word id {int(ids.max())}; the vocabulary "
-                    f"has {n_words} words."
+                    Message(
+                        "documents[{document}] has word id {ids}; the vocabulary has "
+                        "{n_words} words.",
+                        document=number,
+                        ids=int(ids.max()),
+                        n_words=n_words,
+                    )
                 )
             known = ids < n_words
             ids, counts = ids[known], counts[known]
@@ -209,7 +235,9 @@ def from_lists(
         word.append(found.astype(np.int64))
         count.append(total)
     if number < 0:
-        raise ValueError("documents must hold at least one document; got none.")
+        raise ArgumentError(
+            "documents", "must hold at least one document", Message("none")
+        )
     ids = np.concatenate(word)
     width = n_words if n_words is not None else int(ids.max(initial=0)) + 1
     return WordBatch(
@@ -240,11 +268,17 @@ def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
         if array.dtype.kind in "USO":
             hint = " Number the words of a text, or count them into a matrix of words."
         raise ValueError(
-            f"{what} must be a 1-D array of word ids, or a list of (id, count) pairs; "
-            f"got dtype {array.dtype}, ndim {array.ndim}.{hint}"
+            Message(
+                "{what!a} must be a 1-D array of word ids, or a list of (id, count) "
+                "pairs; got dtype {dtype}, ndim {ndim}.{hint}",
+                what=what,
+                dtype=array.dtype,
+                ndim=array.ndim,
+                hint=hint,
+            )
         )
     if np.any(ids < 0) or np.any(ids != np.floor(ids)):
-        raise ValueError(f"{what} must hold word ids >= 0; got {ids.min()}.")
+        raise ArgumentError(what, "must hold word ids >= 0", ids.min())
     check_counts(number, ids, counts)
     some = counts > 0.0
     return ids[some].astype(np.int64), counts[some]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import Message
 
 Ids = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
@@ -18,7 +19,7 @@ SAME = 1e-13  # of their size, by which the values of one constant may differ
 def demand(holds: Any, what: str) -> None:
     """Raise ValueError unless something holds, for all entries of an array."""
     if not np.all(holds):
-        raise ValueError(f"arrays must fit one another: {what}")
+        raise ValueError(Message("arrays must fit one another: {what}", what=what))
 
 
 def check_shape(

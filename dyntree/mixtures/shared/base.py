@@ -11,6 +11,7 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.runtime.locking import ModelLock, locked
 
@@ -252,8 +253,11 @@ class Mixture(StoredArrays, ABC):
         """Return a copy of a model that has seen no row, with another seed."""
         if self.n_seen:
             raise ValueError(
-                "the seed of a model can change only before its first row; it has "
-                f"seen {self.n_seen}. Make a new one with the same options."
+                Message(
+                    "the seed of a model can change only before its first row; it "
+                    "has seen {n_seen}. Make a new one with the same options.",
+                    n_seen=self.n_seen,
+                )
             )
         again = self.copy()
         again.seed = params.count("seed", seed, 0, params.MAX_SEED)
@@ -262,6 +266,6 @@ class Mixture(StoredArrays, ABC):
 
 def no_mean() -> ValueError:
     """Return the error of a score of no rows."""
-    return ValueError(
-        "score needs at least one row; got none. score_total of no rows is 0."
+    return ArgumentError(
+        "score", "needs at least one row", Message("none. score_total of no rows is 0")
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dyntree import params
+from dyntree.errors import ArgumentError
 
 
 def within(name: str, value: Any, least: float, most: float, ends: str = "[]") -> float:
@@ -14,8 +15,14 @@ def within(name: str, value: Any, least: float, most: float, ends: str = "[]") -
     above = least <= number if ends[0] == "[" else least < number
     below = number <= most if ends[1] == "]" else number < most
     if not (above and below):
-        raise ValueError(
-            f"{name} must be in {ends[0]}{least:g}, {most:g}{ends[1]}; got {value!r}."
+        raise ArgumentError(
+            name,
+            "must be in {ends}{least:g}, {most:g}{ends_2}",
+            value,
+            ends=ends[0],
+            least=least,
+            most=most,
+            ends_2=ends[1],
         )
     return number
 
@@ -24,7 +31,7 @@ def not_negative(name: str, value: Any) -> float:
     """Return a finite float >= 0."""
     number = params.real(name, value)
     if number < 0.0:
-        raise ValueError(f"{name} must be >= 0; got {value!r}.")
+        raise ArgumentError(name, "must be >= 0", value)
     return number
 
 

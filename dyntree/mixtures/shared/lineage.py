@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.shared.arrays import demand
 
 LENGTH = 16  # bytes
@@ -45,10 +46,13 @@ def joined_origins(origins: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """
     every = tuple(one for own in origins for one in own)
     if len({*every}) != len(every):
-        raise ValueError(
-            "models must have learned apart from their first rows on; two of them "
-            "share a past, as copies of one model do, and it would count twice. Let "
-            "one model learn what both have learned, or begin each with rows of its "
-            "own."
+        raise ArgumentError(
+            "models",
+            "must have learned apart from their first rows on; two of them share a "
+            "past, as copies of one model do, and it would count twice",
+            remedy=(
+                "Let one model learn what both have learned, or begin each with rows "
+                "of its own."
+            ),
         )
     return every

@@ -29,6 +29,6 @@ def encoded(
         rows = features.encode(X, argument)
     if not features.is_plain(rows) and np.abs(rows).max(initial=0.0) > LARGEST:
         row, column = np.argwhere(np.abs(rows) > LARGEST)[0]
-        where = f"in row {row}, column {features.feature_names[column]!r}"
-        raise ValueError(too_large(argument, rows[row, column], where))
+        name = features.feature_names[column]
+        raise too_large(argument, rows[row, column], row, name)
     return features, rows

@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 
 
@@ -54,8 +55,12 @@ def product_over_frames(
     """
     if not len(models) or len(models) != len(frames):
         raise ValueError(
-            "models and frames must have the same length, at least one; got "
-            f"{len(models)} and {len(frames)}."
+            Message(
+                "models and frames must have the same length, at least one; got "
+                "{n_models} and {n_frames}.",
+                n_models=len(models),
+                n_frames=len(frames),
+            )
         )
     precision: Any = 0.0
     weighted: Any = 0.0
@@ -63,17 +68,22 @@ def product_over_frames(
         means, covariances = model.clusters().mean, model.covariances_
         A, b = checked_frame(frame, means.shape[1], k)
         if k and precision.shape != (len(means), len(b), len(b)):
-            raise ValueError(
-                "models must all have the same number of confirmed clusters, and "
-                f"frames the same number of rows; model {k} has {len(means)} and frame "
-                f"{k} {len(b)}, the first {precision.shape[0]} and "
-                f"{precision.shape[1]}."
+            raise ArgumentError(
+                "models",
+                "must all have the same number of confirmed clusters, and frames the "
+                "same number of rows; model {k} has {n_means} and frame {k} {n_b}, "
+                "the first {shape} and {shape_2}",
+                k=k,
+                n_means=len(means),
+                n_b=len(b),
+                shape=precision.shape[0],
+                shape_2=precision.shape[1],
             )
         try:
             seen = np.linalg.inv(A @ covariances @ A.T)
         except np.linalg.LinAlgError as error:
-            raise ValueError(
-                f"frames must have A of full row rank; that of frame {k} has not."
+            raise ArgumentError(
+                "frames", "must have A of full row rank; that of frame {k} has not", k=k
             ) from error
         precision = precision + seen
         weighted = weighted + np.einsum("kij,kj->ki", seen, means @ A.T + b)
@@ -86,14 +96,21 @@ def checked_frame(frame: Any, width: int, k: int) -> tuple[Matrix, Matrix]:
     try:
         given_A, given_b = frame
     except (TypeError, ValueError):
-        raise ValueError(f"frames must be pairs (A, b); frame {k} is none.") from None
+        raise ArgumentError(
+            "frames", "must be pairs (A, b); frame {k} is none", k=k
+        ) from None
     A = params.as_array("frames", given_A, np.float64)
     b = params.as_array("frames", given_b, np.float64)
     if A.ndim != 2 or A.shape[1] != width or b.shape != A.shape[:1]:
-        raise ValueError(
-            f"frames must have A of shape (n_out, {width}) and b of shape (n_out,); "
-            f"those of frame {k} have shapes {A.shape} and {b.shape}."
+        raise ArgumentError(
+            "frames",
+            "must have A of shape (n_out, {width}) and b of shape (n_out,); those of "
+            "frame {k} have shapes {shape} and {shape_2}",
+            width=width,
+            k=k,
+            shape=A.shape,
+            shape_2=b.shape,
         )
     if not (np.isfinite(A).all() and np.isfinite(b).all()):
-        raise ValueError(f"frames must be finite; frame {k} is not.")
+        raise ArgumentError("frames", "must be finite; frame {k} is not", k=k)
     return A, b

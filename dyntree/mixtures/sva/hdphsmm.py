@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import is_nothing
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
@@ -319,7 +320,9 @@ class OnlineHDPHSMM(SubspaceMixture):
         """
         chain, density, ends = self._sequences(X, lengths, "decode")
         if not len(density):
-            raise ValueError("X must have at least one row to decode; got none.")
+            raise ArgumentError(
+                "X", "must have at least one row to decode", Message("none")
+            )
         top = density.max(axis=1, keepdims=True)
         parts, total = [], float(top.sum())
         for first, last in ends:

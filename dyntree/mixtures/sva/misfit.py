@@ -34,8 +34,10 @@ def warn_of_misfit(watch: Any, n_wanted: int) -> None:
     )
     warn(
         ScaleWarning,
-        f"lambda_ no longer fits the rows: {found}. Their unit or gain may have "
-        f"changed. {remedy}",
+        "lambda_ no longer fits the rows: {found}. Their unit or gain may have "
+        "changed. {remedy}",
+        found=found,
+        remedy=remedy,
     )
 
 
@@ -44,9 +46,11 @@ def warn_of_few(n_rows: int) -> None:
     if n_rows < FEW_ROWS:
         warn(
             ScaleWarning,
-            f"the scales were chosen from {n_rows} rows only; with fewer than "
-            f"{FEW_ROWS}, clusters are often not told apart. Give more rows, or give "
+            "the scales were chosen from {n_rows} rows only; with fewer than "
+            "{few_rows}, clusters are often not told apart. Give more rows, or give "
             "the scales (lambda_, and noise where there is one) instead of 'auto'.",
+            n_rows=n_rows,
+            few_rows=FEW_ROWS,
         )
 
 
@@ -55,8 +59,11 @@ def warn_of_none(clusters: Any, min_weight: float) -> None:
     if not clusters.array("confirmed").any():
         warn(
             ScaleWarning,
-            f"none of {clusters.n} clusters has the {min_weight:g} rows that confirm "
-            f"it, after {clusters.n_rows} rows: lambda_ is too small for them, or they "
-            "have another unit. Begin a new model with lambda_='auto', or with what "
-            "lambda_path shows.",
+            "none of {n} clusters has the {min_weight:g} rows that confirm it, after "
+            "{n_rows} rows: lambda_ is too small for them, or they have another "
+            "unit. Begin a new model with lambda_='auto', or with what lambda_path "
+            "shows.",
+            n=clusters.n,
+            min_weight=min_weight,
+            n_rows=clusters.n_rows,
         )

@@ -13,7 +13,7 @@ from scipy.special import logsumexp, softmax
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.mixtures.shared.rows import encoded, no_rows
@@ -53,6 +53,9 @@ MOST_ROWS, MOST_WORK = 4096, 2**18  # of a first chunk; work is rows times colum
 def first_chunk(n_features: int) -> int:
     """Rows that surely take less than about a tenth of a second."""
     return max(16, min(MOST_ROWS, MOST_WORK // n_features**2))
+
+
+TOO_FEW = "finish_warm_up needs at least 2 rows; {n_waiting} have come."
 
 
 class SmallVarianceMixture(Mixture):
@@ -247,8 +250,10 @@ class SmallVarianceMixture(Mixture):
         if state.clusters is None:
             if len(state.waiting) < 2 or state.features is None:
                 raise NotReadyError(
-                    f"finish_warm_up needs at least 2 rows; {len(state.waiting)} have "
-                    "come."
+                    Message(
+                        TOO_FEW,
+                        n_waiting=len(state.waiting),
+                    )
                 )
             warn_of_few(len(state.waiting))
             self._labels = self._start(state.features, state.waiting)
@@ -288,9 +293,11 @@ class SmallVarianceMixture(Mixture):
             return x
         row = params.as_array("x", x)
         if row.ndim != 1:
-            raise ValueError(
-                f"x must be one row: a dict, or of shape (n_features,); got shape "
-                f"{row.shape}. Give several rows to update."
+            raise ArgumentError(
+                "x",
+                "must be one row: a dict, or of shape (n_features,)",
+                Message("shape {shape}", shape=row.shape),
+                "Give several rows to update.",
             )
         return row[None, :]
 
@@ -311,12 +318,22 @@ class SmallVarianceMixture(Mixture):
         if self._state.clusters is not None:
             return self._state.clusters
         if not self.n_seen:
-            raise NotReadyError(f"{what} needs rows; none has come. Call update first.")
+            raise NotReadyError(
+                Message(
+                    "{what!a} needs rows; none has come. Call update first.", what=what
+                )
+            )
         scales = "lambda_ and noise" if self.options.has_noise else "lambda_"
         raise NotReadyError(
-            f"{what} needs the scales, which are chosen from "
-            f"{self.options.n_kept_back} rows; got {self.n_seen}. Call "
-            f"finish_warm_up() to choose them now, or give {scales} to the model."
+            Message(
+                "{what!a} needs the scales, which are chosen from {n_kept_back} "
+                "rows; got {n_seen}. Call finish_warm_up() to choose them now, or "
+                "give {scales} to the model.",
+                what=what,
+                n_kept_back=self.options.n_kept_back,
+                n_seen=self.n_seen,
+                scales=scales,
+            )
         )
 
     def _answered(self, X: Any, what: str) -> tuple[Any, Matrix]:
@@ -522,9 +539,12 @@ class SmallVarianceMixture(Mixture):
         places = self._confirmed()
         if not len(places):
             raise NotReadyError(
-                f"{what} needs a confirmed cluster; none has had "
-                f"{self.options.min_weight:g} rows yet. Learn more rows, or set "
-                "min_weight=1."
+                Message(
+                    "{what!a} needs a confirmed cluster; none has had {min_weight:g} "
+                    "rows yet. Learn more rows, or set min_weight=1.",
+                    what=what,
+                    min_weight=self.options.min_weight,
+                )
             )
         return places
 
@@ -642,7 +662,7 @@ class SmallVarianceMixture(Mixture):
         """
         features, rows = self._encoded(X)
         if len(rows) < 2:
-            raise ValueError(f"X must have at least two rows; got {len(rows)}.")
+            raise ArgumentError("X", "must have at least two rows", len(rows))
         return self._cost_path(rows, features.feature_names)
 
     @locked
@@ -680,8 +700,10 @@ class SmallVarianceMixture(Mixture):
         if number not in ids:
             became = self.aliases_.get(number)
             told = "" if became is None else f"; it has been merged into {became}"
-            raise ValueError(
-                f"id must be that of an existing cluster; got {id!r}{told}."
+            raise ArgumentError(
+                "id",
+                "must be that of an existing cluster",
+                Message("{id!r}{told}", id=id, told=told),
             )
         known.remove(ids.index(number))
         return self

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import Checked, not_negative
 
 MOST_CLUSTERS = 30_000  # their squares fit an int32
@@ -24,7 +25,7 @@ def positive_or_auto(name: str, value: Any) -> float | str:
     """Return a finite float > 0, or "auto"."""
     if isinstance(value, str):
         if value != "auto":
-            raise ValueError(f"{name} must be a number > 0 or 'auto'; got {value!r}.")
+            raise ArgumentError(name, "must be a number > 0 or 'auto'", value)
         return value
     return params.positive(name, value)
 
@@ -47,20 +48,22 @@ class ClusterOptions(Checked):
         self._check(params.count, "check_every", more=(1, MOST_ROWS))
         least = params.real("min_weight", self.min_weight)
         if least < 1.0:
-            raise ValueError(f"min_weight must be >= 1; got {self.min_weight!r}.")
+            raise ArgumentError("min_weight", "must be >= 1", self.min_weight)
         self._set("min_weight", least)
         patience = params.count("patience", self.patience, 1, MOST_ROWS)
         if patience <= least:
-            raise ValueError(
-                f"patience must be > min_weight, {least:g}; got {patience}. A cluster "
-                "would be deleted before it can be confirmed."
+            raise ArgumentError(
+                "patience",
+                "must be > min_weight, {least:g}",
+                patience,
+                "A cluster would be deleted before it can be confirmed.",
+                least=least,
             )
         self._set("patience", patience)
         forget = params.real("forget", self.forget)
         if not 0.0 <= forget < 1.0:
-            raise ValueError(
-                f"forget must be in [0, 1), where 0 forgets nothing; got "
-                f"{self.forget!r}."
+            raise ArgumentError(
+                "forget", "must be in [0, 1), where 0 forgets nothing", self.forget
             )
         self._set("forget", forget)
         self._check(params.count, "max_clusters", more=(2, MOST_CLUSTERS))
@@ -160,20 +163,29 @@ class SubspaceOptions(ClusterOptions):
         super().__post_init__()
         self._check(positive_or_auto, "noise")
         if not isinstance(self.noise, str) and not LEAST <= self.noise <= 1.0 / LEAST:
-            raise ValueError(
-                f"noise must be in [{LEAST:g}, {1.0 / LEAST:g}], so that its square is "
-                f"a number; got {self.noise!r}. Rescale the columns."
+            raise ArgumentError(
+                "noise",
+                "must be in [{least:g}, {least_2:g}], so that its square is a number",
+                self.noise,
+                "Rescale the columns.",
+                least=LEAST,
+                least_2=1.0 / LEAST,
             )
         self._check(params.positive, "lambda_1", optional=True)
         params.one_of("gate", self.gate, GATES)
         if self.gate == "bandwidth" and self.bandwidth is None:
             raise ValueError(
-                "gate='bandwidth' needs bandwidth, a squared length; got None."
+                Message("gate='bandwidth' needs bandwidth, a squared length; got None.")
             )
         if self.gate != "bandwidth" and self.bandwidth is not None:
-            raise ValueError(
-                f"bandwidth is an option of gate='bandwidth' only; got "
-                f"{self.bandwidth!r} with gate={self.gate!r}."
+            raise ArgumentError(
+                "bandwidth",
+                "is an option of gate='bandwidth' only",
+                Message(
+                    "{bandwidth!r} with gate={gate!r}",
+                    bandwidth=self.bandwidth,
+                    gate=self.gate,
+                ),
             )
         self._check(params.positive, "bandwidth", optional=True)
         self._check(params.count, "max_dim", more=(0,), optional=True)
@@ -189,9 +201,12 @@ class SubspaceOptions(ClusterOptions):
     def with_width(self, n_features: int) -> None:
         """Raise ValueError where options do not fit so many columns."""
         if self.max_dim is not None and self.max_dim > n_features - 1:
-            raise ValueError(
-                f"max_dim must be in [0, {n_features - 1}] for {n_features} columns; "
-                f"got {self.max_dim}."
+            raise ArgumentError(
+                "max_dim",
+                "must be in [0, {n_features}] for {n_features_2} columns",
+                self.max_dim,
+                n_features=n_features - 1,
+                n_features_2=n_features,
             )
 
 
@@ -232,9 +247,11 @@ class HSMMOptions(SubspaceOptions):
     def __post_init__(self) -> None:
         for name in ("lambda_", "noise"):
             if isinstance(value := getattr(self, name), str):
-                raise ValueError(
-                    f"{name} must be a number > 0 in a sequence model; got {value!r}. "
-                    "OnlineDPMPPCA.lambda_path shows which one fits."
+                raise ArgumentError(
+                    name,
+                    "must be a number > 0 in a sequence model",
+                    value,
+                    "OnlineDPMPPCA.lambda_path shows which one fits.",
                 )
         super().__post_init__()
         self._check(not_negative, "lambda_2", "lambda_3", optional=True)

@@ -74,9 +74,12 @@ def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
         shown = ", ".join(map(repr, small[:5])) + (", ..." if len(small) > 5 else "")
         warn(
             ScaleWarning,
-            f"the variance of column {names[int(variance.argmax())]!r} is more than "
-            f"{MOST_SPREAD:g} times that of {shown}, which will hardly affect "
-            "distances. Standardise the columns.",
+            "the variance of column {names!r} is more than {most_spread:g} times "
+            "that of {shown}, which will hardly affect distances. Standardise the "
+            "columns.",
+            names=names[int(variance.argmax())],
+            most_spread=MOST_SPREAD,
+            shown=shown,
         )
 
 

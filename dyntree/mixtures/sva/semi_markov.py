@@ -12,6 +12,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 from dyntree import params
 from dyntree._core.mixtures.decoder import Law
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.shared.arrays import Ids
 
 LEAST_SD = 0.5  # of a duration
@@ -202,8 +203,11 @@ def ends_of(lengths: Any, n_rows: int) -> list[tuple[int, int]]:
     given = params.as_array("lengths", lengths).reshape(-1).tolist()
     counts = [params.count("lengths", n, 1) for n in given]
     if sum(counts) != n_rows:
-        raise ValueError(
-            f"lengths must add up to the rows of X, {n_rows}; got {sum(counts)}."
+        raise ArgumentError(
+            "lengths",
+            "must add up to the rows of X, {n_rows}",
+            sum(counts),
+            n_rows=n_rows,
         )
     stops = np.cumsum([0, *counts]).tolist()
     return list(pairwise(stops))

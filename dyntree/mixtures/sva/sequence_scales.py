@@ -8,6 +8,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix
+from dyntree.errors import Message
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.misfit import warn_of_few
@@ -27,8 +28,11 @@ def with_scales(options: dict[str, Any], rows: Matrix) -> dict[str, Any]:
     rows = rows[:WARM_UP]
     if len(rows) < 2:
         raise ValueError(
-            f"'auto' scales need at least 2 rows; got n_samples = {len(rows)}. Give "
-            "lambda_ and noise."
+            Message(
+                "'auto' scales need at least 2 rows; got n_samples = {n_rows}. Give "
+                "lambda_ and noise.",
+                n_rows=len(rows),
+            )
         )
     warn_of_few(len(rows))
     model: OnlineDPGMM | OnlineDPMPPCA

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import ScaleWarning, warn
+from dyntree.errors import ArgumentError, Message, ScaleWarning, warn
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.options import SubspaceOptions
 from dyntree.runtime.locking import locked
@@ -27,9 +27,11 @@ class SubspaceMixture(SmallVarianceMixture):
         if rule is not None and isinstance(noise, float) and rule < noise**2:
             warn(
                 ScaleWarning,
-                f"lambda_1 is {rule:g}, less than the variance of the noise, "
-                f"{noise**2:g}: every direction would be kept. 4 noise**2 is a common "
+                "lambda_1 is {rule:g}, less than the variance of the noise, "
+                "{noise:g}: every direction would be kept. 4 noise**2 is a common "
                 "choice.",
+                rule=rule,
+                noise=noise**2,
             )
 
     @property
@@ -47,8 +49,8 @@ class SubspaceMixture(SmallVarianceMixture):
         ids = self._state.clusters.array("ids").tolist()
         number = params.count("cluster", cluster, 0)
         if number not in ids:
-            raise ValueError(
-                f"cluster must be the id of an existing cluster; got {cluster!r}."
+            raise ArgumentError(
+                "cluster", "must be the id of an existing cluster", cluster
             )
         return int(ids.index(number))
 
@@ -98,18 +100,24 @@ class SubspaceMixture(SmallVarianceMixture):
         many = isinstance(cluster, Sequence | np.ndarray)
         owners = list(cluster) if many else [cluster] * len(Z)
         if len(owners) != len(Z):
-            raise ValueError(
-                f"cluster must name one cluster for each row of Z, {len(Z)}; got "
-                f"{len(owners)}."
+            raise ArgumentError(
+                "cluster",
+                "must name one cluster for each row of Z, {n_z}",
+                len(owners),
+                n_z=len(Z),
             )
         out = np.empty((len(Z), known.n_features))
         for k, (z, owner) in enumerate(zip(Z, owners, strict=True)):
             mean, basis = self._subspace_of(self._place_of(owner))
             point: NDArray[Any] = params.as_array("Z", z, np.float64)
             if point.shape != basis.shape[1:]:
-                raise ValueError(
-                    f"Z must have the {basis.shape[1]} coordinates of cluster {owner} "
-                    f"in row {k}; got shape {point.shape}."
+                raise ArgumentError(
+                    "Z",
+                    "must have the {shape} coordinates of cluster {owner} in row {k}",
+                    Message("shape {shape}", shape=point.shape),
+                    shape=basis.shape[1],
+                    owner=owner,
+                    k=k,
                 )
             out[k] = mean + basis @ point
         return out

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import NotReadyError
+from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
@@ -100,17 +100,24 @@ class PhaseBaseline(ABC):
         """The family with its scales, or why there is none."""
         if self._family is None:
             raise NotReadyError(
-                f"{what} needs a phase with rows; none has come. Call update first."
+                Message(
+                    "{what!a} needs a phase with rows; none has come. Call update "
+                    "first.",
+                    what=what,
+                )
             )
         return self._family
 
     def labels(self, phase: int) -> Ids:
         """Labels of the rows of a phase, from 0; negative from the last one on."""
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
-            raise ValueError(f"phase must be an int; got {phase!r}.")
+            raise ArgumentError("phase", "must be an int", phase)
         if not -self.n_phases <= phase < self.n_phases:
-            raise ValueError(
-                f"phase must be one of the {self.n_phases} learned; got {phase!r}."
+            raise ArgumentError(
+                "phase",
+                "must be one of the {n_phases} learned",
+                phase,
+                n_phases=self.n_phases,
             )
         return self._labels[phase].copy()
 

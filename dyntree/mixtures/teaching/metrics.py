@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import is_label
 
 
@@ -41,8 +42,11 @@ def variation_of_information(a: Any, b: Any) -> float:
     first, second = codes("a", a), codes("b", b)
     if len(first) != len(second):
         raise ValueError(
-            f"a and b must have a label for each row; got {len(first)} and "
-            f"{len(second)}."
+            Message(
+                "a and b must have a label for each row; got {n_first} and {n_second}.",
+                n_first=len(first),
+                n_second=len(second),
+            )
         )
     n = len(first)
     if not n:
@@ -59,12 +63,16 @@ def codes(name: str, labels: Any) -> Any:
     """Labels as whole numbers from 0."""
     values = params.as_array(name, labels)
     if values.ndim != 1:
-        raise ValueError(f"{name} must be one label a row; got shape {values.shape}.")
+        raise ArgumentError(
+            name,
+            "must be one label a row",
+            Message("shape {shape}", shape=values.shape),
+        )
     if values.dtype.kind in "biuf" and not np.any(values != values):
         return np.unique(values, return_inverse=True)[1].astype(np.int64)
     known: dict[Any, int] = {}
     for row, one in enumerate(values.tolist()):
         if not is_label(one):
-            raise ValueError(f"{name} must hold labels; got {one!r} in row {row}.")
+            raise ArgumentError(name, "must hold labels", one, row=row)
         known.setdefault(one, len(known))
     return np.array([known[one] for one in values.tolist()], dtype=np.int64)

@@ -15,6 +15,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 
 Seed = int | np.random.Generator | None
 
@@ -49,12 +50,15 @@ class DirichletDraw:
         atoms = params.as_array("atoms", self.atoms, np.float64)
         weights = params.as_array("weights", self.weights, np.float64)
         if atoms.ndim != 2 or weights.shape != (len(atoms),) or not len(atoms):
-            raise ValueError(
-                "atoms must have shape (n_atoms, n_columns), and weights one for each; "
-                f"got {atoms.shape} and {weights.shape}."
+            raise ArgumentError(
+                "atoms",
+                "must have shape (n_atoms, n_columns), and weights one for each",
+                Message(
+                    "{shape} and {shape_2}", shape=atoms.shape, shape_2=weights.shape
+                ),
             )
         if not np.all(weights > 0.0) or not abs(weights.sum() - 1.0) < 1e-9:
-            raise ValueError(f"weights must be > 0 with sum 1; got {weights!r}.")
+            raise ArgumentError("weights", "must be > 0 with sum 1", weights)
         object.__setattr__(self, "atoms", atoms)
         object.__setattr__(self, "weights", weights)
         params.positive("concentration", self.concentration)
@@ -103,7 +107,7 @@ def draw_dirichlet_process(
 def check_draw(name: str, draw: Any) -> DirichletDraw:
     """Return a draw."""
     if not isinstance(draw, DirichletDraw):
-        raise ValueError(f"{name} must be a DirichletDraw; got {params.short(draw)}.")
+        raise ArgumentError(name, "must be a DirichletDraw", draw)
     return draw
 
 
@@ -133,7 +137,9 @@ def superpose(draws: Sequence[DirichletDraw], seed: Seed = None) -> DirichletDra
     """
     parts = [check_draw("draws", one) for one in draws]
     if not parts:
-        raise ValueError("draws must hold one DirichletDraw at least; got none.")
+        raise ArgumentError(
+            "draws", "must hold one DirichletDraw at least", Message("none")
+        )
     alpha = np.array([one.concentration for one in parts])
     c = params.generator(seed).gamma(alpha)
     c = np.maximum(c, 1e-300) / np.maximum(c, 1e-300).sum()
@@ -182,13 +188,15 @@ def thin(
     given = keep(draw.atoms) if callable(keep) else keep
     q = params.as_array("keep", given, np.float64)
     if q.ndim > 1 or not np.all((q >= 0.0) & (q <= 1.0)):
-        raise ValueError(f"keep must give probabilities in [0, 1]; got {given!r}.")
+        raise ArgumentError("keep", "must give probabilities in [0, 1]", given)
     q = np.broadcast_to(q, draw.weights.shape)
     kept = params.generator(seed).random(len(q)) < q
     if not kept.any():
-        raise ValueError(
-            f"keep must leave an atom; got none of {len(q)} at a mean of {q.mean():g}. "
-            "Draw more atoms, or keep more."
+        raise ArgumentError(
+            "keep",
+            "must leave an atom",
+            Message("none of {n_q} at a mean of {mean:g}", n_q=len(q), mean=q.mean()),
+            "Draw more atoms, or keep more.",
         )
     mean = float(draw.weights @ q) if callable(keep) else float(q[0])
     weights = draw.weights[kept]
@@ -237,9 +245,11 @@ def moved_atoms(
     found = where(draw.atoms.copy(), params.generator(seed))
     atoms = params.as_array(name, found, np.float64)
     if atoms.ndim != 2 or len(atoms) != len(draw.atoms):
-        raise ValueError(
-            f"{name} must give one row for each of the {len(draw.atoms)} atoms; "
-            f"got shape {atoms.shape}."
+        raise ArgumentError(
+            name,
+            "must give one row for each of the {n_atoms} atoms",
+            Message("shape {shape}", shape=atoms.shape),
+            n_atoms=len(draw.atoms),
         )
     return atoms
 
@@ -327,12 +337,15 @@ def split(
     q = params.as_array("chances", given, np.float64)
     q = q[None] if q.ndim == 1 and not callable(chances) else q
     if q.ndim != 2 or len(q) not in (1, n) or not q.shape[1]:
-        raise ValueError(
-            f"chances must be one for each part, or a function that gives these for "
-            f"each of the {n} atoms; got shape {q.shape}."
+        raise ArgumentError(
+            "chances",
+            "must be one for each part, or a function that gives these for each of "
+            "the {n} atoms",
+            Message("shape {shape}", shape=q.shape),
+            n=n,
         )
     if not np.all(q >= 0.0) or not np.allclose(q.sum(axis=1), 1.0, atol=1e-9):
-        raise ValueError(f"chances must be >= 0 with sum 1; got {given!r}.")
+        raise ArgumentError("chances", "must be >= 0 with sum 1", given)
     ends = np.cumsum(q, axis=1)
     at = params.generator(seed).random((n, 1)) * ends[:, -1:]
     part = np.minimum((ends <= at).sum(axis=1), q.shape[1] - 1)
@@ -341,9 +354,11 @@ def split(
     for k, mean in enumerate(means.tolist()):
         weights = draw.weights[part == k]
         if not len(weights):
-            raise ValueError(
-                f"chances must leave an atom to each part; got none of {n} for part "
-                f"{k}. Draw more atoms, or give it more."
+            raise ArgumentError(
+                "chances",
+                "must leave an atom to each part",
+                Message("none of {n} for part {k}", n=n, k=k),
+                "Draw more atoms, or give it more.",
             )
         found.append(
             DirichletDraw(

@@ -14,6 +14,7 @@ from dyntree._core.student_mixture import moments
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import TreeOptions
 from dyntree.summaries.counts import RateLaws
 from dyntree.trees.answers.predictions import laws_of, mixture_of
@@ -66,20 +67,22 @@ def region(
     if bounds is not None:
         given = params.as_array("bounds", bounds, np.float64)
         if given.shape != (m - ones, 2) or not np.all(np.isfinite(given)):
-            raise ValueError(
-                f"bounds must be finite, of shape ({m - ones}, 2), one pair a column; "
-                f"got {bounds!r}."
+            raise ArgumentError(
+                "bounds",
+                "must be finite, of shape ({m}, 2), one pair a column",
+                bounds,
+                m=m - ones,
             )
         if np.any(given[:, 0] > given[:, 1]):
-            raise ValueError(
-                f"bounds must hold pairs (low, high) with low <= high; got {bounds!r}."
+            raise ArgumentError(
+                "bounds", "must hold pairs (low, high) with low <= high", bounds
             )
         low[ones:], high[ones:] = given.T
     if categorical is not None:
         chosen = params.as_array("categorical", categorical)
         if chosen.shape != (m - ones,) or chosen.dtype != bool:
-            raise ValueError(
-                f"categorical must be {m - ones} booleans; got {categorical!r}."
+            raise ArgumentError(
+                "categorical", "must be {m} booleans", categorical, m=m - ones
             )
         flags = np.concatenate([flags[:ones], chosen])
     wrong = np.flatnonzero(flags & ((low != 0.0) | (high != 1.0)))
@@ -112,7 +115,9 @@ def _incumbent(cloud: Any, rows: Matrix, best: str | float) -> Matrix | float:
         return params.real("best", best)
     params.one_of("best", best, ("candidates", "rows"))
     if best == "rows" and not cloud.n_active:
-        raise ValueError("best='rows' needs rows, but remove_data dropped all of them.")
+        raise ValueError(
+            Message("best='rows' needs rows, but remove_data dropped all of them.")
+        )
     return query.least_location(
         cloud, rows if best == "candidates" else cloud.rows()[0]
     )
@@ -133,25 +138,42 @@ def check_scoring(
     params.one_of("rule", rule, params.SCORES)
     if options.model == "class":
         raise ValueError(
-            f"rule={rule!r} needs a real response; for model='class' see "
-            "predict(X).entropy."
+            Message(
+                "rule={rule!r} needs a real response; for model='class' see "
+                "predict(X).entropy.",
+                rule=rule,
+            )
         )
     if sample_weight is not None and (rule not in ("alm", "alc") or Xref is not None):
-        raise ValueError(
-            "sample_weight is for rule='alm', and for 'alc' over a rectangle; got "
-            f"it with rule={rule!r}{'' if Xref is None else ' and Xref'}."
+        raise ArgumentError(
+            "sample_weight",
+            "is for rule='alm', and for 'alc' over a rectangle",
+            Message(
+                "it with rule={rule!r}{value}",
+                rule=rule,
+                value="" if Xref is None else " and Xref",
+            ),
         )
     if options.is_count and rule not in ("alm", "alc"):
         raise ValueError(
-            f"rule={rule!r} needs a real response; got model={options.model!r}. For "
-            "counts there are 'alm' and 'alc'."
+            Message(
+                "rule={rule!r} needs a real response; got model={model!r}. For "
+                "counts there are 'alm' and 'alc'.",
+                rule=rule,
+                model=options.model,
+            )
         )
     if exposure is not None:
         refuse_exposure(options)
         if rule != "alc" or Xref is not None:
-            raise ValueError(
-                "exposure is for rule='alc' over a rectangle; got it with "
-                f"rule={rule!r}{'' if Xref is None else ' and Xref'}."
+            raise ArgumentError(
+                "exposure",
+                "is for rule='alc' over a rectangle",
+                Message(
+                    "it with rule={rule!r}{value}",
+                    rule=rule,
+                    value="" if Xref is None else " and Xref",
+                ),
             )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries import Importance
 from dyntree.trees.answers.criteria import Bounds, region
 from dyntree.trees.answers.draws import particle_draws
@@ -36,21 +37,32 @@ def input_law(
     modes = _means(held, flags) if mode is None else _floats("mode", mode)
     if shapes.shape != low.shape or modes.shape != low.shape:
         raise ValueError(
-            f"shape and mode must hold {len(low)} numbers each; got {shape!r} and "
-            f"{mode!r}."
+            Message(
+                "shape and mode must hold {n_low} numbers each; got {shape!r} and "
+                "{mode!r}.",
+                n_low=len(low),
+                shape=shape,
+                mode=mode,
+            )
         )
     wrong = np.flatnonzero(np.where(flags, shapes != 0.0, shapes < 1.0))
     if len(wrong):
-        raise ValueError(
-            "shape must be 0 for 0/1 columns and >= 1, where 1 is uniform, for all "
-            f"others; got {shape!r}, wrong for column {wrong[0]}."
+        raise ArgumentError(
+            "shape",
+            "must be 0 for 0/1 columns and >= 1, where 1 is uniform, for all others",
+            Message("{shape!r}, wrong for column {wrong}", shape=shape, wrong=wrong[0]),
         )
     outside = np.flatnonzero((shapes != 1.0) & ((modes < low) | (modes > high)))
     if mode is not None and len(outside):
         k = outside[0]
-        raise ValueError(
-            f"mode must be within the bounds, {low[k]} to {high[k]} for column {k}; "
-            f"got {mode!r}. Give wider bounds, or another mode."
+        raise ArgumentError(
+            "mode",
+            "must be within the bounds, {low} to {high} for column {k}",
+            mode,
+            "Give wider bounds, or another mode.",
+            low=low[k],
+            high=high[k],
+            k=k,
         )
     bounded = {"lower": low, "upper": high, "categorical": flags}
     return bounded | {"shape": shapes, "mode": modes}
@@ -80,7 +92,9 @@ def input_shares(
     groups = [group + state.ones for group in inputs.values()]
     n_samples = params.count("n_samples", n_samples, 2)
     if not len(X):
-        raise ValueError("importance needs rows, but remove_data dropped all of them.")
+        raise ArgumentError(
+            "importance", "needs rows, but remove_data dropped all of them"
+        )
     rng = np.random.default_rng([seed, state.n_seen])
     base, other = X[rng.integers(len(X), size=(2, n_samples))]
     mixed = np.tile(base, (len(groups) + 1, 1, 1))
@@ -128,9 +142,7 @@ def _floats(name: str, values: Sequence[float]) -> Vector:
     """Finite floats of shape (n,)."""
     array = params.as_array(name, values, np.float64)
     if array.ndim != 1 or not np.all(np.isfinite(array)):
-        raise ValueError(
-            f"{name} must be a sequence of finite numbers; got {values!r}."
-        )
+        raise ArgumentError(name, "must be a sequence of finite numbers", values)
     return array
 
 
@@ -143,13 +155,15 @@ def inputs_of(
     names, places = features.feature_names, features.level_places
     if factors is not None:
         if state.options.rules == "r":
-            raise ValueError("factors is an option of rules='native'.")
+            raise ArgumentError("factors", "is an option of rules='native'")
         at = {name: k for k, name in enumerate(names)}
         unknown = [n for group in factors.values() for n in group if n not in at]
         if unknown or not all(map(len, factors.values())):
-            raise ValueError(
-                f"factors must name columns among {list(names)}, at least one a "
-                f"factor; got {unknown or dict(factors)!r}."
+            raise ArgumentError(
+                "factors",
+                "must name columns among {names}, at least one a factor",
+                unknown or dict(factors),
+                names=list(names),
             )
         places = {
             factor: [at[name] for name in group] for factor, group in factors.items()

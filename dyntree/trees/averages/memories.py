@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import TREE_OPTIONS, TreeOptions
 from dyntree.trees.forest_options import FOREST_OPTIONS
 
@@ -72,28 +73,31 @@ def own_memories(members: Any) -> list[dict[str, Any]]:
         or not np.iterable(members)
         or not all(isinstance(member, Mapping) for member in members)
     ):
-        raise ValueError(
-            "members must be a sequence of dicts of options; got "
-            f"{params.short(members)}."
+        raise ArgumentError(
+            "members", "must be a sequence of dicts of options", members
         )
     found = [dict(member) for member in members]
     if not found:
-        raise ValueError("members must name at least one; got none.")
+        raise ArgumentError("members", "must name at least one", Message("none"))
     windows = [k for k in {**TREE_OPTIONS, **params.STREAM_OPTIONS} if k not in SHARED]
     forests = [k for k in FOREST_OPTIONS if k not in FORESTS_SHARE]
     for k, member in enumerate(found):
         allowed = forests if is_forest(member) else windows
         for name in member:
             if name not in allowed:
-                raise ValueError(
-                    f"members must have options among {allowed}; got {name!r} in "
-                    f"member {k}."
+                raise ArgumentError(
+                    "members",
+                    "must have options among {allowed}",
+                    Message("{name!r} in member {k}", name=name, k=k),
+                    allowed=allowed,
                 )
     if is_forest(found[0]):
         raise ValueError(
-            "the first of members must have a window, because its trees answer "
-            f"questions that random trees cannot; got {params.short(found[0])}. Put it "
-            "first."
+            Message(
+                "the first of members must have a window, because its trees answer "
+                "questions that random trees cannot; got {found!r}. Put it first.",
+                found=found[0],
+            )
         )
     return found
 

@@ -19,6 +19,7 @@ from dyntree.encoding.targets import (
     sorted_labels,
 )
 from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
+from dyntree.errors import ArgumentError, Message
 from dyntree.trees.learning.exposures import (
     apart,
     in_exposure_units,
@@ -77,7 +78,7 @@ def learnable_row(
     known = state.options.classes
     place = y if known is None else known.index(y)
     if not abs(place) <= LARGEST:  # NaN, too
-        raise ValueError(too_large("y", place, "in the row"))
+        raise too_large("y", place)
     response = np.array([place], dtype=np.float64)
     assert state.features is not None
     row = on_scale(state.cloud, state.features, row, response)
@@ -107,7 +108,7 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
     else:
         rows, growth = _with_levels(state, X)
     if not len(rows):
-        raise ValueError("X must have at least one row; got none.")
+        raise ArgumentError("X", "must have at least one row", Message("none"))
     if options.model == "class":
         labels = label_list(y, len(rows))
         refuse_measurements(labels, options.classes)
@@ -245,7 +246,7 @@ def previewed(
     else:
         rows = encoded(state, features, X)
     if not len(rows):
-        raise ValueError("X must have at least one row; got none.")
+        raise ArgumentError("X", "must have at least one row", Message("none"))
     rows = rows.copy() if rows is X else rows  # which is the caller's to change
     if state.options.is_count:
         return Encoded(rows, features), count_list(y, len(rows))

@@ -13,7 +13,7 @@ from dyntree.encoding.frames import check_eager
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import Exposed, count_response
 from dyntree.encoding.values import Vector
-from dyntree.errors import AssumedValueWarning, warn
+from dyntree.errors import ArgumentError, AssumedValueWarning, Message, warn
 from dyntree.params import TreeOptions
 from dyntree.params.checks import as_numbers
 from dyntree.trees.state import TreeState
@@ -30,12 +30,20 @@ def check_exposure(values: Any, n_rows: int, name: str = NAME) -> Vector:
         exposure = np.full(n_rows, exposure)
     if exposure.shape != (n_rows,):
         got = len(exposure) if exposure.ndim == 1 else f"shape {exposure.shape}"
-        raise ValueError(f"{name} must have one value a row of X, {n_rows}; got {got}.")
+        raise ArgumentError(
+            name,
+            "must have one value a row of X, {n_rows}",
+            Message("{got}", got=got),
+            n_rows=n_rows,
+        )
     bad = np.flatnonzero(~(np.isfinite(exposure) & (exposure > 0.0)))
     if len(bad):
-        raise ValueError(
-            f"{name} must be finite and > 0; got {exposure[bad[0]]} in row {bad[0]}. "
-            "Correct it, or leave the row out."
+        raise ArgumentError(
+            name,
+            "must be finite and > 0",
+            exposure[bad[0]],
+            "Correct it, or leave the row out.",
+            row=bad[0],
         )
     return exposure
 
@@ -43,9 +51,11 @@ def check_exposure(values: Any, n_rows: int, name: str = NAME) -> Vector:
 def refuse_exposure(options: TreeOptions, name: str = NAME) -> None:
     """Raise ValueError for a model of anything but counts."""
     if not options.is_count:
-        raise ValueError(
-            f"{name} is for counts, model='poisson' or 'negbin'; got it with "
-            f"model={options.model!r}. Leave it out."
+        raise ArgumentError(
+            name,
+            "is for counts, model='poisson' or 'negbin'",
+            Message("it with model={model!r}", model=options.model),
+            "Leave it out.",
         )
 
 
@@ -92,10 +102,14 @@ def in_exposure_units(exposure: Vector, unit: float, n_before: int = 0) -> Vecto
     far = (found > LARGEST_RATIO) | (found < 1.0 / LARGEST_RATIO)
     if far.any():
         row = int(far.argmax())
-        raise ValueError(
-            f"{NAME} must be within a factor of {LARGEST_RATIO:g} of the mean exposure "
-            f"of the first rows, {unit:g}; got {exposure[row]:g} in row "
-            f"{row - n_before}."
+        raise ArgumentError(
+            NAME,
+            "must be within a factor of {largest_ratio:g} of the mean exposure of "
+            "the first rows, {unit:g}",
+            Message("{exposure:g}", exposure=exposure[row]),
+            row=row - n_before,
+            largest_ratio=LARGEST_RATIO,
+            unit=unit,
         )
     return found
 

@@ -11,6 +11,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import NewLevels
 from dyntree.encoding.values import MOST_COLUMNS, MOST_LEVELS, Matrix, declared
 from dyntree.errors import (
+    ArgumentError,
     ManyLevelsWarning,
     MissingInputWarning,
     UnseenLevelWarning,
@@ -29,11 +30,15 @@ def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) ->
         return
     row, k = np.argwhere(codes[:, [names.index(name) for name in found]] < 0.0)[0]
     name = found[k]
-    raise ValueError(
-        f"{argument} must hold known levels in column {name!r}; got "
-        f"{features.text_at(X, name, row)!r} in row {row}. Name all levels at the "
-        f"start: {declared(name)}, or take others as they come: "
-        "new_levels='grow'."
+    raise ArgumentError(
+        argument,
+        "must hold known levels in column {label!r}",
+        features.text_at(X, name, row),
+        "Name all levels at the start: {declared}, or take others as they come: "
+        "new_levels='grow'.",
+        row=row,
+        label=name,
+        declared=declared(name),
     )
 
 
@@ -58,9 +63,13 @@ def warn_unseen(names: Sequence[str], grows: bool) -> None:
         came, remedy = "no row learned has had", "learn such rows first"
     warn(
         UnseenLevelWarning,
-        f"X has levels in {listed(names)} that {came}; they count as missing, and "
-        "such rows are predicted over all levels, by how often each was learned. Name "
-        f"all levels at the start: {declared(names[0])}, or {remedy}.",
+        "X has levels in {listed} that {came}; they count as missing, and such rows "
+        "are predicted over all levels, by how often each was learned. Name all "
+        "levels at the start: {declared}, or {remedy}.",
+        listed=listed(names),
+        came=came,
+        declared=declared(names[0]),
+        remedy=remedy,
     )
 
 
@@ -69,10 +78,13 @@ def warn_missing(names: Sequence[Hashable], n_rows: int, argument: str) -> None:
     rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
     warn(
         MissingInputWarning,
-        f"{argument} has no value in {listed(names)} in {rows}, and all rows learned "
-        "had one. Such rows are predicted over all values that the column may have "
-        "had: their distributions are wide, and do not use that a value is missing. "
-        "Give the values, or learn such rows.",
+        "{argument} has no value in {listed} in {rows}, and all rows learned had "
+        "one. Such rows are predicted over all values that the column may have had: "
+        "their distributions are wide, and do not use that a value is missing. Give "
+        "the values, or learn such rows.",
+        argument=argument,
+        listed=listed(names),
+        rows=rows,
     )
 
 
@@ -109,9 +121,12 @@ def warn_full(name: Hashable) -> None:
     """Warn of a column with more levels than it can take."""
     warn(
         UnseenLevelWarning,
-        f"X has more than {MOST_LEVELS} levels in column {name!r}; all others count as "
-        "missing. Leave such a column out, make it numbers, or name the levels to "
-        f"use: {declared(name)}.",
+        "X has more than {most_levels} levels in column {name!r}; all others count "
+        "as missing. Leave such a column out, make it numbers, or name the levels to "
+        "use: {declared}.",
+        most_levels=MOST_LEVELS,
+        name=name,
+        declared=declared(name),
     )
 
 
@@ -119,7 +134,9 @@ def warn_surplus(name: Hashable) -> None:
     """Warn of rows with more columns than are taken."""
     warn(
         ManyLevelsWarning,
-        f"rows have had more than {MOST_COLUMNS} different columns; {name!r} and all "
+        "rows have had more than {most_columns} different columns; {name!r} and all "
         "other new ones are ignored. Each column needs its own feature, memory and "
         "time. Give rows the same columns, and put what varies into values.",
+        most_columns=MOST_COLUMNS,
+        name=name,
     )

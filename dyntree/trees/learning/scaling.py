@@ -8,7 +8,7 @@ import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
-from dyntree.errors import DistantInputsWarning, warn
+from dyntree.errors import ArgumentError, DistantInputsWarning, Message, warn
 
 LEAST_UNIT = 1e-300  # what is smaller has no inverse to count in
 USUAL = 50.0  # of normal ones 34 standard deviations
@@ -115,11 +115,14 @@ def on_scale(
     for j in moved:  # without the ends, which differ in each cloud of an average
         warn(
             DistantInputsWarning,
-            f"{argument} has values in column {_title(features, j)!r} more than "
-            f"{REACH:g} spreads away from the mean of the first rows; they are clipped "
-            "to that distance, so that linear leaves keep their precision for the "
-            "other rows. Correct them, rescale the column, or begin with rows that "
-            "vary as much as later ones.",
+            "{argument} has values in column {title!r} more than {reach:g} spreads "
+            "away from the mean of the first rows; they are clipped to that "
+            "distance, so that linear leaves keep their precision for the other "
+            "rows. Correct them, rescale the column, or begin with rows that vary as "
+            "much as later ones.",
+            argument=argument,
+            title=_title(features, j),
+            reach=REACH,
         )
     return near
 
@@ -143,11 +146,19 @@ def check_scale(
         argument, value = "y", y[row]
     else:
         where, value = f"{where}, column {_title(features, j)!r}", X[row, j]
-    raise ValueError(
-        f"{argument} must be at most {LARGEST:g} spreads of the first rows away from "
-        f"their mean, so that its square is finite; got {value} {where}, where the "
-        f"mean is {centre:g} and the spread {spread:g}. Correct it, or begin with rows "
-        "that vary as much as later ones."
+    raise ArgumentError(
+        argument,
+        "must be at most {largest:g} spreads of the first rows away from their mean, "
+        "so that its square is finite",
+        Message(
+            "{value} {where}, where the mean is {centre:g} and the spread {spread:g}",
+            value=value,
+            where=where,
+            centre=centre,
+            spread=spread,
+        ),
+        "Correct it, or begin with rows that vary as much as later ones.",
+        largest=LARGEST,
     )
 
 

@@ -14,6 +14,7 @@ from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.forest import Forest
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.trees.forest_options import ForestOptions
@@ -256,10 +257,13 @@ def plant(
     if options.rules == "r" and options.model in ("constant", "linear"):
         first = responses[: options.min_leaf]
         if np.all(first == first[0]):
-            raise ValueError(
-                f"y must hold two distinct values among the first min_leaf="
-                f"{options.min_leaf} rows; all are {first[0]}. Begin with other rows "
-                "or set min_leaf higher."
+            raise ArgumentError(
+                "y",
+                "must hold two distinct values among the first min_leaf={min_leaf} "
+                "rows; all are {first}",
+                remedy="Begin with other rows or set min_leaf higher.",
+                min_leaf=options.min_leaf,
+                first=first[0],
             )
     ones = n_ones(options)
     native = options.rules == "native"

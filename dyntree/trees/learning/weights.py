@@ -14,6 +14,7 @@ from dyntree.encoding.feature_map import take
 from dyntree.encoding.frames import check_eager
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError, Message
 from dyntree.params import TreeOptions
 from dyntree.params.checks import as_numbers
 from dyntree.trees.state import TreeState
@@ -57,12 +58,20 @@ def check_weights(values: Any, n_rows: int, name: str = NAME) -> Vector:
         weights = np.full(n_rows, weights)
     if weights.shape != (n_rows,):
         got = len(weights) if weights.ndim == 1 else f"shape {weights.shape}"
-        raise ValueError(f"{name} must have one value a row of X, {n_rows}; got {got}.")
+        raise ArgumentError(
+            name,
+            "must have one value a row of X, {n_rows}",
+            Message("{got}", got=got),
+            n_rows=n_rows,
+        )
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if len(bad):
-        raise ValueError(
-            f"{name} must be finite and >= 0; got {weights[bad[0]]} in row {bad[0]}. "
-            "Correct it, or leave the row out."
+        raise ArgumentError(
+            name,
+            "must be finite and >= 0",
+            weights[bad[0]],
+            "Correct it, or leave the row out.",
+            row=bad[0],
         )
     return weights
 
@@ -90,8 +99,10 @@ def weighed(
     if np.all(weights == 1.0):
         return X, y, None
     if not weights.any():
-        raise ValueError(
-            f"{name} must not be zero in all rows; got 0 in all {len(weights)}."
+        raise ArgumentError(
+            name,
+            "must not be zero in all rows",
+            Message("0 in all {n_weights}", n_weights=len(weights)),
         )
     held = np.flatnonzero(weights)
     if len(held) < len(weights):
@@ -102,9 +113,10 @@ def weighed(
 def refuse_r(options: TreeOptions, name: str = NAME) -> None:
     """Raise ValueError under R's rules, which know no weights."""
     if options.rules == "r":
-        raise ValueError(
-            f"{name} is for rules='native': CRAN dynaTree has no weights. Leave it "
-            "out, or repeat rows."
+        raise ArgumentError(
+            name,
+            "is for rules='native': CRAN dynaTree has no weights",
+            remedy="Leave it out, or repeat rows.",
         )
 
 
@@ -148,16 +160,24 @@ def in_units(
     found = (np.ones(n_rows) if weights is None else weights) / unit
     if found.max(initial=0.0) > LARGEST_WEIGHT:
         row = int(found.argmax())
-        raise ValueError(
-            f"{NAME} must be at most {LARGEST_WEIGHT:g} times the mean weight of the "
-            f"first rows, {unit:g}; got {found[row] * unit:g} in row {row - n_before}."
+        raise ArgumentError(
+            NAME,
+            "must be at most {largest_weight:g} times the mean weight of the first "
+            "rows, {unit:g}",
+            Message("{found:g}", found=found[row] * unit),
+            row=row - n_before,
+            largest_weight=LARGEST_WEIGHT,
+            unit=unit,
         )
     if not found.min(initial=1.0) > 0.0:
         row = int(found.argmin())
-        raise ValueError(
-            f"{NAME} must be 0 or a number that is not negligible compared with the "
-            f"mean weight of the first rows, {unit:g}; got {found[row] * unit:g} in "
-            f"row {row - n_before}."
+        raise ArgumentError(
+            NAME,
+            "must be 0 or a number that is not negligible compared with the mean "
+            "weight of the first rows, {unit:g}",
+            Message("{found:g}", found=found[row] * unit),
+            row=row - n_before,
+            unit=unit,
         )
     return None if np.all(found == 1.0) else found
 
@@ -189,9 +209,10 @@ def check_admissible(
 def refuse_anchored(state: TreeState) -> None:
     """Raise ValueError for leaves of an earlier version, which know no weights."""
     if state.is_anchored:
-        raise ValueError(
-            f"{NAME} is not supported by this model, which was loaded from a file of "
-            "an earlier version; learn the rows again with a new model."
+        raise ArgumentError(
+            NAME,
+            "is not supported by this model, which was loaded from a file of an "
+            "earlier version; learn the rows again with a new model",
         )
 
 
@@ -216,16 +237,21 @@ def response_weights(
         refuse_r(options, name)
         if options.meaning_of_weights == "frequency":
             raise ValueError(
-                f"{name} of a prediction divides the variance of its response, but "
-                f"weights of this model are frequencies (model={options.model!r}, "
-                f"weighting={options.weighting!r}). Leave it out."
+                Message(
+                    "{name} of a prediction divides the variance of its response, "
+                    "but weights of this model are frequencies (model={model!r}, "
+                    "weighting={weighting!r}). Leave it out.",
+                    name=name,
+                    model=options.model,
+                    weighting=options.weighting,
+                )
             )
     if n_rows is None:
         return None
     weights = None if sample_weight is None else check_weights(sample_weight, n_rows)
     if weights is not None and n_rows and not weights.min() > 0.0:
         row = int(weights.argmin())
-        raise ValueError(f"{name} must be > 0 to predict; got 0.0 in row {row}.")
+        raise ArgumentError(name, "must be > 0 to predict", 0.0, row=row)
     return weights
 
 
@@ -239,7 +265,7 @@ def candidate_weights(
     weights = check_weights(sample_weight, n_rows)
     if n_rows and not weights.min() > 0.0:
         row = int(weights.argmin())
-        raise ValueError(f"{NAME} must be > 0 in candidates; got 0.0 in row {row}.")
+        raise ArgumentError(NAME, "must be > 0 in candidates", 0.0, row=row)
     return weights / state.weight_unit
 
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from dyntree import params
 from dyntree._core.trees.window import next_to_go, roll
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.params import StreamOptions
 from dyntree.trees.learning.weights import Responses
 from dyntree.trees.state import TreeState
@@ -19,15 +20,17 @@ def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64
     """Numbers of active rows, each named once -> their places in the cloud's order."""
     ids = np.atleast_1d(params.as_array(name, row_ids))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
-        raise ValueError(f"{name} must be row numbers (ints); got {row_ids!r}.")
+        raise ArgumentError(name, "must be row numbers (ints)", row_ids)
     place = {row: k for k, row in enumerate(cloud.row_ids().tolist())}
     unknown = [row for row in ids.tolist() if row not in place]
     if unknown:
-        raise ValueError(
-            f"{name} must name active rows; {unknown[0]} is not one (see active_ids)."
+        raise ArgumentError(
+            name,
+            "must name active rows; {unknown} is not one (see active_ids)",
+            unknown=unknown[0],
         )
     if len(set(ids.tolist())) != len(ids):
-        raise ValueError(f"{name} must name each row once; got {row_ids!r}.")
+        raise ArgumentError(name, "must name each row once", row_ids)
     return np.array([place[row] for row in ids.tolist()], dtype=np.int64)
 
 
@@ -38,7 +41,9 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
     default.
     """
     if not cloud.n_active:
-        raise ValueError("rejuvenate needs rows, but remove_data dropped all of them.")
+        raise ArgumentError(
+            "rejuvenate", "needs rows, but remove_data dropped all of them"
+        )
     if order is None:
         saved, n_particles = cloud.source.save(), cloud.n_particles
         try:
@@ -51,8 +56,11 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
         return
     positions = row_positions(cloud, order, "order")
     if len(positions) != cloud.n_active:
-        raise ValueError(
-            f"order must name all {cloud.n_active} active rows; got {len(positions)}."
+        raise ArgumentError(
+            "order",
+            "must name all {n_active} active rows",
+            len(positions),
+            n_active=cloud.n_active,
         )
     destinations = np.empty(cloud.n_active, dtype=np.int64)
     destinations[positions] = np.arange(cloud.n_active)
