@@ -283,14 +283,15 @@ class TopicWords(RWords):
 
     def message(self, template: str, fields: Mapping[str, Any]) -> str:
         """As `Words.message`."""
-        template = re.sub(r"documents\[\{(\w+)\}\]", r"row {\1} of X", template)
+        rows = rf"row {{\1}} of {self.names['X']}"
+        template = re.sub(r"documents\[\{(\w+)\}\]", rows, template)
         return super().message(template, fields)
 
     def argument(self, name: str) -> str:
         """As `RWords.argument`."""
         if found := re.fullmatch(r"documents\[(\d+)\]", name):
-            return f"row {int(found[1]) + 1} of X"
-        return "X" if name == "documents" else super().argument(name)
+            return f"row {int(found[1]) + 1} of {self.names['X']}"
+        return super().argument("X" if name == "documents" else name)
 
 
 FACES = {
