@@ -12,7 +12,6 @@ from dyntree.params.checks import (
     positive,
     probabilities,
     real,
-    short,
 )
 from dyntree.params.labels import (
     is_label,
@@ -103,5 +102,4 @@ __all__ = [
     "positive",
     "probabilities",
     "real",
-    "short",
 ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,18 +13,11 @@ from numpy.typing import NDArray
 from dyntree.errors import ArgumentError, Message
 
 
-def short(value: Any) -> str:
-    """What an error says that it got: tables by type and shape, all else by itself."""
-    if shape := getattr(value, "shape", None):
-        return f"{type(value).__name__} of shape {shape}"
-    return reprlib.repr(value)
-
-
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
     """Return `value`, one of the choices."""
     if not isinstance(value, str) or value not in choices:
-        listed = ", ".join(repr(choice) for choice in choices)
-        raise ArgumentError(name, "must be one of {listed}", value, listed=listed)
+        rule = "must be one of {choices:items}"
+        raise ArgumentError(name, rule, value, choices=list(choices))
     return value
 
 

@@ -261,7 +261,7 @@ def test_a_later_version_is_named() -> None:
 
 
 def test_the_release_is_that_of_the_project() -> None:
-    project = Path(__file__).parents[2] / "pyproject.toml"
+    project = Path(__file__).parents[3] / "pyproject.toml"
     said = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["version"]
     assert said == dyntree.__version__
 
