@@ -342,9 +342,33 @@ def _message(template: str, fields: dict[str, Any]) -> Message:
     return Message(template, **fields)
 
 
+def rename(error: ValueError, names: Mapping[str, str]) -> None:
+    """Let an error call arguments by other names.
+
+    Parameters
+    ----------
+    error : ValueError
+        Changed in place, if it is one of this package.
+    names : dict of str to str
+        The names of the caller's signature, by those of the error.
+    """
+    if is_message(error):
+        error.args = (error.args[0].renamed(names),)
+    if isinstance(error, ArgumentError):
+        error.name = names.get(error.name, error.name)
+
+
 @contextlib.contextmanager
 def renamed(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors call arguments by other names, as the caller's signature has them.
+    """Context in which errors call arguments by other names; see `rename`.
+
+    Parameters
+    ----------
+    names : dict of str to str
+
+    Yields
+    ------
+    None
 
     Examples
     --------
@@ -357,16 +381,23 @@ def renamed(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if is_message(error):
-            error.args = (error.args[0].renamed(names),)
-        if isinstance(error, ArgumentError):
-            error.name = names.get(error.name, error.name)
+        rename(error, names)
         raise
 
 
 @contextlib.contextmanager
 def shown_as(values: Mapping[str, str]) -> Iterator[None]:
-    """Let errors show texts that a function has made as those that it was passed."""
+    """Context in which errors show a text that was passed, and not what it became.
+
+    Parameters
+    ----------
+    values : dict of str to str
+        The texts that were passed, by what they became.
+
+    Yields
+    ------
+    None
+    """
     try:
         yield
     except ValueError as error:

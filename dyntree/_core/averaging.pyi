@@ -10,6 +10,7 @@ def weigh(
     log_weights: Vector,
     weights: Vector,
 ) -> Vector: ...
+def weights_at(log_weights: Vector) -> Vector: ...
 def stack(
     proba: Vector,
     y: Vector,

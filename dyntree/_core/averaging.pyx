@@ -6,7 +6,7 @@ the log probabilities that they gave (an extended Kalman filter for logistic reg
 """
 import numpy as np
 
-from libc.math cimport INFINITY, exp, isnan, log
+from libc.math cimport INFINITY, NAN, exp, isnan, log
 
 cdef double FLOOR = -700.0      # log densities this far below the best count as that far
 cdef double LEAST = 2e-9        # probability below which no model is believed
@@ -32,6 +32,30 @@ cdef double weights_of(
     for k in range(m):
         weights[k] /= total
     return most + log(total)
+
+
+cdef double weigh_row(
+    const double *log_densities, double discount, double tempering,
+    double *log_weights, double *weights, Py_ssize_t m
+) noexcept nogil:
+    """Let one row change log weights, as `weigh` says; its log density, or NaN."""
+    cdef double best = -INFINITY, most = -INFINITY, total = 0.0, value
+    cdef Py_ssize_t k
+    weights_of(log_weights, weights, m)
+    for k in range(m):
+        if isnan(log_densities[k]):
+            return NAN
+        best = max(best, log_densities[k])
+    if best == -INFINITY:   # to no model's credit
+        return -INFINITY
+    for k in range(m):
+        value = max(log_densities[k] - best, FLOOR)
+        total += weights[k] * exp(value)
+        log_weights[k] = discount * (log_weights[k] + tempering * value)
+        most = max(most, log_weights[k])
+    for k in range(m):
+        log_weights[k] -= most
+    return best + log(total)
 
 
 def weigh(
@@ -60,36 +84,28 @@ def weigh(
     ndarray of shape (n_rows,)
         Log density of each row under the mixture of the models; NaN where one is.
     """
-    cdef Py_ssize_t n = log_densities.shape[0], m = log_weights.shape[0], t, k
-    cdef double best, most, total, value
-    cdef bint unseen
+    cdef Py_ssize_t n = log_densities.shape[0], m = log_weights.shape[0], t
     check_width(log_densities.shape[1], m)
     check_width(weights.shape[1], m)
     if weights.shape[0] != n:
         raise ValueError(f"weights must have {n} rows; got {weights.shape[0]}.")
-    found = np.full(n, np.nan)
+    found = np.empty(n)
     cdef double[::1] out = found
     with nogil:
         for t in range(n):
-            weights_of(&log_weights[0], &weights[t, 0], m)
-            unseen, best = False, -INFINITY
-            for k in range(m):
-                unseen = unseen or isnan(log_densities[t, k])
-                best = max(best, log_densities[t, k])
-            if unseen:
-                continue
-            if best == -INFINITY:   # to no model's credit
-                out[t] = -INFINITY
-                continue
-            total, most = 0.0, -INFINITY
-            for k in range(m):
-                value = max(log_densities[t, k] - best, FLOOR)
-                total += weights[t, k] * exp(value)
-                log_weights[k] = discount * (log_weights[k] + tempering * value)
-                most = max(most, log_weights[k])
-            for k in range(m):
-                log_weights[k] -= most
-            out[t] = best + log(total)
+            out[t] = weigh_row(
+                &log_densities[t, 0], discount, tempering, &log_weights[0],
+                &weights[t, 0], m,
+            )
+    return found
+
+
+def weights_at(const double[::1] log_weights):
+    """Weights of models, ndarray of shape (n_models,), by their logs."""
+    found = np.empty(log_weights.shape[0])
+    cdef double[::1] out = found
+    check_width(log_weights.shape[0], log_weights.shape[0])
+    weights_of(&log_weights[0], &out[0], log_weights.shape[0])
     return found
 
 
@@ -158,7 +174,7 @@ def stack(
     for t in range(n):
         if not 0.0 <= y[t] < n_classes:
             raise ValueError(f"y must be below {n_classes}; got {y[t]} in row {t}.")
-    found = np.full(n, np.nan)
+    found = np.empty(n)     # np.full is Python, in which an interrupt may come
     cdef double[::1] out = found
     cdef double[:, ::1] log_p = np.empty((m, n_classes))
     cdef double[::1] q = np.empty(n_classes), mean = np.empty(m), z = np.empty(m)
@@ -170,6 +186,7 @@ def stack(
                 for c in range(n_classes):
                     unseen = unseen or isnan(proba[t, k, c])
                     log_p[k, c] = log(max(proba[t, k, c], LEAST))
+            out[t] = NAN
             if unseen:
                 continue
             if times is not None:

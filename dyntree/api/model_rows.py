@@ -115,7 +115,10 @@ def complete(
 
     In rows of weight 0 anything may be missing.
     """
-    no_response = np.array([is_missing(y) for y in responses], dtype=bool)
+    if {*map(type, responses)} == {float}:
+        no_response = np.isnan(responses)
+    else:
+        no_response = np.array([is_missing(y) for y in responses], dtype=bool)
     if weights is not None:
         no_response &= weights > 0.0
     gone, kept = no_response | np.isnan(rows).any(axis=1), None

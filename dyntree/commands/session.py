@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
 from dyntree.api.offsets import foreseen, taught
@@ -41,7 +43,7 @@ from dyntree.encoding.expressions import response_name
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
-from dyntree.errors import Message, NotReadyError, without_row
+from dyntree.errors import Message, NotReadyError, in_words, without_row
 from dyntree.evaluate.delayed import DelayedLabels
 from dyntree.storage.atomic_files import sweep
 from dyntree.storage.plain import distinct_names, name_of
@@ -313,7 +315,7 @@ class Session:
                 )
                 feed.leave()
                 return None
-            reason = SHELL.text(without_row(error, 0))  # of the one it was given
+            reason = in_words(without_row(error, 0), SHELL)  # of the one it was given
             if not record.finished:
                 reason += " The input ended before the row did."
             if record.row is not None:
@@ -360,6 +362,8 @@ class Session:
             key = self._key(row)
             told = self.late.wait(key, x, over)
             return self._written(number | {"key": key}, told, None, {})
+        if self.design is None and (plain := self.model.plain_row(x)) is not None:
+            x = plain
         told = self._foreseen(x, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)
@@ -392,7 +396,7 @@ class Session:
         if self.design is not None:
             learned = taught(options, [y], shift)
         else:
-            learned = with_exposure(options, x, [y], exposure)
+            learned = with_exposure(options, x, np.array([y]), exposure)
         self.model.update(x, learned, weight, progress=False)
         self.notes["learned"] += 1
 

@@ -10,6 +10,8 @@ import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
@@ -136,7 +138,7 @@ class Expression:
             asked = None
         return cls(text.strip(), tuple(steps), name == "C", asked)
 
-    @property
+    @cached_property
     def columns(self) -> tuple[str, ...]:
         """Columns it needs, each once."""
         names = (str(what) for kind, what in self.steps if kind == "column")
@@ -336,7 +338,8 @@ def is_quoted(left: str) -> bool:
 
 def columns_of(expressions: Sequence[Expression]) -> tuple[str, ...]:
     """Columns that any of them needs, each once."""
-    return tuple(dict.fromkeys(name for e in expressions for name in e.columns))
+    names = chain.from_iterable(expression.columns for expression in expressions)
+    return tuple(dict.fromkeys(names))
 
 
 def check_quotes(text: str) -> None:

@@ -621,6 +621,20 @@ class FeatureMap:
             )
         return numbers_of(name, column, kind, argument, remedy, allow_beyond=True)
 
+    def plain_row(self, row: Mapping[Any, Any]) -> Matrix | None:
+        """Features of a dict, (1, n_features), if they are its floats as they are.
+
+        None where a column is missing, or holds anything else than a float.
+        """
+        names = self.names
+        if names is None or self.levels or self.times or self.unknown:
+            return None
+        values = [*map(row.get, names)]
+        if len(row) != len(names) or {*map(type, values)} != {float}:
+            return None
+        rows = np.array([values])
+        return rows if np.vdot(rows, rows) <= LARGEST * LARGEST else None  # not NaN
+
     def undecided(self, X: Any) -> list[str]:
         """Columns that had no value so far, and of which rows have text."""
         columns = (named_columns(X) if self.unknown else None) or {}

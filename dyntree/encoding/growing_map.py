@@ -91,6 +91,10 @@ class GrowingMap:
         """The columns of encoded rows, as a tree knows them."""
         return FeatureMap(self.width, self.names or None, allow_missing=True)
 
+    def has_numbers_alone(self, row: Mapping[Hashable, Any]) -> bool:
+        """Whether all columns of a row are known ones of numbers, as of most rows."""
+        return row.keys() <= self.numbers.keys()
+
     def is_new(self, row: Mapping[Hashable, Any]) -> bool:
         """Whether a row has a value in a column, or a level, that is not known."""
         return not row.keys() <= self.numbers.keys() and any(
@@ -186,7 +190,7 @@ class GrowingMap:
             that are too large.
         """
         check_row(row)
-        values = [np.nan] * self.width
+        values = [np.nan] * (len(self.names) or 1)
         numbers, times = self.numbers, self.times
         for name, value in row.items():
             place = numbers.get(name)

@@ -38,6 +38,8 @@ def holds_labels(response: Expression, table: Table) -> bool:
     column = table.read(response.columns[0])
     if column.is_category or column.values.dtype == bool:
         return True
+    if column.values.dtype.kind in "iuf":
+        return False
     present = [value for _, value in column.present()]
     for row, value in column.present():
         kind = value_kind(value)

@@ -59,6 +59,8 @@ def is_number(value: Any) -> bool:
 
 def as_number(value: Any) -> float | None:
     """Return a number as a float; None for all else, NaN, and what is too large."""
+    if type(value) is float:  # of most rows, without a look at its classes
+        return value if abs(value) <= LARGEST else None
     if not is_number(value):
         return None
     try:

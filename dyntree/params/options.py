@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -503,7 +504,7 @@ class StreamOptions:
             count("rejuvenate_every", self.rejuvenate_every, 0, MAX_ROWS)
         object.__setattr__(self, "forget", forget_factor(self.forget, "native"))
 
-    @property
+    @cached_property
     def terms(self) -> tuple[int, str, float, int]:
         """Window, discard, forgetting and rejuvenation in the form used by the core."""
         assert self.discard is not None

@@ -18,6 +18,8 @@ import numpy as np
 
 from dyntree.params.labels import is_missing, plain_label
 
+EXACT = frozenset({bool, int, float, str, type(None)})  # which JSON and CSV have
+
 
 def plain(value: Any) -> Any:
     """A value as JSON and CSV have it; numbers that are not finite are kept.
@@ -29,6 +31,8 @@ def plain(value: Any) -> Any:
     >>> plain(timedelta(days=1, seconds=2))
     'P1DT2S'
     """
+    if type(value) in EXACT:
+        return value
     if isinstance(value, Mapping):
         return {name_of(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple | set | frozenset | np.ndarray):
@@ -65,6 +69,8 @@ def strict(value: Any) -> Any:
 
 def in_cell(value: Any) -> Any:
     """The same as a cell of a table holds it: what holds several values is text."""
+    if type(value) in EXACT:
+        return value
     found = plain(value)
     return text_of(found) if isinstance(found, list | dict) else found
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -56,6 +57,8 @@ from dyntree.trees.learning.exposures import (
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights, weighed
 from dyntree.trees.state import TreeState
+
+CLOUD = attrgetter("cloud")  # of a state
 
 
 def cloud_sizes(model: Any) -> str:
@@ -115,7 +118,7 @@ class TreeModel:
     @property
     def is_ready(self) -> bool:
         """Whether the model has trees, so that it can predict."""
-        return all(state.cloud is not None for state in self.states)
+        return None not in map(CLOUD, self.states)
 
     @property
     def is_classifier(self) -> bool:
@@ -473,6 +476,24 @@ class TreeModel:
                 n_roots=n_roots,
                 least_roots=LEAST_ROOTS,
             )
+
+    def plain_row(self, row: Mapping[Any, Any]) -> Matrix | None:
+        """A dict as an array that the model takes for the same row, or None.
+
+        Parameters
+        ----------
+        row : dict
+
+        Returns
+        -------
+        ndarray of shape (1, n_features) or None
+            None where columns are missing, hold no floats, or are not known yet.
+        """
+        state = self.state
+        if state.cloud is None or state.options.rules == "r":
+            return None
+        assert state.features is not None
+        return state.features.plain_row(row)
 
     def leave_new_levels_to_another(self) -> None:
         """Do not count new levels; another model that learns the same rows does."""

@@ -11,6 +11,19 @@ Members = Sequence[Cloud | Forest]
 
 def mean(members: Members, weights: Vector, row: Vector) -> float: ...
 def proba(members: Members, row: Vector) -> Vector: ...
+def learn_averaged(
+    members: Members,
+    terms: Sequence[tuple[int, str, float, int] | None],
+    row: Vector,
+    y: float,
+    weight: float,
+    exposure: float,
+    discount: float,
+    tempering: float,
+    log_weights: Vector,
+    evidence: Vector,
+    stacker: tuple[Vector, Vector, Vector, float] | None = None,
+) -> None: ...
 def learn(
     members: Members,
     terms: Sequence[tuple[int, str, float, int] | None],

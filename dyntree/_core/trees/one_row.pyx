@@ -9,6 +9,8 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from dyntree._core cimport averaging
+from dyntree._core.averaging import stack
 from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.forest cimport Forest
 from dyntree._core.trees.gap_answers cimport mixture_over
@@ -302,3 +304,47 @@ def learn(
     finally:
         free(ahead)
     return found
+
+
+def learn_averaged(
+    members, terms, const double[:, ::1] row, double y, double weight, double exposure,
+    double discount, double tempering, double[::1] log_weights, double[::1] evidence,
+    tuple stacker=None,
+):
+    """Let every model of an average learn a row, and the row move their weights.
+
+    It is one call, so that no interrupt comes between a row and its weights; there is
+    Python in it only if robust clouds meet a row that lies outside.
+
+    Parameters
+    ----------
+    members, terms, row, y, weight, exposure
+        As for `learn`.
+    discount, tempering, log_weights
+        As for `averaging.weigh`.
+    evidence : ndarray of shape (1,)
+        The log density of the row under the average is added to it.
+    stacker : tuple, optional
+        Of labels: coefficients, their covariance, the log weights of average and
+        regression (arrays that are changed in place), and their discount.
+    """
+    cdef Py_ssize_t m = len(members)
+    cdef double[::1] found, scratch = np.empty(m), log_shares
+    cdef double[2] both
+    cdef double value
+    proba = None if stacker is None else np.empty((m, classes_of(members[0])))
+    if log_weights.shape[0] != m or evidence.shape[0] != 1:
+        raise ValueError(f"log_weights must be of {m} models, and evidence of one row.")
+    found = learn(members, terms, row, y, proba, weight, exposure)
+    value = averaging.weigh_row(
+        &found[0], discount, tempering, &log_weights[0], &scratch[0], m
+    )
+    if stacker is not None:
+        times = None if weight == 1.0 else np.array([weight])
+        log_shares = stacker[2]
+        both[0] = value
+        both[1] = stack(proba[None], np.array([y]), stacker[0], stacker[1], times)[0]
+        value = averaging.weigh_row(
+            both, stacker[3], 1.0, &log_shares[0], &scratch[0], 2
+        )
+    evidence[0] += value

@@ -26,7 +26,7 @@ from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, Matrix, as_number
-from dyntree.errors import ArgumentError, Message, renamed
+from dyntree.errors import ArgumentError, Message, rename
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.stream import AveragedStream
@@ -91,7 +91,7 @@ class StreamAdapter(base.Estimator):
     stream: Stream
     _told = False  # of levels without end
     _told_columns = False  # of columns without end
-    _new_levels: NewLevels | None = None  # in pickles from before
+    _new_levels: NewLevels
     learn_one: Callable[[Row, Any, float], None]
 
     def _begin(self, arguments: Mapping[str, Any]) -> None:
@@ -100,6 +100,7 @@ class StreamAdapter(base.Estimator):
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
         self.stream = self._stream_of(arguments)
         self._columns = GrowingMap()
+        self._new_levels = NewLevels()
 
     @abstractmethod
     def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:
@@ -111,32 +112,44 @@ class StreamAdapter(base.Estimator):
         w = one_weight(self.stream.state.options, w, "w")
         if w == 0.0:
             return
-        with self.stream.exclusive(), renamed({"sample_weight": "w"}):
+        with self.stream.exclusive():
             columns = self._columns
-            may_grow = self.new_columns == "grow" or not columns.names
-            if may_grow and not self._told and (full := columns.beyond(x)):
-                self._told = True
-                warn_full(full[0])
-            if may_grow and not self._told_columns and (more := columns.surplus(x)):
-                self._told_columns = True
-                warn_surplus(more[0])
-            if may_grow:
-                self._new_levels = self._new_levels or NewLevels()
-                columns.count(x, self._new_levels)
-            if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
-                self.stream.learn_row(columns.encode(x), y, w)
-                return
-            wider = columns.grown(x)
-            row, features = wider.encode(x), wider.features()
-            n_seen = self.stream.n_seen
             try:
-                with with_columns(self.stream.states, features, wider.widen):
-                    self._columns = wider
-                    self.stream.learn_row(row, y, w)
-            except BaseException:  # an interrupt may come after the row was learned
-                if self.stream.n_seen == n_seen:
-                    self._columns = columns
+                if columns.has_numbers_alone(x) or not self._must_grow(x):
+                    self.stream.learn_row(columns.encode(x), y, w)
+                else:
+                    self._grow(x, y, w)
+            except ValueError as error:
+                rename(error, {"sample_weight": "w"})
                 raise
+
+    def _must_grow(self, x: Row) -> bool:
+        """Whether a row brings columns or levels that are taken; says which are not."""
+        columns = self._columns
+        if self.new_columns != "grow" and columns.names:
+            return False
+        if not self._told and (full := columns.beyond(x)):
+            self._told = True
+            warn_full(full[0])
+        if not self._told_columns and (more := columns.surplus(x)):
+            self._told_columns = True
+            warn_surplus(more[0])
+        columns.count(x, self._new_levels)
+        return columns.is_new(x) and not self.stream.is_frozen
+
+    def _grow(self, x: Row, y: Any, w: float) -> None:
+        """Learn a row that brings columns or levels."""
+        columns, n_seen = self._columns, self.stream.n_seen
+        wider = columns.grown(x)
+        row, features = wider.encode(x), wider.features()
+        try:
+            with with_columns(self.stream.states, features, wider.widen):
+                self._columns = wider
+                self.stream.learn_row(row, y, w)
+        except BaseException:  # an interrupt may come after the row was learned
+            if self.stream.n_seen == n_seen:
+                self._columns = columns
+            raise
 
     def _rows(self, records: Sequence[Row]) -> Matrix:
         """Features of rows as dicts, ndarray of shape (n_rows, n_features)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -47,11 +48,13 @@ from dyntree.trees.learning.exposures import (
     check_response_pairs,
     predicted_exposure,
 )
+from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.model import DynamicTree
-from dyntree.trees.state import TreeState
+from dyntree.trees.state import TreeState, with_ones
 from dyntree.trees.view import Rehearsal
 
+STATE = attrgetter("state")  # of a member; a loop in C, as it runs with each row
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 
 
@@ -99,7 +102,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     @property
     def state(self) -> TreeState:  # type: ignore[override]
         """State of the first member; all members know the same columns and labels."""
-        state: TreeState = self.members[0].tree.state
+        state: TreeState = self.members[0].state
         return state
 
     @property
@@ -118,7 +121,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     @property
     def states(self) -> list[TreeState]:
         """States of all members."""
-        return [member.tree.state for member in self.members]
+        return [*map(STATE, self.members)]
 
     @property
     def tree(self) -> Any:
@@ -148,7 +151,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     def _check_same_rows(self) -> None:
         """Raise RuntimeError unless all members have learned the same rows."""
-        if len({member.tree.state.n_seen for member in self.members}) > 1:
+        if len({state.n_seen for state in self.states}) > 1:
             raise RuntimeError(
                 "members must have learned the same rows; got "
                 f"{[member.n_seen for member in self.members]} rows. One member "
@@ -204,10 +207,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                 return self._trees[0].predict(X, sample_weight, exposure=exposure)
             rows = self._member_rows(X)
             at = predicted_exposure(self.state, X, len(rows[0]), exposure)
-            weights = [
-                response_weights(state, len(rows[0]), sample_weight)
-                for state in self.states
-            ]
+            weights = response_weights(self.state, len(rows[0]), sample_weight)
             n_threads = n_threads if len(rows[0]) > 1 else 1
             if self.is_classifier:
                 proba = self._proba(rows, n_threads)
@@ -220,8 +220,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                 ]
                 return CountPrediction.of_laws(joined(laws, self.weights), at)
             parts = [
-                mixture_of(state.cloud, own, n_threads, w)
-                for state, own, w in zip(self.states, rows, weights, strict=True)
+                mixture_of(state.cloud, own, n_threads, weights)
+                for state, own in zip(self.states, rows, strict=True)
             ]
             return Prediction.of_mixture(
                 joined(parts, self.weights), n_threads, LEAST_DF
@@ -247,9 +247,11 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def _member_rows(self, X: Any, argument: str = "X") -> list[Matrix]:
         """Rows as the cloud of each member stores them, checked."""
         lead, *others = self.states
-        rows = stored(lead, X, argument)
-        plain = Encoded(rows[:, lead.ones :])
-        return [rows, *(stored(state, plain, argument) for state in others)]
+        rows, features = stored(lead, X, argument), lead.features
+        assert features is not None
+        plain = np.ascontiguousarray(rows[:, lead.ones :])
+        near = (on_scale(state.cloud, features, plain) for state in others)
+        return [rows, *(with_ones(own, lead.ones) for own in near)]
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, shape (n_rows, n_classes)."""

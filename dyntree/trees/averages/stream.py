@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -34,9 +35,13 @@ from dyntree.trees.averages.memories import (
 )
 from dyntree.trees.averages.robust import lead_forests, learn_robustly
 from dyntree.trees.files import check_average
-from dyntree.trees.learning.check import checked, learnable_row
+from dyntree.trees.learning.check import checked, learnable_row, stored
 from dyntree.trees.learning.growth import Growth
-from dyntree.trees.learning.parts import degenerate_rows_warned, learn_in_parts
+from dyntree.trees.learning.parts import (
+    degenerate_rows_warned,
+    learn_in_parts,
+    warn_degenerate,
+)
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.warmup import Known, keep_or_plant, take_new_labels
 from dyntree.trees.learning.weights import (
@@ -45,13 +50,16 @@ from dyntree.trees.learning.weights import (
     one_weight,
 )
 from dyntree.trees.random_trees import RandomTreesStream
+from dyntree.trees.state import TreeState
 from dyntree.trees.streaming import StreamingTree
 
+# loops in C, as they run with each row
+CLOUD, N_SEEN = attrgetter("cloud"), attrgetter("cloud.n_seen")
+N_DEGENERATE, TERMS = attrgetter("cloud.n_degenerate"), attrgetter("options.terms")
 STACK_DISCOUNT = 0.99  # of the two weights of average and stacker
 N_NOTES = 512  # rows at most whose weights are remembered
 PLAIN = (
-    "discount", "tempering", "seed", "is_frozen", "_follows_width", "_log_evidence",
-    "_note_every",
+    "discount", "tempering", "seed", "is_frozen", "_follows_width", "_note_every",
 )  # fmt: skip
 ARRAYS = (
     "_log_weights", "_coef", "_covariance", "_log_shares", "_noted", "_noted_weights",
@@ -208,7 +216,7 @@ class AveragedStream(TreeAverage):
         ]
         self._align()
         m = len(self.members)
-        self._log_evidence = 0.0
+        self._evidence = np.zeros(1)
         self._log_weights = np.zeros(m)
         self._coef = np.full(m, 1.0 / m)
         self._covariance = np.eye(m) / m
@@ -241,7 +249,7 @@ class AveragedStream(TreeAverage):
     @property
     def _stacks(self) -> bool:
         """Whether there are labels to regress on probabilities."""
-        return self.classes is not None and len(self.classes) > 1
+        return len(self.members[0].state.options.classes or ()) > 1
 
     @property
     def weight_history(self) -> WeightHistory:
@@ -251,7 +259,7 @@ class AveragedStream(TreeAverage):
     @property
     def log_evidence(self) -> float:
         """Sum of the log predictive densities of the rows under the average."""
-        return self._log_evidence
+        return float(self._evidence[0])
 
     @locked
     def facts(self) -> dict[str, Any]:
@@ -288,21 +296,61 @@ class AveragedStream(TreeAverage):
     def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row by a faster path; see `StreamingTree.learn_row`."""
         with self._lock:
-            state = self.state
-            weight = one_weight(state.options, sample_weight)
+            states = self.states
+            lead = states[0]
+            weight = one_weight(lead.options, sample_weight)
             if weight == 0.0:
                 return
-            known = state.options.classes
+            known = lead.options.classes
             is_new = known is not None and y not in known
-            if not self.is_ready or self.is_frozen or is_new:
+            if self.is_frozen or is_new or None in map(CLOUD, states):
                 self._learn(row, [y], np.array([weight]), 1, None)
                 return
-            self._check_same_rows()
-            row, responses = learnable_row(state, row, y, weight)
-            for other in self.states[1:]:
-                admit_weights(other, responses.weights)
-            with degenerate_rows_warned(self.states):
+            if len({*map(N_SEEN, states)}) > 1:
+                self._check_same_rows()
+            row, responses = learnable_row(lead, row, y, weight)
+            if responses.weights is not None:
+                for other in states[1:]:
+                    admit_weights(other, responses.weights)
+            before = sum(map(N_DEGENERATE, states))
+            if lead.options.robust or not lead.cloud.has_unit:
                 self._teach(row, responses, map)
+            else:
+                self._teach_row(states, row, responses)
+            warn_degenerate(sum(map(N_DEGENERATE, states)) - before)
+
+    def _teach_row(
+        self, states: list[TreeState], row: Matrix, responses: Responses
+    ) -> None:
+        """Let every member learn a row, and the row move the weights, in one call.
+
+        Weights are noted before it, as no interrupt may come between; a row that an
+        interrupt keeps from being learned is noted again.
+        """
+        self._note(states[0].n_seen)
+        one_row.learn_averaged(
+            [*map(CLOUD, states)], [*map(TERMS, self.members)], row, responses.y[0],
+            1.0 if responses.weights is None else responses.weights[0],
+            1.0 if responses.exposures is None else responses.exposures[0],
+            self.discount, self.tempering, self._log_weights, self._evidence,
+            self._stacker,
+        )  # fmt: skip
+
+    @property
+    def _stacker(self) -> tuple[Vector, Vector, Vector, float] | None:
+        """What the core changes of the regression that joins the average."""
+        if not self._stacks:
+            return None
+        return self._coef, self._covariance, self._log_shares, STACK_DISCOUNT
+
+    def _note(self, row: int) -> None:
+        """Remember the weights before some rows, more seldom the longer the stream."""
+        if row % self._note_every:
+            return
+        if len(self._noted) and self._noted[-1] >= row:
+            return
+        weights = averaging.weights_at(self._log_weights)
+        self._add_notes(np.array([row]), weights[None])
 
     def _learn(
         self,
@@ -459,7 +507,7 @@ class AveragedStream(TreeAverage):
         found = averaging.weigh(
             log_densities, self.discount, self.tempering, self._log_weights, weights
         )
-        self._note(weights)
+        self._note_rows(weights)
         if self._stacks:
             regressed = averaging.stack(
                 proba, responses.y, self._coef, self._covariance, responses.weights
@@ -470,13 +518,17 @@ class AveragedStream(TreeAverage):
             )
         for row, value in enumerate(found.tolist()):  # in order, however rows come
             if fixed is not None and row == fixed[0]:
-                self._log_evidence -= fixed[1]
-            self._log_evidence += value
+                self._evidence[0] -= fixed[1]
+            self._evidence[0] += value
 
-    def _note(self, weights: Matrix) -> None:
-        """Remember weights now and then, more seldom the longer the stream."""
+    def _note_rows(self, weights: Matrix) -> None:
+        """Remember weights of rows just learned, now and then."""
         end = self.n_seen
         rows = np.arange(end - len(weights), end)
+        self._add_notes(rows, weights)
+
+    def _add_notes(self, rows: NDArray[np.int64], weights: Matrix) -> None:
+        """Add those of some rows that are due."""
         due = rows % self._note_every == 0
         if not due.any():
             return
@@ -507,10 +559,14 @@ class AveragedStream(TreeAverage):
         first: Vector = self._mixed(members[:, None, :])[0]
         return first
 
+    def _member_rows(self, X: Any, argument: str = "X") -> list[Matrix]:
+        """Rows as each member stores them: all have the scale of the first."""
+        return [stored(self.state, X, argument)] * len(self.members)
+
     @property
     def _clouds(self) -> list[Any]:
         """What the core knows of each member."""
-        return [state.cloud for state in self.states]
+        return [*map(CLOUD, self.states)]
 
     def _mixed(self, members: Any) -> Matrix:
         """Probabilities of the average, and of the stacker beside it.
@@ -559,6 +615,7 @@ class AveragedStream(TreeAverage):
         """Everything the model is besides its members."""
         header: Header = {"kind": "AveragedStream"}
         header |= {name: getattr(self, name) for name in PLAIN}
+        header["_log_evidence"] = self.log_evidence
         arrays = {name.strip("_"): getattr(self, name).copy() for name in ARRAYS}
         return header, arrays
 
@@ -580,6 +637,7 @@ class AveragedStream(TreeAverage):
         model._align()
         for name in PLAIN:
             setattr(model, name, header[name])
+        model._evidence = np.array([header["_log_evidence"]])
         for name in ARRAYS:
             setattr(model, name, arrays[name.strip("_")].copy())
         return model

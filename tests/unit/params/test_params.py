@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from dyntree import DynamicTree, params
+from dyntree.errors import short
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.params import NIG, StreamOptions, TreeOptions
 from tests.unit.models import refused
@@ -20,7 +21,7 @@ NOT_COUNTS = [0, -1, 2.0, 2.5, "2", None, True, np.True_, np.nan, [2]]
 
 @pytest.mark.parametrize("value", NOT_COUNTS)
 def test_counts_are_ints_from_the_least_on(value: Any) -> None:
-    with refused("n", repr(value)):
+    with refused("n", short(value)):
         params.count("n", value, 1)
 
 
@@ -57,7 +58,7 @@ def test_reals_of_any_type_come_back_as_float() -> None:
     "value", [1.0, (1.0,), (1, 2, 3), "ab", {1, 2}, {0: 1, 1: 2}, np.ones((2, 2)), None]
 )
 def test_pairs_are_two_numbers(value: Any) -> None:
-    with refused("ab", repr(value)):
+    with refused("ab", short(value)):
         params.pair("ab", value)
 
 
@@ -124,7 +125,7 @@ BAD_OPTIONS: list[tuple[str, Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("name", "value", "others"), BAD_OPTIONS)
 def test_bad_options_are_refused(name: str, value: Any, others: Any) -> None:
-    with refused(name, repr(value)):
+    with refused(name, short(value)):
         TreeOptions(**(others | {name: value}))
 
 

@@ -1,0 +1,4 @@
+cdef double weigh_row(
+    const double *log_densities, double discount, double tempering,
+    double *log_weights, double *weights, Py_ssize_t m
+) noexcept nogil
