@@ -124,16 +124,16 @@ SUBSPACES: dict[str, list[Any]] = CLUSTERS | {
     "subspace": ["exact", "incremental"],
 }  # fmt: skip
 TOPICS: Options = {
-    "tol": 1e-3, "max_sweeps": 9, "local_sweeps": 3, "splits": 2, "merges": 3,
-    "moves": "one", "alpha_update": "minka", "new_documents": "alpha",
+    "tol": 1e-3, "max_sweeps": 9, "splits": 2, "merges": 3,
+    "moves": "one", "alpha_update": "minka",
     "group_merge": "cosine", "magnify_max": 2.0, "n_birth": 2, "select": "always",
-    "swaps": False, "cap_growth": "fixed", "start": "one", "failing_split": "stop",
+    "swaps": False, "cap_growth": "fixed", "start": "one",
     "working_limit": 2000, "track_documents": True, "compress_final": False,
-    "block": 16, "allow_empty": True, "n_words": 9, "relative_tol": True,
+    "block": 16, "allow_empty": True, "n_words": 9,
 }  # fmt: skip
 SWEEPS: Options = {
     "group_size": 8, "prototypes": 4, "list_loss": 0.001, "stale_target": 0.05,
-    "refresh_max": 4, "explore": 0.1, "list_max": 2, "mh_steps": 2, "burn_exact": 2,
+    "refresh_max": 4, "explore": 0.1, "list_max": 2, "mh_steps": 2,
     "theta_step": "sample", "empty": "prior", "polish": 1,
 }  # fmt: skip
 KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]] = {
