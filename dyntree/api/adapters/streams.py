@@ -91,7 +91,6 @@ class StreamAdapter(base.Estimator):
     stream: Stream
     _told = False  # of levels without end
     _told_columns = False  # of columns without end
-    _new_levels: NewLevels | None = None  # in pickles from before
     learn_one: Callable[[Row, Any, float], None]
 
     def _begin(self, arguments: Mapping[str, Any]) -> None:
@@ -99,7 +98,7 @@ class StreamAdapter(base.Estimator):
         params.keep_arguments(self, arguments)
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
         self.stream = self._stream_of(arguments)
-        self._columns = GrowingMap()
+        self._columns, self._new_levels = GrowingMap(), NewLevels()
 
     @abstractmethod
     def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:
@@ -121,7 +120,6 @@ class StreamAdapter(base.Estimator):
                 self._told_columns = True
                 warn_surplus(more[0])
             if may_grow:
-                self._new_levels = self._new_levels or NewLevels()
                 columns.count(x, self._new_levels)
             if not (may_grow and columns.is_new(x)) or self.stream.is_frozen:
                 self.stream.learn_row(columns.encode(x), y, w)
@@ -174,7 +172,7 @@ class StreamAdapter(base.Estimator):
 class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
     """A stream of real responses, or of counts, as a regressor of river."""
 
-    exposure: str | None = None  # of models that have none, or were pickled before
+    exposure: str | None = None  # of models that have none
 
     def _apart(self, x: Row) -> tuple[Row, float | None]:
         """A row without its exposure, and that; None where the row has none."""

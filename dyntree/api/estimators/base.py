@@ -64,7 +64,7 @@ class OnlineMixin:
     """
 
     model_: Any
-    n_jobs: int | None = None  # of estimators that have none, or were pickled before
+    n_jobs: int | None
     _fresh: Callable[[], Any]
 
     def _is_plain(self, X: Any) -> bool:

@@ -24,7 +24,6 @@ class TreesMixin(OnlineMixin):
     """An estimator whose model is made of trees."""
 
     n_features_in_: int
-    weighting: str | None = None  # of pickles from before
     get_params: Callable[..., dict[str, Any]]
 
     def _options(self, **more: Any) -> dict[str, Any]:
@@ -199,7 +198,7 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
     """A classifier whose `_fresh` makes its model, for labels among `classes_`."""
 
     classes_: NDArray[Any]
-    class_weight: str | dict[Any, float] | None = None  # of pickles from before
+    class_weight: str | dict[Any, float] | None
 
     def _weights(self, labels: Any, sample_weight: Any) -> Any:
         """Weights of rows times those of their classes; None where all are 1."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ UNITS = {"": 1, "b": 1} | {
 }
 BYTES = r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|)\s*([a-z]*)\s*"
 MOST = 2**53
-RULES = 2  # of what "auto" stands for, which files tell
 
 
 def byte_count(name: str, value: Any) -> int:
@@ -292,12 +291,8 @@ class HDPSettings(Checked):
         return cls(**given)
 
     @classmethod
-    def from_header(cls, header: dict[str, Any], rules: int) -> HDPSettings:
-        """The settings whose ``dataclasses.asdict`` a file holds.
-
-        The values of "auto" under rules 1 are given as numbers, so that models from
-        that time continue as they began.
-        """
+    def from_header(cls, header: dict[str, Any]) -> HDPSettings:
+        """The settings whose ``dataclasses.asdict`` a file holds."""
         known = {one.name for one in fields(cls)}
         if set(header) != known:
             raise ValueError(f"settings must be {sorted(known)}; got {sorted(header)}.")
@@ -305,13 +300,6 @@ class HDPSettings(Checked):
         if prior["mean"] is not None:
             prior["mean"] = tuple(prior["mean"])
         options = HDPOptions(**header["options"])
-        if rules < RULES and header["family"] == "multinomial":
-            births, select = options.n_birth, options.select
-            options = replace(
-                options,
-                n_birth=20 if births == "auto" else births,
-                select="always" if select == "auto" else select,
-            )
         return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
 
 

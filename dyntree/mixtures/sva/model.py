@@ -11,7 +11,6 @@ from dyntree.mixtures.sva.files import (
     check_arrays,
     from_arrays,
     to_arrays,
-    with_new_arrays,
 )
 from dyntree.mixtures.sva.options import ClusterOptions
 from dyntree.runtime.locking import locked
@@ -83,7 +82,6 @@ class SmallVarianceMixture(ClusterAnswers):
     @classmethod
     def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         options = cls._options(**header["options"])
-        arrays = with_new_arrays(options, header, arrays)
         check_arrays(options, header, arrays)
         return cls._from_checked(header, arrays)
 
