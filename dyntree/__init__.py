@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from dyntree.runtime.release import RELEASE
-from dyntree.storage.old_names import keep_old_names
 
 if find_spec("dyntree._core.rng") is None:
     raise ImportError(
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from dyntree.trees.model import DynamicTree
     from dyntree.trees.random_trees import RandomTreesStream
     from dyntree.trees.streaming import StreamingTree
-
-keep_old_names()
 
 __version__ = RELEASE
 

@@ -30,9 +30,8 @@ cdef extern from *:
     static inline int packed_at(int i, int j) { return j * (j + 1) / 2 + i; }
 
     SIZED double factor_sized(
-        const int n, int first, const double *restrict g, double level,
-        const double *restrict point, const double *restrict slopes,
-        double *restrict u, double *restrict residual
+        const int n, int first, const double *restrict g,
+        const double *restrict slopes, double *restrict u, double *restrict residual
     ) {
         double t, least, det = 1.0, half = 0.0;
         int i, j, k;
@@ -42,16 +41,14 @@ cdef extern from *:
             #pragma GCC unroll 16
             for (i = first; i < j; i++) {
                 const double *ui = u + packed_at(0, i);
-                t = g[packed_at(i, j)] + level * point[packed_at(i, j)];
+                t = g[packed_at(i, j)];
                 #pragma GCC unroll 16
                 for (k = first; k < i; k++)
                     t -= ui[k] * uj[k];
                 uj[i] = t * ui[i];
             }
-            least = j == n - 1 ? 0.0 : j ? slopes[j] : level;
+            least = j && j < n - 1 ? slopes[j] : 0.0;
             t = g[packed_at(j, j)] + least;
-            if (j)
-                t += level * point[packed_at(j, j)];
             #pragma GCC unroll 16
             for (k = first; k < j; k++)
                 t -= uj[k] * uj[k];
@@ -70,20 +67,18 @@ cdef extern from *:
         }
         return half + 0.5 * log(det);
     }
-    static double factor_of(int n, int first, const double *g, double level,
-                            const double *point, const double *slopes, double *u,
-                            double *residual) {
+    static double factor_of(int n, int first, const double *g, const double *slopes,
+                            double *u, double *residual) {
         double half;
         if (first)
-            return factor_sized(n, first, g, 0.0, point, slopes, u, residual);
-        FOR_SIZE(half =, n, factor_sized, 0, g, level, point, slopes, u, residual)
+            return factor_sized(n, first, g, slopes, u, residual);
+        FOR_SIZE(half =, n, factor_sized, 0, g, slopes, u, residual)
         return half;
     }
 
     SIZED void factor_four_sized(
-        const int n, int first, const double **g, Lanes level,
-        const double *restrict point, const double *restrict slopes, Lanes *restrict u,
-        double *restrict half, double *restrict residual
+        const int n, int first, const double **g, const double *restrict slopes,
+        Lanes *restrict u, double *restrict half, double *restrict residual
     ) {
         double det[4] = {1.0, 1.0, 1.0, 1.0};
         Lanes t, least;
@@ -96,18 +91,14 @@ cdef extern from *:
             #pragma GCC unroll 16
             for (i = first; i < j; i++) {
                 const Lanes *ui = u + packed_at(0, i);
-                t = plus(
-                    across(g, packed_at(i, j)), level, alike(point[packed_at(i, j)])
-                );
+                t = across(g, packed_at(i, j));
                 #pragma GCC unroll 16
                 for (k = first; k < i; k++)
                     t = minus(t, ui[k], uj[k]);
                 uj[i] = times(t, ui[i]);
             }
-            least = j == n - 1 ? alike(0.0) : j ? alike(slopes[j]) : level;
+            least = alike(j && j < n - 1 ? slopes[j] : 0.0);
             t = added(across(g, packed_at(j, j)), least);
-            if (j)
-                t = plus(t, level, alike(point[packed_at(j, j)]));
             #pragma GCC unroll 16
             for (k = first; k < j; k++)
                 t = minus(t, uj[k], uj[k]);
@@ -128,14 +119,12 @@ cdef extern from *:
             residual[k] = lane(t, k);
         }
     }
-    static void factor_four(int n, int first, const double **g, Lanes level,
-                            const double *point, const double *slopes, Lanes *u,
-                            double *half, double *residual) {
+    static void factor_four(int n, int first, const double **g, const double *slopes,
+                            Lanes *u, double *half, double *residual) {
         if (first)
-            factor_four_sized(n, first, g, alike(0.0), point, slopes, u, half, residual);
+            factor_four_sized(n, first, g, slopes, u, half, residual);
         else
-            FOR_SIZE(, n, factor_four_sized, 0, g, level, point, slopes, u, half,
-                     residual)
+            FOR_SIZE(, n, factor_four_sized, 0, g, slopes, u, half, residual)
     }
 
     SIZED Lanes explain_sized(
@@ -190,15 +179,13 @@ cdef extern from *:
         return worth;
     }
     """
-    # Cholesky factor u of g + level point + diag(0, slopes, 0), n x n, from entry `first`
-    # on; point = v v', packed, of the row v = (1, m, m_y) that stands for the prior of the
-    # level, which has no part in it where first > 0. Half the log determinant but for the
-    # last pivot. The diagonal of u holds reciprocals, but for the last, the residual. In
-    # exact arithmetic no pivot is less than the prior's own, level and slopes[j], and the
-    # last is not negative: rounding is held to that.
-    double factor_of(int n, int first, const double *g, double level, const double *point, const double *slopes, double *u, double *residual) noexcept nogil
-    # the same of four, each with a level of its own; u is scratch
-    void factor_four(int n, int first, const double **g, Lanes level, const double *point, const double *slopes, Lanes *u, double *half, double *residual) noexcept nogil
+    # Cholesky factor u of g + diag(0, slopes, 0), n x n, from entry `first` on: 1 where
+    # there is no level. Half the log determinant but for the last pivot. The diagonal of
+    # u holds reciprocals, but for the last, the residual. In exact arithmetic no pivot is
+    # less than the prior's, slopes[j], and none is negative: rounding is kept to that.
+    double factor_of(int n, int first, const double *g, const double *slopes, double *u, double *residual) noexcept nogil
+    # the same of four; u is scratch
+    void factor_four(int n, int first, const double **g, const double *slopes, Lanes *u, double *half, double *residual) noexcept nogil
     # at four rows x, w = (1, z) or z with z = (x - centre) inverse, of n entries; with C
     # upper triangular n x n, stored square by columns and by rows, v = C'w and u = C v:
     # ((mean'u)^2 + sum_j variance_j u_j^2) / (noise + v'v); scratch has room for 2 n

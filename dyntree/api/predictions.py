@@ -28,10 +28,6 @@ class PredictionResults:
         The distributions themselves, with methods for quantiles, densities and draws.
     """
 
-    _tree: Trees | None = None  # also of what was pickled before there was one
-    _rows: Matrix | None = None
-    _n_seen = 0
-
     def __init__(
         self,
         prediction: Prediction | ClassPrediction,

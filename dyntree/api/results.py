@@ -159,12 +159,6 @@ class DynamicTreeResults:
     ) -> None:
         self.model, self.tree, self.design = model, tree, design or model.design
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        before = {"design": state["model"].design}  # pickles from before it could grow
-        self.__dict__ |= before | state
-        if not isinstance(self._replayed, OneStepAhead):  # or from before it was one
-            self._replayed = None
-
     def __repr__(self) -> str:
         """Formula, rows and trees, for a prompt."""
         formula = "" if self.model.formula is None else f"{self.model.formula!r}, "
@@ -1773,8 +1767,6 @@ class DynamicTreeResults:
                 ("Window:", f"{options.window}, by {options.discard}"),
                 ("Forget:", f"{options.forget:g}"),
             ]
-        if tree.leaf_prior is not None:
-            facts.append(("Leaf Prior:", tree.leaf_prior))
         if tree.is_ready:
             stats = tree.stats()
             facts += [

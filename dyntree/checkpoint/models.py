@@ -27,7 +27,7 @@ from dyntree.storage.atomic_files import PRIVATE, replacing
 from dyntree.storage.positions import position_text, read_position
 
 FORMAT = "dyntree"
-VERSION = 3  # 1 lacks the place of a prior; leaves of 1 and 2 have an anchored level
+VERSION = 1
 UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 LABELS = ("classes", "waiting_y")  # fields of headers that hold labels
 
@@ -277,16 +277,16 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
         if header.get("format") != FORMAT:
             raise CheckpointError("it is not a file of dyntree")
         version = header.get("version")
-        if type(version) is not int or not 1 <= version <= VERSION:
-            writer = header.get("release", "a later one")
+        if type(version) is not int or version != VERSION:
+            writer = header["release"]
             raise CheckpointError(
                 Message(
                     "it has version {version!r} of the format, and this dyntree, "
-                    "{release}, reads versions up to {version_2}; use the dyntree "
-                    "that wrote it, {writer}",
+                    "{release}, reads version {reads}; use the dyntree that wrote it, "
+                    "{writer}",
                     version=version,
                     release=RELEASE,
-                    version_2=VERSION,
+                    reads=VERSION,
                     writer=writer,
                 )
             )

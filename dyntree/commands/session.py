@@ -60,9 +60,10 @@ WORDS = {
     "unmatched": "labels of no row that waited", "unlabelled": "labels missing",
     "alarms": "alarms",
 }  # fmt: skip
-NOTES = {
-    "separator": ",", "decimal": ".", "kinds": {}, "input": None, "bad": NONE,
-}  # fmt: skip # what checkpoints of before do not tell
+NOTES = {  # of every stream
+    "formula", "separator", "decimal", "format", "options", "kinds", "input", "inputs",
+    "rows", "learned", "bytes", "bad",
+}  # fmt: skip
 
 
 class Session:
@@ -160,12 +161,7 @@ class Session:
         self.model, self.notes = checkpoint.load_with(self.path)
         if isinstance(self.model, DelayedLabels):
             self._store, self.model = self.model, self.model.model
-        for name, value in NOTES.items():
-            self.notes.setdefault(name, value)
-        if self.notes["input"] is None:  # of before; nothing is known but the number
-            self.notes["input"] = NEW | {"rows": self.notes.get("rows", 0)}
-        needed = {"formula", "format", "options", "inputs", "rows", "learned", "bytes"}
-        if not needed <= {*self.notes}:
+        if not {*self.notes} >= NOTES:
             raise ValueError(f"{self.path} is not a checkpoint of a stream.")
         if differences := told_differences(self.notes, wanted):
             raise ValueError(

@@ -26,18 +26,17 @@ from dyntree.errors import ArgumentError, Message, UnusableValueError
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
-DATE = "date"  # of either kind: in files from before zones were told apart
-TIMES = (LOCAL, ZONED, DURATION, DATE)
+TIMES = (LOCAL, ZONED, DURATION)
 
 EPOCH, ZONED_EPOCH = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 DAY = 86_400_000_000.0  # in microseconds
 FAR = 10**8  # days from 1970 beyond which int64 cannot count microseconds
 SINCE = "days since 1970-01-01 UTC"
-UNITS = {NUMBERS: "", DATE: SINCE, LOCAL: SINCE, ZONED: SINCE, DURATION: "days"}
+UNITS = {NUMBERS: "", LOCAL: SINCE, ZONED: SINCE, DURATION: "days"}
 NOUNS = {
-    NUMBERS: "numbers", DURATION: "durations", DATE: "dates", LOCAL: "dates",
-    ZONED: "dates", LEVELS: "text or numbers",
+    NUMBERS: "numbers", DURATION: "durations", LOCAL: "dates", ZONED: "dates",
+    LEVELS: "text or numbers",
 }  # fmt: skip
 ZONES = {LOCAL: "dates without a zone", ZONED: "dates with a zone"}
 PLAIN_KINDS: dict[type, str] = {
@@ -209,8 +208,7 @@ def number_of(value: Any, kind: str) -> float | None:
     """A value as a float, NaN where missing; None for what is not of this kind."""
     if is_missing(value):
         return float("nan")
-    found = value_kind(value)
-    if found != kind and not (kind == DATE and found in ZONES):
+    if value_kind(value) != kind:
         return None
     if kind != NUMBERS:
         return days_of(value)
@@ -298,7 +296,7 @@ def _numbers_of_times(
         return np.full(len(column), np.nan)
     row, found = int(present[0]), _array_kind(column)
     _check_unit(name, column, row, argument)
-    if found != kind and not (kind == DATE and found in ZONES):
+    if found != kind:
         value = column.values[row]
         if found == ZONED:
             value = column.take(slice(row, row + 1)).objects()[0]

@@ -49,7 +49,6 @@ from dyntree.params.labels import Level, check_names, checked_label, level_of
 
 ARGUMENTS = ("offset", "exposure")  # beside a formula, in the order of their columns
 BESIDE = (*ARGUMENTS, "weights", "freq_weights")  # what rows have beside a formula
-OLD_NAMES = {"raise": "error"}  # in files from before levels came late
 
 
 @dataclass(frozen=True)
@@ -95,11 +94,6 @@ class Design:
     beside: dict[str, str | None] = field(default_factory=dict)
     _told: list[str] = field(default_factory=list, compare=False, repr=False)
     _counts: NewLevels = field(default_factory=NewLevels, compare=False, repr=False)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # pickles from before these
-        before = {"_counts": NewLevels(), "offsets": (), "beside": {}}
-        self.__dict__.update(before | state)
 
     @classmethod
     def learn(
@@ -637,18 +631,16 @@ class Design:
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
-        later = {
-            "declared": list(self.declared),
-            "late": list(self.late),
-            "offsets": [offset.to_header() for offset in self.offsets],
-            "beside": dict(self.beside),
-        }
-        return {name: value for name, value in later.items() if value} | {
+        return {
             "response": self.response.to_header(),
             "is_class": self.is_class,
             "terms": [[factor.to_header() for factor in term] for term in self.terms],
             "kinds": dict(self.kinds),
             "new_levels": self.new_levels,
+            "declared": list(self.declared),
+            "late": list(self.late),
+            "offsets": [offset.to_header() for offset in self.offsets],
+            "beside": dict(self.beside),
         }
 
     @classmethod
@@ -671,7 +663,7 @@ class Design:
         numbers = [f.expression for f in factors if f.reads_numbers]
         if is_class and not (response.is_of_column or response.is_truth):
             raise ValueError("labels must be a column or a comparison")
-        offsets = tuple(map(Expression.from_header, header.get("offsets", ())))
+        offsets = tuple(map(Expression.from_header, header["offsets"]))
         numbers.extend(offsets)
         if not is_class or response.is_truth:
             numbers.append(response)
@@ -683,9 +675,9 @@ class Design:
             )
         if not all(columns_of([f.expression for f in term]) for term in terms):
             raise ValueError("a term must name a column")
-        new_levels = OLD_NAMES.get(header["new_levels"], header["new_levels"])
+        new_levels = header["new_levels"]
         one_of("new_levels", new_levels, NEW_LEVELS)
-        declared, late = (tuple(header.get(name, ())) for name in ("declared", "late"))
+        declared, late = tuple(header["declared"]), tuple(header["late"])
         if not {*declared} <= {*columns_of([f.expression for f in factors])}:
             raise ValueError(
                 Message(
@@ -699,7 +691,7 @@ class Design:
             )
         design = cls(
             response, is_class, terms, kinds, new_levels, declared, late, offsets,
-            _checked_beside(header.get("beside", {})),
+            _checked_beside(header["beside"]),
         )  # fmt: skip
         if len(design.named_offsets) > len(offsets):
             raise ValueError("arguments that name a column must be among the offsets")

@@ -235,31 +235,30 @@ class Factor:
 
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
-        levels = None if self.levels is None else [*self.levels]
-        header = self.expression.to_header() | {"levels": levels}
-        if self.coding is not None:
-            header["coding"] = self.coding.to_header()
-        if self.basis is not None:
-            header["basis"] = self.basis.to_header()
-        if self.rest is not None:
-            header["rest"] = self.rest
-        return header | ({"named": True} if self.is_named else {})
+        return self.expression.to_header() | {
+            "levels": self.levels and [*self.levels],
+            "coding": self.coding and self.coding.to_header(),
+            "basis": self.basis and self.basis.to_header(),
+            "named": self.is_named,
+            "rest": self.rest,
+        }
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Self:
         """The factor that `to_header` described, checked."""
         expression, levels = Expression.from_header(header), header["levels"]
+        coding, basis, rest = header["coding"], header["basis"], header["rest"]
+        is_named = params.flag("named", header["named"])
         if levels is None and not expression.is_category:
-            if "coding" in header or "named" in header:
+            if coding is not None or is_named or rest is not None:
                 raise ValueError(
                     Message(
                         "{label!r} has no levels to be coded", label=expression.label
                     )
                 )
-            basis = header.get("basis")
             return cls(expression, basis=basis and basis_from_header(basis))
         is_of_levels = expression.is_category or expression.is_of_column
-        if not is_of_levels or not levels or "basis" in header:
+        if not is_of_levels or not levels or basis is not None:
             raise ValueError(
                 Message("{label!r} can have no levels", label=expression.label)
             )
@@ -274,7 +273,6 @@ class Factor:
             raise ValueError(
                 Message("levels must be distinct; got {levels!r}", levels=levels)
             )
-        coding, rest = header.get("coding"), header.get("rest")
         if rest is not None:
             rest = params.count("rest", rest, 0, 1)
         if (coding is not None or len(levels) < 2) and rest is not None:
@@ -288,7 +286,7 @@ class Factor:
             expression,
             tuple(levels),
             coding and Coding.from_header(coding, len(levels)),
-            is_named=params.flag("named", header.get("named", False)),
+            is_named=is_named,
             rest=rest,
         )
 

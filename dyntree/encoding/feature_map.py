@@ -781,14 +781,15 @@ class FeatureMap:
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:
         """Return what a checkpoint stores."""
-        more = {"late": self.late, "times": self.times}
-        return {key: [[*one] for one in more[key]] for key in more if more[key]} | {
+        return {
             "n_columns": self.n_columns,
             "names": None if self.names is None else list(self.names),
             "levels": [[name, list(levels)] for name, levels in self.levels],
             "declared": list(self.declared),
             "unknown": list(self.unknown),
             "allow_missing": self.allow_missing,
+            "late": [list(pair) for pair in self.late],
+            "times": [list(pair) for pair in self.times],
         }
 
     @classmethod
@@ -806,7 +807,6 @@ class FeatureMap:
             (str(name), _texts_of(f"levels of {name!r}", texts))
             for name, texts in header["levels"]
         )
-        late, times = (header.get(name, []) for name in ("late", "times"))  # newer
         features = cls(
             n_columns,
             names,
@@ -814,8 +814,13 @@ class FeatureMap:
             _texts_of("declared", header["declared"]),
             _texts_of("unknown", header["unknown"]),
             flag("allow_missing", header["allow_missing"]),
-            tuple((name, _texts_of("late", [level])[0]) for name, level in late),
-            tuple((count("times", k, 0, n_columns - 1), kind) for k, kind in times),
+            tuple(
+                (name, _texts_of("late", [level])[0]) for name, level in header["late"]
+            ),
+            tuple(
+                (count("times", k, 0, n_columns - 1), kind)
+                for k, kind in header["times"]
+            ),
         )
         with_levels = [name for name, _ in levels]
         if (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -75,10 +74,9 @@ class GrowingMap:
     array([[1. , 2.5, 0. ]])
     """
 
-    times: Mapping[Hashable, str] = MappingProxyType({})  # in pickles from before
-
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}
+        self.times: dict[Hashable, str] = {}
         self.levels: dict[Hashable, dict[str, int]] = {}
         self.names: tuple[str, ...] = ()
 

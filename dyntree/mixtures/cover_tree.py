@@ -459,9 +459,7 @@ class CoverTree(StoredArrays):
         if ids[0] < 0 or ids[-1] >= next_id or (ids[1:] <= ids[:-1]).any():
             raise ArgumentError("ids", "must ascend, from 0 on and below next_id")
         width = rows.shape[1]
-        tree._features = FeatureMap(width)  # files from before names were kept
-        if "features" in header:
-            tree._features = FeatureMap.from_header(header["features"])
+        tree._features = FeatureMap.from_header(header["features"])
         if tree._features.n_features != width or tree._features.may_grow:
             raise ArgumentError(
                 "features", "must be numbers, one for each column of rows"

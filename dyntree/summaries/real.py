@@ -215,7 +215,7 @@ class Prediction:
     df: Vector
     mixture: StudentMixture
     of_mean: StudentMixture
-    _least_df = 0.0  # of what was pickled before there was one
+    _least_df = 0.0  # for which fewer degrees of freedom count in variances
 
     def __init__(
         self,

@@ -505,13 +505,6 @@ class TreeModel:
         """Bytes held by trees, rows and work space."""
         return sum(state.nbytes() for state in self.states)
 
-    @property
-    def leaf_prior(self) -> str | None:
-        """Prior of regression leaves that an earlier version saved, which keep it."""
-        if any(state.is_anchored for state in self.states):
-            return "anchored level, of an earlier version"
-        return None
-
     @locked
     def facts(self) -> dict[str, Any]:
         """Description of the model, as a dict of JSON values."""
@@ -529,7 +522,6 @@ class TreeModel:
             "seed": model.seed,
             "columns": list(self.feature_names),
             "classes": plain(self.classes),
-            "leaf prior": self.leaf_prior,
             "rows learned": self.n_seen,
             "rows held": sum(state.n_active for state in self.states),
             "log evidence": self.log_evidence,

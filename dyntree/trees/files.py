@@ -36,26 +36,16 @@ MAX_COLUMNS = 1 << 20
 MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
 GROWING = {"fresh_roots", "waiting"}  # arrays of trees that are still growing
-POSITIVE = ("b0", "kappa0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
+POSITIVE = ("b0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
             "mean_weight", "weight_unit", "rate", "shape", "exposure_unit")  # fmt: skip
 ROUNDING = 1e-9  # of weights that were added and taken away
 
 
-# what a file says by not naming an option, by its rules: those from before it do not
-_UNSAID: dict[str, Any] = {"weighting": None, "dispersion": None, "robust": False}
-UNSAID: dict[str, dict[str, Any]] = {
-    "native": _UNSAID | {"new_levels": "missing"},
-    "r": _UNSAID | {"new_levels": "grow"},
-}
-
-
 def tree_arrays(state: TreeState) -> tuple[Header, Arrays]:
     """State of a tree -> its header and its arrays."""
-    unsaid = UNSAID[state.options.rules].items()
-    options = asdict(state.options).items()
     header: Header = {
         "kind": "DynamicTree",
-        "options": dict(option for option in options if option not in unsaid),
+        "options": asdict(state.options),
         **state.header(),
         "cloud": None,
     }
@@ -72,14 +62,13 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     Lists may stand for tuples. What describes no tree is a CheckpointError,
     LookupError, TypeError or ValueError.
     """
-    options = UNSAID[header["options"]["rules"]] | dict(header["options"])
+    options = dict(header["options"])
     if isinstance(options["prior"], dict):
         options["prior"] = NIG(options["prior"]["b0"])
     seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
-    arrays = _with_gaps(header, arrays)
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = read_back(state.options, header["waiting_y"])
@@ -139,8 +128,7 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
         demand(known and not header["waiting_y"], "labels are missing")
         cloud = {name: arrays[name] for name in arrays if name != "waiting_X"}
         wanted = cloud_options(options, features.n_features)
-        wanted["prior"] = _prior_as_learned(header["cloud"]["prior"], wanted["prior"])
-        if "weighting" in header["cloud"]:
+        if header["cloud"]["weighting"] is not None:
             demand(options.rules == "native", "R's rules know no weights")
             wanted["weighting"] = options.meaning_of_weights
         check_cloud(header["cloud"], cloud, wanted)
@@ -151,22 +139,13 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
 
 def take_weights(state: TreeState, header: Header, has_trees: bool) -> None:
     """Take over what a header tells of weights; an error unless that can be."""
-    options = state.options
-    if "waiting_weights" in header:
-        demand(options.rules == "native", "R's rules know no weights")
-        weights = [params.positive("a weight", w) for w in header["waiting_weights"]]
+    told = header["waiting_weights"]
+    if told is not None:
+        demand(state.options.rules == "native", "R's rules know no weights")
+        weights = [params.positive("a weight", w) for w in told]
         same = len(weights) == len(header["waiting_y"]) and not has_trees
         demand(same, "other rows have weights")
         state.waiting_weights = np.array(weights, dtype=np.float64)
-
-
-def _prior_as_learned(
-    told: dict[str, Any] | None, now: dict[str, Any] | None
-) -> dict[str, Any] | None:
-    """The prior that options stand for now, or did in a file with a level of weight."""
-    if told is None or now is None or "kappa0" not in told:
-        return now
-    return now | {"kappa0": params.positive("kappa0", told["kappa0"])}
 
 
 def _check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
@@ -204,12 +183,11 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     for name, value in options.items():
         demand(_listed(header[name]) == _listed(value), f"{name} is {header[name]!r}")
     _check_counts(header, arrays, options)
-    _check_prior(header["leaf_model"], like_header["leaf_model"])
+    _check_prior(header["leaf_model"], like_header["leaf_model"], options)
     _check_rows(header, arrays, options)
     if "spans" in arrays:
         _check_spans(arrays, header["n_seen"])
     if "leaf_outside" in arrays:
-        params.count("n_outside", header["n_outside"], 0, MAX_COUNT)
         demand(np.all(arrays["leaf_outside"] >= 0), "leaf_outside are no counts")
     forest = Forest(arrays)
     forest.check_places()
@@ -257,15 +235,6 @@ def _check_layout(
         demand(len(arrays[many]) == len(arrays[one]), f"{many} and {one} differ")
 
 
-def _with_gaps(header: Header, arrays: Arrays) -> Arrays:
-    """Arrays in which spans count gaps: those of before by the rows held."""
-    if header["cloud"] is None or arrays.get("spans", np.empty(0)).shape[1:] != (3,):
-        return arrays
-    X, n_seen = arrays["X"], header["cloud"]["n_seen"]
-    gaps = np.isnan(X).sum(axis=0) * (n_seen / max(len(X), 1))
-    return dict(arrays, spans=np.column_stack([arrays["spans"], gaps]))
-
-
 def _listed(value: Any) -> Any:
     """A value with its tuples as lists."""
     if isinstance(value, list | tuple):
@@ -275,7 +244,8 @@ def _listed(value: Any) -> Any:
 
 def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
     """Raise an error unless so many rows, particles and looks there can be."""
-    for name in ("n_seen", "n_retired", "n_degenerate", "time", "last_look"):
+    for name in ("n_seen", "n_retired", "n_degenerate", "time", "last_look",
+                 "n_outside"):  # fmt: skip
         params.count(name, header[name], 0, MAX_COUNT)
     n_held = header["n_seen"] - header["n_retired"]
     demand(n_held == len(arrays["y"]), f"{n_held} rows should be held")
@@ -291,18 +261,18 @@ def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
         demand(header["next_look"] is None, "next_look has no use")
 
 
-def _check_prior(state: dict[str, Any], like: dict[str, Any]) -> None:
+def _check_prior(
+    state: dict[str, Any], like: dict[str, Any], options: dict[str, Any]
+) -> None:
     """Raise an error unless the prior of the leaves and its scale can be."""
-    for name in like.keys() & {"middle", "spreads", "y_unit", "grain"}:
-        state.setdefault(name, like[name])  # files from before priors moved
-    if "y_open" in state and "y_spread" in like:  # responses that have no unit yet
-        demand(state["y_open"] == 1 and state["y_spread"] == 1.0, "y_open is odd")
-        like = {"y_open": 1} | like
-    if "weight_unit" in state and "mean_weight" in like:
-        like = {"weight_unit": 1.0} | like
     demand(state.keys() == like.keys(), "leaf_model has other fields")
-    for name, model in like.items():
-        value = state[name]
+    if "y_open" in like:  # regression: responses, weights may have no unit
+        is_open = params.flag("y_open", state["y_open"])
+        demand(not is_open or state["y_spread"] == 1.0, "y_open is odd")
+        units = {state["mean_weight"], state["weight_unit"]}
+        demand(options["weighting"] == "variance" or units == {1.0}, "a unit is odd")
+    for name in like.keys() - {"y_open"}:
+        model, value = like[name], state[name]
         if isinstance(model, list):
             demand(isinstance(value, list) and len(value) == len(model), name)
         else:
@@ -379,7 +349,7 @@ def _check_sums(
     native = options["rules"] == "native"
     classes = options["n_classes"] if options["model"] == "class" else 0
     retired = sums[:, stride]
-    if options.get("weighting") == "frequency":
+    if options["weighting"] == "frequency":
         forest.check_masses(sums[:, 0])
     else:
         good = np.all(sums[:, 0] == forest.n_rows)

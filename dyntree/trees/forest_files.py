@@ -36,12 +36,9 @@ def demand(holds: Any, fault: str) -> None:
 
 def forest_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:
     """State of random trees -> its header and its arrays."""
-    said = asdict(state.options)
-    if said["weighting"] is None:  # as in files from before there were weights
-        del said["weighting"]
     header: Header = {
         "kind": "RandomTreesStream",
-        "options": said,
+        "options": asdict(state.options),
         "is_frozen": is_frozen,
         **state.header(),
         "forest": None,
@@ -74,9 +71,6 @@ def forest_state(header: Header, arrays: Arrays) -> tuple[TreeState, bool]:
         demand(state.features is not None and not waiting.size, "columns are missing")
         assert state.features is not None
         own = {name: array for name, array in arrays.items() if name != "waiting_X"}
-        if "weighting" in header["forest"]:
-            meant = header["forest"]["weighting"] == options.meaning_of_weights
-            demand(meant, "its weights mean something else")
         check_forest(header["forest"], own, options, state.features.n_features)
         source = CounterSource.from_state(own["random_state"])
         state.cloud = Forest.from_arrays(header["forest"], own, source)
@@ -87,7 +81,10 @@ def check_forest(
     header: dict[str, Any], arrays: Arrays, options: ForestOptions, width: int
 ) -> None:
     """Raise an error unless header and arrays describe a forest of these options."""
-    wanted = options.for_core(width)
+    kind = header["weighting"]
+    meant = kind in (None, options.meaning_of_weights)
+    demand(meant, "its weights mean something else")
+    wanted = options.for_core(width) | {"weighting": kind}
     demand({name: header[name] for name in wanted} == wanted, "options differ")
     demand((options.classes is not None) == (options.model == "class"), "labels lack")
     n_seen = params.count("n_seen", header["n_seen"], 0, 1 << 62)
@@ -98,10 +95,8 @@ def check_forest(
     held = len(arrays["y"])  # fewer than there were after remove_data
     demand(held <= min(n_seen, wanted["n_held"]), "too many rows are held")
     shapes: dict[str, Any] = {name: ((n,), kind) for name, kind in FIELDS.items()}
-    kind = header.get("weighting")
-    if "weight_unit" in header:
-        demand(kind == "variance", "its weights have an odd unit")
-        params.positive("weight_unit", header["weight_unit"])
+    unit = params.positive("weight_unit", header["weight_unit"])
+    demand(unit == 1.0 or kind == "variance", "its weights have an odd unit")
     n_sums = wanted["n_classes"] or 2 + (kind == "variance")
     shapes |= {
         "sums": ((n, n_sums), np.float64), "n_knots": ((n_trees,), np.int64),

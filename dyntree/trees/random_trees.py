@@ -230,7 +230,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         """Description of the model, as a dict of JSON values."""
         options: Any = self.options
         facts = super().facts()
-        del facts["particles"], facts["leaf prior"]
+        del facts["particles"]
         return facts | {
             "trees": options.n_trees,
             "discount": options.discount,

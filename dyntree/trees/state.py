@@ -93,11 +93,6 @@ class TreeState:
         return 0 if self.cloud is None else self.cloud.n_degenerate
 
     @property
-    def is_anchored(self) -> bool:
-        """Whether leaves have the level prior of earlier versions, learned by one."""
-        return self.cloud is not None and "kappa0" in self.cloud.prior_point
-
-    @property
     def ones(self) -> int:
         """Columns of ones stored before the user's own."""
         return n_ones(self.options)
@@ -117,17 +112,15 @@ class TreeState:
     def header(self) -> dict[str, Any]:
         """What a file tells of it besides options and trees."""
         weights = self.waiting_weights
-        header: dict[str, Any] = {
+        return {
             "seed": self.seed,
             "features": None if self.features is None else self.features.to_header(),
             "waiting_y": [
                 tuple(one) if isinstance(one, Exposed) else one
                 for one in self.waiting_y
             ],
+            "waiting_weights": None if weights is None else weights.tolist(),
         }
-        if weights is not None:
-            header["waiting_weights"] = weights.tolist()
-        return header
 
     def nbytes(self) -> int:
         """Bytes held by trees, rows and work space."""

@@ -1,4 +1,4 @@
-"""Files of the present version of the format load, and answer as they did.
+"""Files of every kind of model load, and answer as they did when they were written.
 
 Rule: labels and counts exactly, numbers to 1e-12 of max(1, |value|), which leaves room
 for other libraries of mathematics.
@@ -15,100 +15,60 @@ import numpy as np
 import pytest
 
 import dyntree
-from dyntree import checkpoint
 from dyntree.api.formula import DynamicTreeModel
+from dyntree.checkpoint.models import KINDS, VERSION, dumps, kind_named, loads
 from dyntree.errors import CheckpointError
 from dyntree.storage import archive
-from tests.unit.models import data
 
-from .checkpoints.answers import answer
+from .checkpoints.stored import FOLDER, FORMULA, answer
 
-# days without a date are asked about
+# missing values are asked about
 pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
-FOLDER = Path(__file__).parent / "checkpoints"
-FILES = sorted(FOLDER.glob("v*/*.dyn"))
-
-
-def known(path: Path) -> dict[str, Any]:
-    """What the model in a file answered when it was saved."""
-    told = json.loads((path.parent / "answers.json").read_text())["answers"]
-    found: dict[str, Any] = told[path.stem]
-    return found
+ANSWERS = json.loads((FOLDER / "answers.json").read_text())
+FILES = [pytest.param(FOLDER / f"{name}.dyn", id=name) for name in ANSWERS]
 
 
 def loaded(path: Path) -> Any:
-    if path.stem == "columns-and-terms":
-        return DynamicTreeModel.load(path)
-    return dyntree.load(path)
+    return (DynamicTreeModel if path.stem == FORMULA else dyntree).load(path)
 
 
-def test_there_are_files_of_the_present_version() -> None:
-    versions = {path.parent.name for path in FILES}
-    assert versions == {f"v{checkpoint.VERSION}"}
-    for version in versions:
-        told = json.loads((FOLDER / version / "answers.json").read_text())["answers"]
-        assert {p.stem for p in FILES if p.parent.name == version} == set(told)
+def test_every_kind_of_model_has_a_file() -> None:
+    assert {path.stem for path in FOLDER.glob("*.dyn")} == {*ANSWERS}
+    assert kind_named("no such kind") is None  # which imports all
+    ours = {n for n, kind in KINDS.items() if kind.__module__.startswith("dyntree.")}
+    assert {name.partition("-")[0] for name in ANSWERS} - {FORMULA} == ours
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name} {p.stem}")
+@pytest.mark.parametrize("path", FILES)
 def test_a_saved_model_answers_as_it_did(path: Path) -> None:
-    got, expected = answer(loaded(path)), known(path)
+    got, expected = answer(path.stem, loaded(path)), ANSWERS[path.stem]
     assert got.keys() == expected.keys()
     for name, value in expected.items():
-        if name in ("seen", "active", "frozen", "classes"):
-            assert json.loads(json.dumps(got[name])) == value, name
-        else:
-            np.testing.assert_allclose(got[name], value, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(got[name], value, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name} {p.stem}")
-def test_a_file_from_before_positions_has_none(path: Path) -> None:
-    load = DynamicTreeModel.load if path.stem == "columns-and-terms" else dyntree.load
-    model, position = load(path, with_position=True)
-    assert type(model) is type(loaded(path))
-    assert position is None
+@pytest.mark.parametrize("path", FILES)
+def test_the_version_changes_with_the_layout(path: Path) -> None:
+    """What is written is what was stored; if not, the format needs a new version."""
+    if path.stem != FORMULA:  # which has notes of its own
+        assert without_release(dumps(loaded(path))) == without_release(
+            path.read_bytes()
+        )
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name} {p.stem}")
-def test_a_saved_model_goes_on(path: Path) -> None:
-    model = loaded(path)
-    if path.stem == "columns-and-terms":
-        rows = {"a": [0.1, 0.2], "site": ["u", "v"], "day": [None, None]}
-        assert model.append([0.1, 0.3], rows).nobs == 42
-        return
-    tree = model.tree
-    X, y = data("class" if tree.options.model == "class" else "constant", 5, seed=7)
-    if tree.columns is not None:
-        X = [{"r": 0.5, "p": x, "q": "u"} for x in X[:, 0]]
-    before = tree.n_seen
-    model.update(X, y)
-    assert tree.n_seen == before + 5 * (path.stem != "frozen")
+def without_release(content: bytes) -> tuple[Any, Any]:
+    """Header and bytes of the arrays of a file, but for the release that wrote it."""
+    header, arrays = archive.read(io.BytesIO(content))
+    del header["release"]
+    return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
-@pytest.mark.parametrize("version", [0, checkpoint.VERSION + 1, "1", None, True, [1]])
+@pytest.mark.parametrize("version", [0, VERSION + 1, "1", None, True, [1]])
 def test_another_version_is_refused_by_its_name(version: Any) -> None:
-    header, arrays = archive.read(io.BytesIO(FILES[0].read_bytes()))
+    content = (FOLDER / "CoverTree.dyn").read_bytes()
+    header, arrays = archive.read(io.BytesIO(content))
     file = io.BytesIO()
     archive.write(file, header | {"version": version}, arrays)
     with pytest.raises(CheckpointError) as caught:
-        checkpoint.loads(file.getvalue())
+        loads(file.getvalue())
     assert f"version {version!r} of the format" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "path", sorted(FOLDER.glob(f"v{checkpoint.VERSION}/*.dyn")), ids=lambda p: p.stem
-)
-def test_the_version_changes_with_the_layout(path: Path) -> None:
-    """What is written is what was kept; if not, the format needs a new version."""
-    if path.stem != "columns-and-terms":  # which has notes of its own
-        written = checkpoint.dumps(loaded(path))
-        assert without_release(written) == without_release(path.read_bytes())
-
-
-def without_release(content: bytes) -> bytes:
-    """A file without the release that wrote it, which means nothing."""
-    header, arrays = archive.read(io.BytesIO(content))
-    del header["release"]
-    again = io.BytesIO()
-    archive.write(again, header, arrays)
-    return again.getvalue()

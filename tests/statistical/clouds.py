@@ -20,15 +20,11 @@ def native_cloud(
     min_leaf: int = 3,
     alpha: float = 0.95,
     b0: float = 0.1,
-    kappa0: float = 0.0,
     adaptive: bool = False,
     n_classes: int = 0,
     **options: Any,
 ) -> Cloud:
-    """A started cloud with no rows, on the scale of the data as they are.
-
-    A kappa0 > 0 makes leaves with an anchored level, as those of earlier versions.
-    """
+    """A started cloud with no rows, on the scale of the data as they are."""
     cloud = Cloud(
         CounterSource(seed),
         model=model,
@@ -39,8 +35,7 @@ def native_cloud(
         n_basis=n_basis,
         n_classes=n_classes,
         rules="native",
-        prior={"b0": b0, "adaptive": adaptive, "class_mass": 1.0}
-        | ({"kappa0": kappa0} if kappa0 else {}),
+        prior={"b0": b0, "adaptive": adaptive, "class_mass": 1.0},
         **options,
     )
     cloud.start(np.empty((0, n_features)), np.empty(0))

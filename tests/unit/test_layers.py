@@ -71,8 +71,7 @@ FOLDER_ORDER = {
         {"parallel"}, {"online"},
     ],
     "storage": [
-        {"plain", "old_names", "one_writer"}, {"atomic_files"},
-        {"archive", "positions"},
+        {"plain", "one_writer"}, {"atomic_files"}, {"archive", "positions"},
     ],
     "summaries": [{"real", "draws"}, {"labels", "counts", "effects", "trees"}],
     "evaluate": [

@@ -106,7 +106,7 @@ cdef class CloudFacts(Particles):
     @property
     def weighting(self):
         """What weights of rows mean, None where all of them weigh 1."""
-        return self.options.get("weighting")
+        return self.options["weighting"]
 
     @property
     def weight_unit(self):

@@ -28,6 +28,7 @@ KNOT = np.dtype([
 OPTIONS = (
     "n_features", "n_classes", "n_trees", "discount", "least_held", "most_held",
     "n_candidates", "n_held", "most_nodes", "most_depth", "class_mass", "split_share",
+    "weighting",
 )
 
 
@@ -417,9 +418,8 @@ cdef class Forest(RandomTrees):
         }
         header = self.options | {
             "n_seen": n_seen, "scale": [*self.scale], "log_evidence": self.log_evidence,
+            "weight_unit": self.noise,
         }
-        if self.noise != 1.0:
-            header["weight_unit"] = self.noise
         arrays["random_state"] = self.source.state
         return header, arrays | self.ring.to_arrays()
 
@@ -430,7 +430,6 @@ cdef class Forest(RandomTrees):
         Columns of X beyond those of the header's forest are new.
         """
         options = {name: header[name] for name in OPTIONS}
-        options["weighting"] = header.get("weighting")
         options["n_features"] = arrays["X"].shape[1]
         cdef Forest forest = cls(source, **options)
         cdef RandomTree *t
@@ -441,7 +440,7 @@ cdef class Forest(RandomTrees):
         cdef const int32_t[::1] spare = arrays["spare"]
         cdef const unsigned char[::1] bytes_of
         forest.log_evidence = header["log_evidence"]
-        forest.noise = header.get("weight_unit", 1.0)
+        forest.noise = header["weight_unit"]
         forest.ring = RowRing.from_arrays(arrays, header["n_held"], header["n_seen"])
         if not forest.n_classes:
             forest.set_scale(*header["scale"])

@@ -10,9 +10,6 @@ and the factor f <= 1. The first unit of weight fixes the level and says no more
 known of the variance grows by v = max(n - 1, 0). A leaf with less has the rest of a row
 at its own means, an empty one a row at the means of all.
 
-Clouds of earlier versions go on with an anchored level, N(m_y, sigma^2 / kappa0) at the
-means m of all rows, with f = 1 and no g; their kappa0 > 0 is tuned in place of f.
-
 Where responses are equal to others, no leaf's variance is taken for less than
 their grain hides: the posterior's scale is bn = b0 + max(residual, n grain) / 2.
 Retired rows are part of the posterior, and children inherit them: see `inheriting`.
@@ -41,8 +38,7 @@ cpdef enum:
 
 cdef enum:
     N_TABLE = 1024          # whole weights with a tabled log gamma
-    N_B = 8                 # points of the grid of priors: its scales,
-    N_KAPPA = 4             # and weights of an anchored level, or
+    N_B = 8                 # points of the grid of priors: its scales, and
     N_RELAX = 6             # factors on the precisions of slopes
 
 cdef class GaussianLeaves(InheritingLeaves):
@@ -51,14 +47,12 @@ cdef class GaussianLeaves(InheritingLeaves):
     cdef int n_products
     cdef readonly double omega      # mean weight, where weights divide variances; else 1
     cdef readonly double b0
-    cdef readonly double kappa0     # prior weight of an anchored level; 0: it is flat
-    cdef bint is_flat       # the first unit of weight fixes the level
     cdef double level_unit  # log of the inverse of a flat level's density; 0 without one
     cdef double slope_unit  # prior precision of a slope whose column has spread 1
     cdef double y_unit      # variance of the responses, as a power of ten: unit of the grid
     cdef double grain       # variance that no leaf goes below
     cdef double log_b0, half_log_prior      # of the prior point
-    cdef int skip           # 1: no level
+    cdef int skip           # 1: no level; else its first unit of weight fixes it
     # scratch, in one piece that starts with the first
     cdef double *total_row                  # (stride,) active and retired sums together
     cdef Lanes *factors                     # (n_products,) factors of sums that are judged
@@ -95,7 +89,7 @@ cdef class GaussianLeaves(InheritingLeaves):
     @cython.final
     cdef double held(self, const double *row, double residual) noexcept nogil
     @cython.final
-    cdef double half_prior_log_det(self, double kappa0, const double *slopes) noexcept nogil
+    cdef double half_prior_log_det(self, const double *slopes) noexcept nogil
     @cython.final
     cdef const double *total(self, const Leaf *leaf) noexcept nogil
     @cython.final

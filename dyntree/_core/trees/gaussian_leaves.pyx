@@ -38,8 +38,6 @@ cdef class GaussianLeaves(InheritingLeaves):
         False: regression through the frozen centre.
     b0 : float
         Scale of the variance's prior.
-    kappa0 : float
-        0 for a flat level, else the prior weight of an anchored one.
     has_evidence : bool, default True
         False for the prior model: every log evidence and log density is 0.
     divides : bool, default False
@@ -55,9 +53,7 @@ cdef class GaussianLeaves(InheritingLeaves):
     One Cholesky factor of the cross products of (1, z, t) gives all of it. It is that of
     an empty leaf at n = 0, and predictive densities multiply to it from n = 1 on.
 
-    An anchored level is kappa0 rows at the point (m, m_y): P0 = kappa0 (1, m)(1, m)' + L
-    in place of L, log|P0| = log kappa0 + sum_j log l_j, and v = n without the term in s_y.
-    So it is where there is no level, but for kappa0.
+    Without a level v = n, and there is no term in s_y.
 
     Weights w that divide variances: of W'W and W't the weighted sums; omega L in place of
     L. The rest of a row weighs k = W'W[0, 0] / n, omega if empty, and adds
@@ -70,8 +66,8 @@ cdef class GaussianLeaves(InheritingLeaves):
     """
 
     def __init__(
-        self, int n_columns, bint has_level, double b0, double kappa0,
-        bint has_evidence=True, bint divides=False,
+        self, int n_columns, bint has_level, double b0, bint has_evidence=True,
+        bint divides=False,
     ):
         cdef int size = packed_size(n_columns + 2), n_terms = n_columns + 1, k
         self.cross = Cross(n_columns, divides)
@@ -88,8 +84,6 @@ cdef class GaussianLeaves(InheritingLeaves):
         self.has_level = has_level
         self.has_evidence = has_evidence
         self.b0 = b0
-        self.kappa0 = kappa0
-        self.is_flat = has_level and kappa0 == 0.0
         self.retires = self.subtracts = True
         self.logs = True
         self.may_inherit = has_evidence
@@ -127,8 +121,8 @@ cdef class GaussianLeaves(InheritingLeaves):
         residual is not below what the grain hides.
         """
         cdef double half = factor_of(
-            self.n_basis + 2, self.skip, self.whole(row, self.lifted), self.kappa0,
-            self.point, self.slopes, u, residual,
+            self.n_basis + 2, self.skip, self.whole(row, self.lifted), self.slopes, u,
+            residual,
         )
         residual[0] = self.held(row, residual[0])
         return half - self.rest_of_row(row)
@@ -142,15 +136,14 @@ cdef class GaussianLeaves(InheritingLeaves):
         for k in range(LANES):
             whole[k] = self.whole(rows[k], self.lifted + k * self.n_products)
         factor_four(
-            self.n_basis + 2, self.skip, whole, alike(self.kappa0), self.point,
-            self.slopes, u, half_log_det, residual,
+            self.n_basis + 2, self.skip, whole, self.slopes, u, half_log_det, residual,
         )
         for k in range(LANES):
             residual[k] = self.held(rows[k], residual[k])
             half_log_det[k] -= self.rest_of_row(rows[k])
 
     cdef const double *whole(self, const double *row, double *room) noexcept nogil:
-        """The products, or where a flat level has less than one row, those with the rest.
+        """The products, or where a level has less than one row, those with the rest.
 
         The rest of a row stands at the sums' own means, or at those of all rows, and has
         their mean weight.
@@ -158,7 +151,7 @@ cdef class GaussianLeaves(InheritingLeaves):
         cdef const double *g = row + self.first
         cdef double n = row[0], rest, share
         cdef int i, j
-        if not self.is_flat or n >= 1.0:
+        if self.skip or n >= 1.0:
             return g
         rest = (1.0 - n) * (g[0] / n) if n > 0.0 else self.omega
         for j in range(self.n_basis + 2):
@@ -173,20 +166,18 @@ cdef class GaussianLeaves(InheritingLeaves):
     cdef inline double rest_of_row(self, const double *row) noexcept nogil:
         """Half the logarithm of what the rest of a row weighs, as far as it is one."""
         cdef double n = row[0]
-        if not self.first or not self.is_flat or n >= 1.0 or not n > 0.0:
+        if not self.first or self.skip or n >= 1.0 or not n > 0.0:
             return 0.0
         return 0.5 * (1.0 - n) * log(row[1] / n)
 
     cdef inline double beyond_level(self, double weight) noexcept nogil:
         """The weight that says something of the variance, v."""
-        if not self.is_flat:
+        if self.skip:
             return weight
         return weight - 1.0 if weight > 1.0 else 0.0
 
-    cdef double half_prior_log_det(
-        self, double kappa0, const double *slopes
-    ) noexcept nogil:
-        cdef double total = log(kappa0) if kappa0 > 0.0 and not self.skip else 0.0
+    cdef double half_prior_log_det(self, const double *slopes) noexcept nogil:
+        cdef double total = 0.0
         cdef int j
         for j in range(self.n_basis):
             total += log(slopes[1 + j])

@@ -16,14 +16,11 @@ cdef class Units:           # of columns, while rows are looked at that may fix 
 
 @cython.final
 cdef class NativeGaussian(GaussianLeaves):
-    cdef readonly bint is_anchored  # as clouds of earlier versions are
     cdef readonly double relaxed    # f, the factor on the precisions of slopes
-    cdef int n_points       # of the grid, for each scale
     cdef int64_t n_told     # rows seen when `widest` was brought up to date
-    cdef double tuned(self) noexcept nogil
     cdef double slope(self, int j, double relaxed, double widest) noexcept nogil
     cdef bint remember(self, const double *sums, int64_t n_seen) noexcept nogil
-    cdef void set_prior(self, double b0, double tuned) noexcept nogil
+    cdef void set_prior(self, double b0, double relaxed) noexcept nogil
     cdef double spread_in(self, const double *sums, int i) noexcept nogil
     cdef void place_prior(self, const double *sums) noexcept nogil
     cdef void multiply_out(self) noexcept nogil

@@ -11,7 +11,7 @@ from dyntree._core.kernels cimport factor_of
 from dyntree._core.linalg cimport at
 from dyntree._core.ties cimport hidden_variance
 from dyntree._core.spans cimport Spans
-from dyntree._core.trees.gaussian_leaves cimport N_B, N_KAPPA, N_RELAX
+from dyntree._core.trees.gaussian_leaves cimport N_B, N_RELAX
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.leaf cimport (
     COLUMN_UNIT, KEPT, MOVED, RESPONSE_UNIT, UNKNOWN, Place,
@@ -29,10 +29,9 @@ cdef double ROUNDING = 1e-12        # of a mean square: a variance that is only 
 cdef double FIRST_UNIT = 0.31622776601683794
 cdef double LEAST_UNIT = 1e-300     # what is smaller has no inverse to count in
 
-# the grid of priors that a cloud chooses from: scales, and weights of an anchored level
-# or, where it is flat, factors on the precisions of slopes
+# the grid of priors that a cloud chooses from: scales, and factors on the precisions of
+# slopes
 cdef double[N_B] BS = [30.0, 3.0, 0.3, 0.03, 0.003, 3e-4, 3e-5, 3e-6]
-cdef double[N_KAPPA] KAPPAS = [1.0, 0.1, 0.01, 0.001]
 cdef double[N_RELAX] RELAX = [1.0, 0.1, 0.01, 1e-3, 1e-4, 1e-5]
 
 FIRST_ROWS = 10                     # rows behind the frozen scale, as a rule
@@ -85,13 +84,11 @@ cdef class NativeGaussian(GaussianLeaves):
     """Constant and linear leaves whose prior follows the rows; see `GaussianLeaves`."""
 
     def __init__(
-        self, int n_columns, bint has_level, double b0, double kappa0,
-        bint has_evidence=True, bint divides=False,
+        self, int n_columns, bint has_level, double b0, bint has_evidence=True,
+        bint divides=False,
     ):
-        super().__init__(n_columns, has_level, b0, kappa0, has_evidence, divides)
-        self.is_anchored = kappa0 > 0.0
+        super().__init__(n_columns, has_level, b0, has_evidence, divides)
         self.relaxed = 1.0
-        self.n_points = N_KAPPA if self.is_anchored else N_RELAX
         self.set_scale([0.0] * n_columns, [1.0] * n_columns, 0.0, 1.0)
 
     def set_scale(self, centre, spread, double y_centre, double y_spread):
@@ -103,11 +100,8 @@ cdef class NativeGaussian(GaussianLeaves):
         self.y_open = not y_spread > 0.0
         self.cross.set_scale(centre, spread, y_centre, 1.0 if self.y_open else y_spread)
         self.count_columns()
-        self.recall([0.0 if self.is_anchored else 1.0] * self.n_basis, FIRST_ROWS)
-        self.stand(
-            [0.0] * (self.n_basis + 1),
-            [1.0] * (self.n_basis + (not self.is_anchored)), 1.0, 0.0,
-        )
+        self.recall([1.0] * self.n_basis, FIRST_ROWS)
+        self.stand([0.0] * (self.n_basis + 1), [1.0] * (self.n_basis + 1), 1.0, 0.0)
 
     cdef void count_columns(self) noexcept nogil:
         """Bring what hangs on the number of columns in the regression up to date."""
@@ -137,7 +131,7 @@ cdef class NativeGaussian(GaussianLeaves):
                 s.y_spread = 1.0
         if fixed:
             self.count_columns()
-            self.set_prior(self.b0, self.tuned())
+            self.set_prior(self.b0, self.relaxed)
         return fixed
 
     cdef double response_unit(self) noexcept nogil:
@@ -161,20 +155,15 @@ cdef class NativeGaussian(GaussianLeaves):
         return units
 
     def stand(self, middle, spreads, double y_unit, double grain):
-        """Place the prior: means (m, m_y), spreads, unit and grain.
-
-        Spreads are those of the columns and, for a flat level, of the responses.
-        """
+        """Place the prior: means and spreads of columns and response, unit, grain."""
         cdef int j
         for j in range(1, self.n_basis + 2):
             self.point[at(0, j)] = middle[j - 1]
-        self.spreads[1 + self.n_basis] = 1.0
-        for j in range(len(spreads)):
-            self.spreads[1 + j] = spreads[j]
+            self.spreads[j] = spreads[j - 1]
         self.multiply_out()
         self.y_unit = y_unit
         self.grain = grain
-        self.set_prior(self.b0, self.tuned())
+        self.set_prior(self.b0, self.relaxed)
 
     def recall(self, widest, int64_t n_told):
         """Take over the spreads of all rows seen, as they were after n_told of them."""
@@ -183,79 +172,57 @@ cdef class NativeGaussian(GaussianLeaves):
             self.widest[1 + j] = widest[j]
         self.n_told = n_told
 
-    cdef double tuned(self) noexcept nogil:
-        """What the cloud tunes beside b0."""
-        return self.kappa0 if self.is_anchored else self.relaxed
-
     cdef double slope(self, int j, double relaxed, double widest) noexcept nogil:
         """Prior precision of the slope of term j."""
         cdef double own = relaxed * self.spreads[j] * self.spreads[j]
         cdef double least = FLOOR * widest
         return self.slope_unit * max(own, least * least)
 
-    cdef void set_prior(self, double b0, double tuned) noexcept nogil:
+    cdef void set_prior(self, double b0, double relaxed) noexcept nogil:
         """Change the prior point; every leaf must be refreshed."""
         cdef int j, k, n_terms = self.n_basis + 1
         cdef double *slopes
         self.b0 = b0
         self.log_b0 = log(b0)
-        if self.is_anchored:
-            self.kappa0 = tuned
-        else:
-            self.relaxed = tuned
-        if self.is_flat:
+        self.relaxed = relaxed
+        if not self.skip:
             self.level_unit = log(self.spreads[n_terms]) + HALF_LOG_2PI
         for j in range(1, n_terms):
             self.slopes[j] = self.slope(j, self.relaxed, self.widest[j])
-        self.half_log_prior = self.half_prior_log_det(self.kappa0, self.slopes)
-        for k in range(self.n_points):
+        self.half_log_prior = self.half_prior_log_det(self.slopes)
+        for k in range(N_RELAX):
             slopes = self.grid_slopes + k * n_terms
             for j in range(1, n_terms):
-                slopes[j] = self.slope(
-                    j, 1.0 if self.is_anchored else RELAX[k], self.widest[j]
-                )
-            self.half_log_priors[k] = self.half_prior_log_det(
-                KAPPAS[k] if self.is_anchored else 0.0, slopes
-            )
+                slopes[j] = self.slope(j, RELAX[k], self.widest[j])
+            self.half_log_priors[k] = self.half_prior_log_det(slopes)
         for k in range(N_B):
             self.log_bs[k] = log(BS[k] * self.y_unit)
 
     def to_state(self):
         """Prior point and its place, and the frozen scale, as plain numbers and lists."""
         centre, spread, y_centre, y_spread = self.cross.scale_of()
-        n_spreads = self.n_basis + (not self.is_anchored)
         return {
-            "b0": self.b0,
-            ("kappa0" if self.is_anchored else "relaxed"): self.tuned(),
+            "b0": self.b0, "relaxed": self.relaxed,
             "centre": centre, "spread": spread,
             "y_centre": y_centre, "y_spread": y_spread,
             "middle": [self.point[at(0, 1 + j)] for j in range(self.n_basis + 1)],
-            "spreads": [self.spreads[1 + j] for j in range(n_spreads)],
+            "spreads": [self.spreads[1 + j] for j in range(self.n_basis + 1)],
             "y_unit": self.y_unit, "grain": self.grain,
-            **({"mean_weight": self.omega} if self.first else {}),
-            **({"weight_unit": self.noise} if self.noise != 1.0 else {}),
-            **({} if self.is_anchored else {
-                "widest": [self.widest[1 + j] for j in range(self.n_basis)],
-                "n_told": self.n_told,
-            }),
-            **({"y_open": 1} if self.y_open else {}),
+            "widest": [self.widest[1 + j] for j in range(self.n_basis)],
+            "n_told": self.n_told, "y_open": self.y_open,
+            "mean_weight": self.omega, "weight_unit": self.noise,
         }
 
     def from_state(self, state):
         """Take over what `to_state` gave."""
         self.b0 = state["b0"]
-        self.omega = state.get("mean_weight", 1.0)
-        self.noise = state.get("weight_unit", 1.0)
-        if self.is_anchored:
-            self.kappa0 = state["kappa0"]
-        else:
-            self.relaxed = state["relaxed"]
+        self.omega, self.noise = state["mean_weight"], state["weight_unit"]
+        self.relaxed = state["relaxed"]
         self.set_scale(
             state["centre"], state["spread"], state["y_centre"],
-            0.0 if "y_open" in state else state["y_spread"],
+            0.0 if state["y_open"] else state["y_spread"],
         )
-        if not self.is_anchored:
-            self.recall(state["widest"], state["n_told"])
+        self.recall(state["widest"], state["n_told"])
         self.stand(state["middle"], state["spreads"], state["y_unit"], state["grain"])
 
     def first_beyond(self, const double[:, ::1] X, y, double limit, Spans seen):
@@ -426,9 +393,9 @@ cdef class NativeGaussian(GaussianLeaves):
         if self.is_displaced(self.survey):
             self.place_prior(self.survey)
             place = MOVED
-        if not self.is_anchored and self.remember(self.survey, n_seen):
+        if self.remember(self.survey, n_seen):
             place = MOVED
-        self.set_prior(self.b0, self.tuned())
+        self.set_prior(self.b0, self.relaxed)
         return place
 
     cdef void score_priors(
@@ -445,32 +412,28 @@ cdef class NativeGaussian(GaussianLeaves):
         cdef const double *whole = self.whole(row, self.lifted)
         cdef double half = 0.0, residual = 0.0
         cdef int i, k, n_terms = self.n_basis + 1
-        for k in range(self.n_points):      # further on slopes may be at their least
+        for k in range(N_RELAX):            # further on slopes may be at their least
             if k == 0 or self.half_log_priors[k] != self.half_log_priors[k - 1]:
                 half = factor_of(
-                    n_terms + 1, self.skip, whole,
-                    KAPPAS[k] if self.is_anchored else 0.0, self.point,
-                    self.grid_slopes + k * n_terms, <double *> self.factors, &residual,
+                    n_terms + 1, self.skip, whole, self.grid_slopes + k * n_terms,
+                    <double *> self.factors, &residual,
                 ) - self.rest_of_row(row)
                 residual = self.held(row, residual)
             for i in range(N_B):
-                scores[i * self.n_points + k] += multiplicity * self.evidence(
+                scores[i * N_RELAX + k] += multiplicity * self.evidence(
                     row[0], self.half_log_priors[k] - half, residual,
                     BS[i] * self.y_unit, self.log_bs[i],
                 )
 
     cdef bint adopt_prior(self, const double *scores) noexcept nogil:
         """Move to the best point if it gains more than one nat; whether it moved."""
-        cdef int k, best = 0, now = -1, n = self.n_points
-        cdef const double *others = &RELAX[0]
-        if self.is_anchored:
-            others = &KAPPAS[0]
+        cdef int k, best = 0, now = -1, n = N_RELAX
         for k in range(N_B * n):
             if scores[k] > scores[best]:
                 best = k
-            if BS[k // n] * self.y_unit == self.b0 and others[k % n] == self.tuned():
+            if BS[k // n] * self.y_unit == self.b0 and RELAX[k % n] == self.relaxed:
                 now = k
         if now >= 0 and not scores[best] > scores[now] + 1.0:
             return False
-        self.set_prior(BS[best // n] * self.y_unit, others[best % n])
+        self.set_prior(BS[best // n] * self.y_unit, RELAX[best % n])
         return True

@@ -42,8 +42,8 @@ def _native_leaves(model, n_basis, intercept, n_classes, prior, weighting):
     if model in COUNTS:
         return NativeRates(model == "negbin", prior["dispersion"])
     return NativeGaussian(
-        n_basis if model == "linear" else 0, intercept, prior["b0"],
-        prior.get("kappa0", 0.0), model != "prior", weighting == "variance",
+        n_basis if model == "linear" else 0, intercept, prior["b0"], model != "prior",
+        weighting == "variance",
     )
 
 
@@ -103,8 +103,7 @@ cdef class Particles:
         Leaf models and choices: R's, or those of `native_leaves` and `native_counts`.
     prior : dict, optional
         Native rules: "b0", "adaptive" (whether the cloud tunes it), "class_mass" and
-        "dispersion", that of "negbin" counts or None;
-        clouds of earlier versions have a "kappa0", the weight of an anchored level.
+        "dispersion", that of "negbin" counts or None.
     max_retired : float, optional
         Most weight that a leaf's retired sums may have.
     weighting : {"variance", "frequency"}, optional
@@ -129,11 +128,8 @@ cdef class Particles:
             "intercept": bool(intercept), "n_basis": basis,
             "first_split": first_split, "n_classes": n_classes, "rules": rules,
             "prior": None if prior is None else dict(prior), "max_retired": max_retired,
+            "weighting": weighting, "robust": bool(robust),
         }
-        if weighting is not None:
-            self.options["weighting"] = weighting
-        if robust:
-            self.options["robust"] = True
         self.is_robust = robust
         self.last_share = 1.0
         self.source = source

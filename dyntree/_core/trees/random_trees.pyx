@@ -63,10 +63,8 @@ cdef class RandomTrees:
             "discount": discount, "least_held": least_held, "most_held": most_held,
             "n_candidates": n_candidates, "n_held": n_held, "most_nodes": most_nodes,
             "most_depth": most_depth, "class_mass": class_mass,
-            "split_share": split_share,
+            "split_share": split_share, "weighting": weighting,
         }
-        if weighting is not None:
-            self.options["weighting"] = weighting
         self.weighting, self.noise = weighting, 1.0
         self.ring = RowRing(n_features, n_held, weighting is not None)
         self.law = CutLaw(

@@ -103,6 +103,7 @@ def to_arrays(Particles cloud, bint growing):
         next_look=cloud.next_look if cloud.next_look < INFINITY else None,
         last_look=cloud.last_look, fades=bool(cloud.fades),
         leaf_model=cloud.leaf_model.to_state(), open_columns=cloud.moves.open_columns(),
+        extra_told=cloud.extra_told, n_outside=cloud.n_outside,
     )
     arrays = {
         "X": X, "y": y, "row_ids": ids,
@@ -116,14 +117,12 @@ def to_arrays(Particles cloud, bint growing):
         "random_state": cloud.source.state,
     }
     if cloud.pool.is_weighted:
-        header["extra_told"] = cloud.extra_told
         arrays["weights"] = cloud.pool.weights()
     if cloud.pool.is_exposed:
         arrays["exposures"] = cloud.pool.exposures()
     if not cloud.numerics.asks_held:
         arrays["spans"] = cloud.pool.seen.table.copy()
     if cloud.is_robust:
-        header["n_outside"] = cloud.n_outside
         arrays["leaf_outside"] = np.array(
             [a.leaf(h).n_outside for h in leaves], dtype=np.int32
         )
@@ -220,8 +219,8 @@ def from_arrays(kind, header, arrays, RandomSource source):
     look = header["next_look"]
     cloud.next_look = INFINITY if look is None else look
     cloud.last_look = header["last_look"]
-    cloud.extra_told = header.get("extra_told", 0.0)
-    cloud.n_outside = header.get("n_outside", 0)
+    cloud.extra_told = header["extra_told"]
+    cloud.n_outside = header["n_outside"]
     return cloud
 
 
@@ -279,9 +278,9 @@ def with_columns(header, arrays, X, spans, int stride):
         state[name] = [*state[name], *[value] * more]
     for name, value in ("middle", 0.0), ("spreads", 1.0):
         state[name] = [*state[name][:old], *[value] * more, *state[name][old:]]
-    if "widest" in state:       # as of a column that was the same in all rows
-        widest = sqrt(FIRST_ROWS / <double> max(state["n_told"], FIRST_ROWS))
-        state["widest"] = [*state["widest"], *[widest] * more]
+    # as of a column that was the same in all rows
+    widest = sqrt(FIRST_ROWS / <double> max(state["n_told"], FIRST_ROWS))
+    state["widest"] = [*state["widest"], *[widest] * more]
     header["leaf_model"] = state
     arrays["leaf_sums"] = with_terms(arrays["leaf_sums"], stride, old, new)
     return header, arrays
@@ -322,7 +321,7 @@ def with_weights(header, arrays, weighting, int stride):
         starts = [0, stride, sums.shape[1] - stride]    # active, retired, inherited ones
         sums = np.insert(sums, starts, sums[:, starts], axis=1)
     return (
-        dict(header, weighting=weighting, extra_told=0.0),
+        dict(header, weighting=weighting),
         dict(arrays, leaf_sums=sums, weights=np.ones(len(arrays["y"]))),
     )
 

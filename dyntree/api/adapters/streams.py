@@ -99,8 +99,7 @@ class StreamAdapter(base.Estimator):
         params.keep_arguments(self, arguments)
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
         self.stream = self._stream_of(arguments)
-        self._columns = GrowingMap()
-        self._new_levels = NewLevels()
+        self._columns, self._new_levels = GrowingMap(), NewLevels()
 
     @abstractmethod
     def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:
@@ -187,7 +186,7 @@ class StreamAdapter(base.Estimator):
 class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
     """A stream of real responses, or of counts, as a regressor of river."""
 
-    exposure: str | None = None  # of models that have none, or were pickled before
+    exposure: str | None = None  # of models that have none
 
     def _apart(self, x: Row) -> tuple[Row, float | None]:
         """A row without its exposure, and that; None where the row has none."""

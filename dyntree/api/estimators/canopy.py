@@ -134,7 +134,6 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     """
 
     model_: Canopy
-    n_jobs: int | None = None  # of estimators that were pickled before
     _dtypes = (np.float64, np.float32)
 
     def __init__(

@@ -39,7 +39,6 @@ class MixtureMixin(MixtureAnswers):
 
     labels_: Ids
     n_passes: int
-    covariance: str = GMM_OPTIONS["covariance"]  # of those pickled before it was
     get_params: Callable[..., dict[str, Any]]
     _fresh: Callable[[Matrix], Any]
 

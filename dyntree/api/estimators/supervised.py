@@ -34,10 +34,9 @@ class TreesMixin:
     """
 
     model_: Any
-    n_jobs: int | None = None  # of estimators that have none, or were pickled before
+    n_jobs: int | None
     n_features_in_: int
     _fresh: Callable[[], Any]
-    weighting: str | None = None  # of pickles from before
     get_params: Callable[..., dict[str, Any]]
 
     def _is_plain(self, X: Any) -> bool:
@@ -341,7 +340,7 @@ class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
     """A classifier whose `_fresh` makes its model, for labels among `classes_`."""
 
     classes_: NDArray[Any]
-    class_weight: str | dict[Any, float] | None = None  # of pickles from before
+    class_weight: str | dict[Any, float] | None
 
     def _weights(self, labels: Any, sample_weight: Any) -> Any:
         """Weights of rows times those of their classes; None where all are 1."""

@@ -110,8 +110,6 @@ class CanopyOptions:
     mh_steps : int, optional
         Number of Metropolis-Hastings steps for each row and sweep; by default 2 for
         "canopy1", else 1.
-    burn_exact : int, default 1
-        Number of exact sweeps at the start.
     theta_step : {"map", "sample"}
         Whether parameters are posterior modes or drawn from their posterior.
     empty : {"reseed", "prior"}
@@ -129,7 +127,6 @@ class CanopyOptions:
     explore: float = 0.01
     list_max: int = 256
     mh_steps: int | None = None
-    burn_exact: int = 1
     theta_step: str = "map"
     empty: str = "reseed"
     polish: int = 0
@@ -149,7 +146,6 @@ class CanopyOptions:
             )
         params.count("refresh_max", self.refresh_max, 1)
         params.count("list_max", self.list_max, 1, MOST_COMPONENTS)
-        params.count("burn_exact", self.burn_exact, 1)
         params.count("polish", self.polish, 0)
         for name in ("prototypes", "mh_steps"):
             if getattr(self, name) is not None:

@@ -128,7 +128,7 @@ class Fit:
         """Do a sweep, and estimate or draw the parameters that follow."""
         clock = time.perf_counter()
         how, sweeps = inference or self.plan.inference, self.options.sweeps
-        exact = self.time < sweeps.burn_exact
+        exact = self.time == 0
         order = SweepRequest(
             self.turn + self.time, self.known, self.pace, exact, how, self.begun
         )

@@ -564,7 +564,7 @@ class AffineFlow(Regression):
         """Return the resolved family with new default scales for some columns."""
         half = len(columns) // 2
         x, v = columns[:half], columns[half:]
-        units = np.where(x, fresh.location_variance, self.location_units())
+        units = np.where(x, fresh.location_variance, self.location_variance)
         return replace(
             self, location=self.location.with_units(fresh.location, x),
             velocity_scale=rescaled(
@@ -573,16 +573,10 @@ class AffineFlow(Regression):
             location_variance=vector("location_variance", units, half),
         )  # fmt: skip
 
-    def location_units(self) -> Vector:
-        """Variances of x that are the units of slopes; 1 in older files."""
-        half = len(self.location.base_mean)
-        known = 1.0 if self.location_variance is None else self.location_variance
-        return vector("location_variance", known, half, positive=True)
-
     def base(self) -> Vector:
         """Prior row of a new particle."""
         half = len(self.location.base_mean)
-        slopes = self.slope_precision * self.location_units()
+        slopes = self.slope_precision * np.array(self.location_variance)
         precision = np.append(self.level_precision, slopes)
         assert self.velocity_df is not None
         velocity = prior_block(

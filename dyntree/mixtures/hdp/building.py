@@ -311,11 +311,8 @@ def tried(
     topics, into = applied(store, solution.topics, trial, record.next_id)
     record.n_tried += len(trial)
     new = record.counted(swept_until_settled(search, store, topics))
-    size = abs(solution.F) if search.options.relative_tol else max(
-        abs(solution.F), store.total
-    )  # fmt: skip
     saved = solution.F - new.F - record.gain * (new.topics.K - solution.topics.K)
-    if saved > search.options.tol * size:
+    if saved > search.tolerance(solution.F, store.total):
         record.n_made += len(trial)
         record.next_id += sum(move.is_split for move in trial)
         record.aliases += into.items()

@@ -262,7 +262,7 @@ def divided(
         )
         if n_bytes + more_bytes > budget or n_items + more_items > most:
             aside += 1
-            if search.options.failing_split == "stop":
+            if search.follows_paper:
                 break
             continue
         aside = 0

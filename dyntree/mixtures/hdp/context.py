@@ -49,7 +49,10 @@ class Context:
         """A search for topics, which tells the callback of sweeps in an epoch."""
         monitor = None if epoch is None else Monitor(self.callback, epoch)
         settings = self.settings
-        return Search(family, settings.prior, settings.options, self.n_threads, monitor)
+        return Search(
+            family, settings.prior, settings.options, self.n_threads, monitor,
+            settings.follows_paper,
+        )  # fmt: skip
 
     def random(self, epoch: int, purpose: int) -> np.random.Generator:
         """Random numbers of one purpose in one epoch."""

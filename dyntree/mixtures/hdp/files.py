@@ -13,7 +13,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Vector
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.limits import Limits
-from dyntree.mixtures.hdp.options import RULES, HDPSettings, byte_count, optional
+from dyntree.mixtures.hdp.options import HDPSettings, byte_count, optional
 from dyntree.mixtures.hdp.registry import FAMILIES, scaled_family
 from dyntree.mixtures.hdp.state import HISTORY, OPTIONAL, SECONDS, TRACKED, State
 from dyntree.mixtures.hdp.store import SLACK
@@ -29,8 +29,7 @@ def to_arrays(
 ) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a model."""
     header: dict[str, Any] = {
-        "settings": plain(asdict(settings)), "rules": RULES, "seed": seed,
-        "learned": None,
+        "settings": plain(asdict(settings)), "seed": seed, "learned": None,
     }  # fmt: skip
     if state is None:
         return header, {}

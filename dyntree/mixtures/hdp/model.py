@@ -38,7 +38,6 @@ from dyntree.mixtures.hdp.learning import (
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
     HDP_SETTINGS,
-    RULES,
     HDPOptions,
     HDPPrior,
     HDPSettings,
@@ -955,8 +954,7 @@ class MemoryBoundedHDP(Mixture):
     @classmethod
     def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         model = cls()
-        rules = params.count("rules", header.get("rules", 1), 1, RULES)
-        model.settings = HDPSettings.from_header(header["settings"], rules)
+        model.settings = HDPSettings.from_header(header["settings"])
         model.seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
         model._state = from_arrays(model.settings, header, arrays)
         return model

@@ -29,6 +29,7 @@ from dyntree.mixtures.hdp.sweeps import (
 from dyntree.mixtures.hdp.topics import Topics
 
 MERGES = 10  # pairs that are tried in a round
+SPLIT_STEPS = 10  # that refine a proposed split
 MERGE_STEPS = 3  # of Newton's for the alpha of a merged topic
 
 
@@ -83,7 +84,7 @@ def halving(
         "shape0": family.shape0, "scale0": family.scale0, "log_z0": family.log_z0,
         "a": prior.shape, "b": prior.rate, "den": denominator,
         "m_p": times.points, "m_d": times.documents, "share": times.share,
-        "D": documents, "hard": hard, "max_steps": search.options.local_sweeps,
+        "D": documents, "hard": hard, "max_steps": SPLIT_STEPS,
     }  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ UNITS = {"": 1, "b": 1} | {
 }
 BYTES = r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|)\s*([a-z]*)\s*"
 MOST = 2**53
-RULES = 2  # of what "auto" stands for, which files tell
 
 
 def byte_count(name: str, value: Any) -> int:
@@ -136,8 +135,6 @@ class HDPOptions(Checked):
         Sweeps end when the free energy falls by less than tol max(abs(F), points).
     max_sweeps : int, default 100
         Largest number of successive sweeps.
-    local_sweeps : int, default 10
-        Number of steps that refine a proposed split.
     splits : int or "all", default "all"
         Number of topics for which a split is tried in a round, worst fit first.
     merges : int or "auto", default "auto"
@@ -148,9 +145,6 @@ class HDPOptions(Checked):
         Whether a round makes all improving moves that share no topic, or only the best.
     alpha_update : {"newton", "minka"}
         The step of alpha: a Newton step on a bound, or the fixed point of the paper.
-    new_documents : {"usage", "alpha"}
-        Whether the proportions of a new document start from the use of the topics so
-        far, or from alpha.
     group_merge : {"free_energy", "cosine"}
         Criterion by which groups of documents are joined.
     magnify_max : float, optional
@@ -172,9 +166,6 @@ class HDPOptions(Checked):
         Start of the first epoch. "kmeans" is k-means++ for rows, and random topics for
         words; "one" is a single topic. "auto" is k-means++ for rows. For words it tries
         increasing numbers of random topics, and keeps the lowest free energy.
-    failing_split : {"aside", "stop"}
-        Whether compression sets a clump aside that memory does not allow to split, or
-        stops there.
     working_limit : int or str, optional
         Largest number of bytes of temporary memory in an epoch. A larger epoch is
         divided.
@@ -188,18 +179,14 @@ class HDPOptions(Checked):
         Whether documents without rows are allowed.
     n_words : int, optional
         Size of the vocabulary; by default that of the first epoch.
-    relative_tol : bool, default False
-        Whether `tol` is relative to abs(F) alone, as in the paper.
     """
 
     tol: float = 1e-5
     max_sweeps: int = 100
-    local_sweeps: int = 10
     splits: int | str = "all"
     merges: int | str = "auto"
     moves: str = "disjoint"
     alpha_update: str = "newton"
-    new_documents: str = "usage"
     group_merge: str = "free_energy"
     magnify_max: float | None = None
     n_birth: int | str = "auto"
@@ -207,19 +194,17 @@ class HDPOptions(Checked):
     swaps: bool = True
     cap_growth: str = "sqrt"
     start: str = "auto"
-    failing_split: str = "aside"
     working_limit: int | str | None = None
     track_documents: bool = False
     compress_final: bool = True
     block: int = 4096
     allow_empty: bool = False
     n_words: int | None = None
-    relative_tol: bool = False
 
     def __post_init__(self) -> None:
         own = "options."
         self._check(params.positive, "tol", of=own)
-        counts = ("max_sweeps", "local_sweeps", "block")
+        counts = ("max_sweeps", "block")
         self._check(params.count, *counts, more=(1, MOST), of=own)
         for name, word in (("splits", "all"), ("merges", "auto"), ("n_birth", "auto")):
             if getattr(self, name) != word:
@@ -227,17 +212,15 @@ class HDPOptions(Checked):
         choices = {
             "moves": ("disjoint", "one"),
             "alpha_update": ("newton", "minka"),
-            "new_documents": ("usage", "alpha"),
             "group_merge": ("free_energy", "cosine"),
             "select": ("auto", "always", "free_energy", "heldout"),
             "cap_growth": ("sqrt", "fixed"),
             "start": ("auto", "kmeans", "one"),
-            "failing_split": ("aside", "stop"),
         }
         for name, allowed in choices.items():
             params.one_of(f"options.{name}", getattr(self, name), allowed)
         flags = ("swaps", "track_documents", "compress_final", "allow_empty")
-        self._check(params.flag, *flags, "relative_tol", of=own)
+        self._check(params.flag, *flags, of=own)
         self._check(params.real, "magnify_max", of=own, optional=True)
         if self.magnify_max is not None and self.magnify_max < 1.0:
             raise ArgumentError(
@@ -251,9 +234,8 @@ class HDPOptions(Checked):
 
 
 PAPER = HDPOptions(
-    splits=10, merges=10, moves="one", alpha_update="minka", new_documents="alpha",
-    group_merge="cosine", swaps=False, cap_growth="fixed", start="one",
-    failing_split="stop", relative_tol=True,
+    splits=10, merges=10, moves="one", alpha_update="minka", group_merge="cosine",
+    swaps=False, cap_growth="fixed", start="one",
 )  # fmt: skip
 
 
@@ -295,6 +277,16 @@ class HDPSettings(Checked):
                     name, "must be {kind}(...) or None", value, kind=kind.__name__
                 )
 
+    @property
+    def follows_paper(self) -> bool:
+        """Whether the search makes all choices of Gomes et al. (2008).
+
+        Beside the options of `PAPER` these are: new documents start from alpha and not
+        from the use of the topics, compression stops at the first clump that memory
+        does not allow to split, and `tol` is relative to abs(F) alone.
+        """
+        return self.compat == "paper" and self.options == PAPER
+
     @classmethod
     def of_arguments(cls, **given: Any) -> HDPSettings:
         """The settings of a model's arguments, where None is the default."""
@@ -307,12 +299,8 @@ class HDPSettings(Checked):
         return cls(**given)
 
     @classmethod
-    def from_header(cls, header: dict[str, Any], rules: int) -> HDPSettings:
-        """The settings whose ``dataclasses.asdict`` a file holds.
-
-        The values of "auto" under rules 1 are given as numbers, so that models from
-        that time continue as they began.
-        """
+    def from_header(cls, header: dict[str, Any]) -> HDPSettings:
+        """The settings whose ``dataclasses.asdict`` a file holds."""
         known = {one.name for one in fields(cls)}
         if set(header) != known:
             raise ArgumentError(
@@ -322,13 +310,6 @@ class HDPSettings(Checked):
         if prior["mean"] is not None:
             prior["mean"] = tuple(prior["mean"])
         options = HDPOptions(**header["options"])
-        if rules < RULES and header["family"] == "multinomial":
-            births, select = options.n_birth, options.select
-            options = replace(
-                options,
-                n_birth=20 if births == "auto" else births,
-                select="always" if select == "auto" else select,
-            )
         return cls(**(header | {"prior": HDPPrior(**prior), "options": options}))
 
 

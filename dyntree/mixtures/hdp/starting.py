@@ -27,7 +27,7 @@ def with_documents(
 ) -> Topics:
     """Topics once groups are added: of so many points and documents each."""
     counts = usage_counts(topics, sizes)
-    if search.options.new_documents == "alpha":
+    if search.follows_paper:
         counts = np.zeros_like(counts)
     return replace(
         topics,

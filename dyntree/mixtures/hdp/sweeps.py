@@ -54,6 +54,12 @@ class Search:
     options: HDPOptions
     n_threads: int = 1
     monitor: Any = None  # told of every sweep; its `ended` ends the build
+    follows_paper: bool = False  # as of `HDPSettings`
+
+    def tolerance(self, F: float, n_points: float) -> float:
+        """Fall of the free energy, now F, that is too small to count."""
+        size = abs(F) if self.follows_paper else max(abs(F), n_points)
+        return self.options.tol * size
 
     def alpha_denominator(self, topics: Topics, times: Magnification = ONCE) -> float:
         """Denominator delta of the step of alpha (sections 3.4 and 3.5)."""
@@ -250,15 +256,14 @@ def swept_until_settled(
     search: Search, store: Store, topics: Topics, *, max_sweeps: int | None = None
 ) -> Solution:
     """Sweep until the free energy falls by less than `tol` max(abs(F), points)."""
-    options = search.options
     n_points, F = store.total, np.inf
     expected = search.family.expected(*topics.statistics)
-    most = options.max_sweeps if max_sweeps is None else max_sweeps
+    most = search.options.max_sweeps if max_sweeps is None else max_sweeps
     solution, jitters, held, k = None, 0, 0, 0
     for k in range(1, max(most, 1) + 1):
         K = topics.K
         new = swept_once(search, store, topics, expected)
-        size = abs(new.F) if options.relative_tol else max(abs(new.F), n_points)
+        tolerance = search.tolerance(new.F, n_points)
         jitters += new.n_jitters
         if F + SLACK * max(abs(new.F), n_points) < new.F and new.topics.K == K:
             new = swept_once(search, store, topics, expected, keep_alpha=True)
@@ -270,7 +275,7 @@ def swept_until_settled(
             search.monitor.sweep(solution.F, topics.K)
             if search.monitor.ended:
                 break
-        if k >= 2 and options.tol * size > F - new.F and topics.K == K:
+        if k >= 2 and tolerance > F - new.F and topics.K == K:
             break
         F = new.F
     assert solution is not None

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
-from dyntree._core.mixtures.watch import Watch
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import LARGEST, Matrix
+from dyntree.encoding.values import LARGEST
 from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import ClusterOptions, HSMMOptions
@@ -59,39 +58,6 @@ def from_arrays(
         clusters = new_clusters(options, width, told.lambda_, told.noise)
         clusters.take(arrays)
     return replace(told, waiting=arrays["waiting"].copy(), clusters=clusters)
-
-
-def with_new_arrays(
-    options: ClusterOptions, header: dict[str, Any], arrays: Arrays
-) -> Arrays:
-    """Arrays with those that earlier files do not have.
-
-    There clusters were confirmed by their weight: it stands for the rows that they
-    took. A watch over the scales begins with the next row.
-    """
-    if header["has_clusters"] is not True:
-        return arrays
-    if "squares" not in arrays:
-        arrays = arrays | {"squares": squares_of(arrays)}
-    if "watch" not in arrays:
-        arrays = Watch(arrays["mean"].shape[1], 1).to_arrays() | arrays
-    if "rows" in arrays:
-        return arrays
-    least = np.where(arrays["confirmed"], options.min_weight, 1.0)
-    rows = np.ceil(np.maximum(arrays["weight"], least))
-    return arrays | {"rows": rows.astype(np.int64)}
-
-
-def squares_of(arrays: Arrays) -> Matrix:
-    """Squared deviations by column: along subspaces, and the rest in equal parts."""
-    width = arrays["mean"].shape[1]
-    inside = np.zeros_like(arrays["mean"])
-    if "basis" in arrays:
-        part = (arrays["weight"][:, None] * arrays["eig"])[:, :, None]
-        inside = (part * arrays["basis"] ** 2).sum(axis=1)
-    rest = np.maximum(arrays["scatter"] - inside.sum(axis=1), 0.0)
-    squares: Matrix = inside + rest[:, None] / width
-    return squares
 
 
 def check_arrays(

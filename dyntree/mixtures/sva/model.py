@@ -32,7 +32,6 @@ from dyntree.mixtures.sva.files import (
     check_arrays,
     from_arrays,
     to_arrays,
-    with_new_arrays,
 )
 from dyntree.mixtures.sva.misfit import (
     MANY_ROWS,
@@ -722,7 +721,6 @@ class SmallVarianceMixture(Mixture):
     @classmethod
     def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
         options = cls._options(**header["options"])
-        arrays = with_new_arrays(options, header, arrays)
         check_arrays(options, header, arrays)
         return cls._from_checked(header, arrays)
 

@@ -523,11 +523,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
         shuffle = params.flag("shuffle", header["shuffle"])
         average = cls.of(members, seed, shuffle)
-        if "temperature" in header:  # of files from before forests were members
-            given = [1.0 / params.positive("temperature", header["temperature"])]
-        else:
-            given = header["powers"]
-        powers = tuple(params.real("powers", power) for power in given)
+        powers = tuple(params.real("powers", power) for power in header["powers"])
         fits = len(powers) == len(average.powers) and min(powers) >= 0.0
         demand(fits, "its powers are odd")
         kinds = [isinstance(member, RandomTreesStream) for member in members]

@@ -305,11 +305,9 @@ def cloud_options(options: TreeOptions, n_features: int) -> dict[str, Any]:
         "rules": options.rules,
         "prior": _prior(options) if native else None,
         "max_retired": options.max_retired_mass,
-    } | (
-        {"weighting": options.meaning_of_weights, "robust": True}
-        if options.robust
-        else {}
-    )
+        "weighting": options.meaning_of_weights if options.robust else None,
+        "robust": options.robust,
+    }
 
 
 def first_rate(y: list[Any]) -> tuple[float, float]:

@@ -188,7 +188,6 @@ def admit_weights(state: TreeState, weights: Vector | None, unit: float = 1.0) -
         return
     cloud = state.cloud
     if cloud.weighting is None:
-        refuse_anchored(state)
         cloud = cloud.with_weights(state.options.meaning_of_weights)
     if unit != 1.0:
         cloud.set_weight_unit(unit)
@@ -201,19 +200,7 @@ def check_admissible(
     """Raise ValueError where one of some models cannot learn rows of these weights."""
     for state in states:
         if state.cloud is not None:
-            found = in_units(weights, state.weight_unit, n_rows)
-            if found is not None:
-                refuse_anchored(state)
-
-
-def refuse_anchored(state: TreeState) -> None:
-    """Raise ValueError for leaves of an earlier version, which know no weights."""
-    if state.is_anchored:
-        raise ArgumentError(
-            NAME,
-            "is not supported by this model, which was loaded from a file of an "
-            "earlier version; learn the rows again with a new model",
-        )
+            in_units(weights, state.weight_unit, n_rows)
 
 
 def row_weight(state: TreeState, weight: float) -> Vector | None:

@@ -14,8 +14,6 @@ pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[for
 import dyntree.formula.api as dtf
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.terms import parse
-from dyntree.encoding.design import Design
-from dyntree.encoding.tables import table_of
 from dyntree.errors import UndefinedTermWarning, UnseenLevelWarning
 from tests.helpers import model_bytes
 
@@ -170,16 +168,6 @@ def test_ordered_categories_are_numbers_in_their_order() -> None:
     with pytest.warns(UnseenLevelWarning, match="the level 'tiny' in column 'size'"):
         told = fit.predict({"x": 0.1, "size": "tiny"})
     assert told == fit.predict({"x": 0.1, "size": None})
-
-
-def test_files_from_before_keep_a_feature_for_each_level() -> None:
-    frame = sized(frame_of())
-    header = dtf.dynamic_tree("y ~ size", frame, **SMALL).design.to_header()
-    del header["terms"][0][0]["coding"]
-    before = Design.from_header(header)
-    assert before.names == ("size[small]", "size[big]", "size[huge]")
-    rows = before.encode(table_of(frame[:3]))
-    np.testing.assert_array_equal(rows, np.eye(3))
 
 
 def test_inputs_without_a_formula_are_ordered_too() -> None:

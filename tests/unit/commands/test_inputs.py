@@ -105,20 +105,6 @@ def test_an_input_that_continues_is_known_as_well(runs: Runs) -> None:
     assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
 
 
-def test_files_of_before_know_the_number_of_rows_only(runs: Runs) -> None:
-    rows = lines()
-    runs.write(HEADER, *rows[:20])
-    assert runs() == 0
-    model, notes = load_with(runs.saved)
-    from dyntree.checkpoint import save_with
-
-    del notes["input"], notes["bad"]
-    save_with(model, notes, runs.saved)
-    runs.write(HEADER, *rows)
-    assert runs() == 0
-    assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
-
-
 def test_options_that_differ_are_told(runs: Runs) -> None:
     runs.write(HEADER, *lines())
     assert runs("--window", 30, "--surprise") == 0

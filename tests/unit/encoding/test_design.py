@@ -251,10 +251,8 @@ def test_levels_come_late_only_where_they_may(monkeypatch: pytest.MonkeyPatch) -
     assert not wide.brings(row | {"site": "s"})
 
 
-def test_files_from_before_levels_came_late() -> None:
-    header = design(["site"], new_levels="error").to_header()
-    assert Design.from_header(header | {"new_levels": "raise"}).new_levels == "error"
-    assert "late" not in header
+def test_lists_of_levels_are_of_the_columns() -> None:
+    header = design(["site"]).to_header()
     for change in ({"late": ["x"]}, {"declared": ["nowhere"]}):
         with pytest.raises(ValueError, match=f"{next(iter(change))} must be"):
             Design.from_header(header | change)

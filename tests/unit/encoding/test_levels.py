@@ -11,10 +11,8 @@ import pytest
 import dyntree
 from dyntree import DynamicTree
 from dyntree.encoding.columns import Column
-from dyntree.encoding.design import Design
 from dyntree.encoding.levels import level_codes, new_levels
 from dyntree.encoding.series import objects_of
-from dyntree.encoding.tables import table_of
 from dyntree.params.labels import level_of
 from tests.unit.faces import TREES, without
 
@@ -134,21 +132,11 @@ def test_a_level_named_beforehand_is_any_equal_value() -> None:
             DynamicTree(categories={"s": twice})
 
 
-def test_levels_of_files_from_before_are_found() -> None:
-    """Whole floats beside text once had the level "1.0"."""
-    old = Column(objects_of([1.0, 1, "1.0", "1", True, "01"]))
-    assert level_codes("s", old, {"1.0": 0}).tolist() == [0, 0, 0, 0, -1, -1]
-    assert level_codes("s", old, {"1": 0, "1.0": 1}).tolist() == [0, 0, 1, 0, 0, -1]
-    factor = {"label": "s", "steps": [["column", "s"]], "category": False}
-    header = {
-        "response": factor | {"label": "y", "steps": [["column", "y"]]},
-        "is_class": False, "terms": [[factor | {"levels": [1.0, 2.5]}]],
-        "kinds": {"y": "number"}, "new_levels": "grow",
-    }  # fmt: skip
-    design = Design.from_header(header)
-    assert design.names == ("s[1.0]", "s[2.5]")
-    rows = design.encode(table_of({"s": [1, 1.0, True, "1", 2.5]}))
-    assert rows.argmax(axis=1).tolist() == [0, 0, 0, 0, 1]
+def test_a_text_that_is_a_whole_number_is_the_level_of_the_number() -> None:
+    column = Column(objects_of([1.0, 1, "1.0", "1", True, "01"]))
+    assert level_codes("s", column, {"1.0": 0}).tolist() == [0, 0, 0, 0, -1, -1]
+    codes = level_codes("s", column, {"1": 0, "1.0": 1})
+    assert codes.tolist() == [0, 0, 1, 0, 0, -1]
 
 
 @pytest.mark.parametrize(

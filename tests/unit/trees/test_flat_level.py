@@ -116,9 +116,9 @@ def test_units_drop_out(
 
 
 def test_a_narrow_steep_piece_is_found() -> None:
-    """A wave whose slope is eighteen of the old prior's deviations; noise .1.
+    """A wave whose slope is eighteen deviations of a prior that is not relaxed.
 
-    An anchored level and slopes that nothing relaxed had an error of .28.
+    The noise is .1; with that prior and an anchored level the error was .28.
     """
     errors = []
     for seed in range(6):

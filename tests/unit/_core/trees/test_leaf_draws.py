@@ -70,7 +70,6 @@ def check_predicted(cloud: Any, asked: Any) -> None:
         ("linear", {}),
         ("linear", {"intercept": False}),
         ("linear", {"n_basis": 2}),
-        ("linear", {"kappa0": 0.1}),
         ("prior", {}),
     ],
 )

@@ -308,19 +308,3 @@ def test_steps_are_checked_against_the_columns(made: Any) -> None:
     with pytest.raises(ValueError, match="one for each of the 2 columns"):
         model.update(np.random.default_rng(1).normal(size=(9, 2)))
     assert model.n_phases == 0
-
-
-def test_flows_of_files_of_before_go_on_as_they_were() -> None:
-    rng = np.random.default_rng(1)
-    flow = AffineFlow(location_variance=1.0)  # which slopes had before
-    model = DependentDPMixture(flow, n_sweeps=4, burn_in=1)
-    model.update(5.0 * rng.normal(size=(30, 4)))
-    header, arrays = model._to_arrays()
-    del (
-        header["family"]["location_variance"],
-        header["options"]["family"]["location_variance"],
-    )
-    again = DependentDPMixture._from_arrays(header, arrays)
-    assert again.family_ == model.family_
-    rows = 5.0 * rng.normal(size=(20, 4))
-    assert (again.update(rows).labels_ == model.update(rows).labels_).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dyntree.errors import ConvergenceWarning
-from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
+from dyntree.mixtures import MemoryBoundedHDP
 from dyntree.mixtures.hdp import building
 from dyntree.mixtures.hdp.building import BuildRecord, proposals
 from dyntree.mixtures.hdp.moves import swept_for_proposals
@@ -55,27 +55,6 @@ def test_topics_of_the_same_words_in_other_documents_are_tried_for_a_merge() -> 
     moves = proposals(search, both.store, solution, swept, BuildRecord(20, 0.0, 12))
     good = {frozenset(m.topics) for m in moves if not m.is_split and m.gain < 0}
     assert good >= {frozenset({k, k + 6}) for k in range(6)}
-
-
-def test_a_file_of_before_keeps_what_auto_stood_for() -> None:
-    """Files without `rules` were written when "auto" was 20 births, always kept."""
-    counts, _ = bars(120, 40, seed=3)
-    options = HDPOptions(merges=10, start="kmeans", n_birth=20, select="always")
-    said = MemoryBoundedHDP(
-        "multinomial", epoch_size=20, options=options, prior=HDPPrior(word=0.1)
-    ).fit(counts[:80], progress=False)
-    header, arrays = said._to_arrays()
-    header["settings"]["options"] |= {"n_birth": "auto", "select": "auto"}
-    del header["rules"]
-    before = MemoryBoundedHDP._from_arrays(header, arrays)
-    assert before.settings == said.settings
-    for model in (before, said):
-        model.partial_fit(counts[80:])
-    np.testing.assert_array_equal(before.topic_words_, said.topic_words_)
-    new, _ = MemoryBoundedHDP("multinomial").fit(counts)._to_arrays()
-    assert MemoryBoundedHDP._from_arrays({**new, "learned": None}, {}).settings == (
-        MemoryBoundedHDP("multinomial").settings
-    )
 
 
 def test_every_document_of_a_short_epoch_proposes_a_topic(

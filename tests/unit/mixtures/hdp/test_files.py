@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from dyntree import checkpoint
+from dyntree.checkpoint import models
 from dyntree.errors import CheckpointError
 from dyntree.mixtures import HDPOptions, MemoryBoundedHDP
 from dyntree.storage import archive
@@ -31,7 +32,7 @@ def learned(family: str) -> MemoryBoundedHDP:
 
 def filed(header: dict[str, Any], arrays: dict[str, Any], path: Any) -> Any:
     """Write a file of a model, with sums that are right, and load it."""
-    whole = {"format": checkpoint.FORMAT, "version": checkpoint.VERSION}
+    whole = {"format": models.FORMAT, "version": models.VERSION}
     with path.open("wb") as file:
         archive.write(file, whole | {"model": header, "notes": {}}, arrays)
     return checkpoint.load(path)

@@ -342,8 +342,11 @@ def test_the_paper_s_choices_run(family: str) -> None:
     assert model.settings.options == MemoryBoundedHDP(compat="paper").settings.options
     assert model.n_topics_ >= 2
     assert model.n_clumps_ + model.n_singlets_ <= 40
+    assert model.settings.follows_paper
     given = HDPOptions(tol=1e-4)
-    assert MemoryBoundedHDP(compat="paper", options=given).settings.options == given
+    settings = MemoryBoundedHDP(compat="paper", options=given).settings
+    assert settings.options == given
+    assert not settings.follows_paper
 
 
 @pytest.mark.parametrize("select", ["always", "free_energy", "heldout"])

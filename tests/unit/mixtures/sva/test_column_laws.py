@@ -10,7 +10,7 @@ from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, t
 
-from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
 from tests.oracle import sva as oracle
 
 MADE: dict[str, tuple[Any, Any]] = {
@@ -156,17 +156,3 @@ def test_samples_have_the_law(dim: int) -> None:
     np.testing.assert_allclose(
         np.cov(drawn.T), model.covariances_[0], rtol=0.05, atol=0.005
     )
-
-
-def test_files_of_before_have_equal_columns() -> None:
-    X, _ = rows(600)
-    for model in (
-        OnlineDPGMM(16.0), OnlineDPMPPCA(6.0, noise=0.5),
-        OnlineHDPHSMM(6.0, noise=0.5),
-    ):  # fmt: skip
-        header, arrays = model.update(X).to_arrays()
-        squares = arrays.pop("squares")
-        again = type(model).from_arrays(header, arrays)
-        found = again._state.clusters.squared_deviations()
-        np.testing.assert_allclose(found.sum(axis=1), squares.sum(axis=1), rtol=1e-6)
-        assert np.isfinite(again.score_total(X))

@@ -151,17 +151,6 @@ def test_drift_that_is_followed_raises_no_alarm(speed: float) -> None:
 
 
 @pytest.mark.parametrize("name", FIXED)
-def test_files_of_before_have_no_watch(name: str) -> None:
-    model = MADE[name]().update(rows(600))
-    header, arrays = model.to_arrays()
-    del arrays["watch"], arrays["gathered"]
-    again = type(model).from_arrays(header, arrays)
-    again.update(rows(1000, 1))
-    with pytest.warns(ScaleWarning):
-        again.update(10.0 * rows(900, 2))
-
-
-@pytest.mark.parametrize("name", FIXED)
 @pytest.mark.parametrize("cut", [1000, 7, 500])
 def test_scales_that_never_fit_are_told_once(name: str, cut: int) -> None:
     X = 1e6 * np.random.default_rng(5).normal(size=(1000, 4))

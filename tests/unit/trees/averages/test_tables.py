@@ -137,23 +137,6 @@ def test_forests_stand_beside_the_clouds_of_labels() -> None:
     np.testing.assert_array_equal(alone.predict(X).proba, last.predict(X).proba)
 
 
-def test_files_without_forests_keep_their_temperature() -> None:
-    X, y = data("class", 60)
-    old = AveragedTrees.of(
-        [DynamicTree("class", n_particles=12, seed=k).update(X, y) for k in range(3)],
-        seed=1, shuffle=True,
-    )  # fmt: skip
-    header, arrays = old.to_arrays()
-    del header["powers"]
-    again = AveragedTrees.from_arrays(header | {"temperature": 0.8}, arrays)
-    assert again.powers == (1.25,)
-    expected = softened(old.predict(X[:5]).proba, 1.25)
-    np.testing.assert_allclose(again.predict(X[:5]).proba, expected, rtol=1e-12)
-    again.update(X, y)  # its own power is fitted anew
-    assert len(again.powers) == 1
-    assert again.powers not in ((1.0,), (1.25,))
-
-
 def test_threads_and_processes_change_nothing() -> None:
     from joblib import parallel_config
 
@@ -281,8 +264,7 @@ def test_a_changed_file_is_refused() -> None:
     mixed["1"] = other["members"]["1"]
     for name, value in [("members", {}), ("members", mixed), ("shuffle", 1),
                         ("powers", [-0.5]), ("powers", [0.5, 0.5]),
-                        ("powers", ["1"]), ("temperature", 0.0),
-                        ("seed", -1)]:  # fmt: skip
+                        ("powers", ["1"]), ("seed", -1)]:  # fmt: skip
         with pytest.raises((ValueError, LookupError)):
             AveragedTrees.from_arrays(header | {name: value}, arrays)
     with pytest.raises(ValueError, match="without a use"):

@@ -282,18 +282,6 @@ def test_copies_and_files_go_on_alike(name: str, tmp_path: Any) -> None:
             assert model_bytes(twin.update(frame[cut:], y[cut:])) == model_bytes(whole)
 
 
-def test_a_file_that_names_no_rule_means_the_one_that_there_was() -> None:
-    frame, y = late_levels()
-    for model in (MAKERS["constant"](), MAKERS["constant"](new_levels="missing")):
-        model.update(frame[:30], y[:30])
-        header, arrays = model.to_arrays()
-        header["options"].pop("new_levels", None)
-        assert DynamicTree.from_arrays(header, arrays).options.new_levels == "missing"
-    header, arrays = DynamicTree(rules="r", **SMALL).to_arrays()
-    assert "new_levels" not in header["options"]
-    assert DynamicTree.from_arrays(header, arrays).options.new_levels == "grow"
-
-
 @pytest.mark.parametrize(
     "late",
     [[["moon", "a"]], [["site", "y"]], [["site", "w"], ["site", "w"]], [["site"]], [7]],
