@@ -585,9 +585,8 @@ def patch_points(image: Any, size: int, step: int) -> NDArray[np.float64]:
     if pixels.ndim != 2 or min(pixels.shape) < side:
         raise ArgumentError(
             "image",
-            "must be of shape (height, width), both >= size={side}",
+            f"must be of shape (height, width), both >= size={side}",
             Message("shape {shape}", shape=pixels.shape),
-            side=side,
         )
     cut = np.lib.stride_tricks.sliding_window_view(pixels, (side, side))[::by, ::by]
     rows, columns = cut.shape[:2]

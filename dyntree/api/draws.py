@@ -248,10 +248,9 @@ def _over_time(
     if not good or len(given) != n_models:
         raise ArgumentError(
             "trace",
-            "must be a Trace for each of {n_models} model(s), from trace() of a "
+            f"must be a Trace for each of {n_models} model(s), from trace() of a "
             "Recorder",
             trace,
-            n_models=n_models,
         )
     time = given[0].n_seen
     if not all(np.array_equal(one.n_seen, time) for one in given):

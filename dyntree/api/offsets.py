@@ -190,9 +190,8 @@ def _check_offset(values: Any, n_rows: int) -> Vector:
     if found.shape != (n_rows,):
         raise ArgumentError(
             "offset",
-            "must have one value a row, {n_rows}",
+            f"must have one value a row, {n_rows}",
             Message("shape {shape}", shape=found.shape),
-            n_rows=n_rows,
         )
     bad = np.flatnonzero(~(np.abs(found) <= LARGEST))
     if len(bad):

@@ -111,9 +111,7 @@ class Coding:
                 Message("endings must be text; got {endings!r}", endings=endings)
             )
         if len(rows) != n_levels or widths != {len(endings)}:
-            raise ValueError(
-                Message("a coding must have a row a level; got {rows!r}", rows=rows)
-            )
+            raise ValueError(Message(f"a coding must have a row a level; got {rows}"))
         return cls(endings, rows)
 
 

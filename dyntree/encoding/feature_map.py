@@ -760,9 +760,8 @@ class FeatureMap:
         if width != self.n_columns:
             raise ArgumentError(
                 argument,
-                "must have {n_columns} columns, as at the first update",
+                f"must have {self.n_columns} columns, as at the first update",
                 width,
-                n_columns=self.n_columns,
             )
         if isinstance(given, dict):
             keys: Iterable[Any] = self.names or given
@@ -843,10 +842,7 @@ class FeatureMap:
         """Raise ValueError unless an array holds codes of these columns."""
         if codes.shape[1] != self.n_columns:
             raise ArgumentError(
-                "codes",
-                "must have {n_columns} columns",
-                codes.shape[1],
-                n_columns=self.n_columns,
+                "codes", f"must have {self.n_columns} columns", codes.shape[1]
             )
         finite_rows(codes, self.names, self.allow_missing, "codes")
         for name, texts in self.known.items():

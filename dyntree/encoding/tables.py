@@ -84,9 +84,9 @@ class Table:
         if chosen.ndim != 1 or not inside or np.any(chosen < 0):
             raise ArgumentError(
                 "subset",
-                "must be a mask of {n_rows} bools, or row numbers below {n_rows}",
+                f"must be a mask of {self.n_rows} bools, or row numbers below "
+                f"{self.n_rows}",
                 subset,
-                n_rows=self.n_rows,
             )
         return chosen.astype(np.int64)
 
@@ -478,9 +478,8 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
     if np.ndim(endog) != 1 or len(endog) != table.n_rows:
         raise ArgumentError(
             "endog",
-            "must have one value a row of exog, {n_rows}",
+            f"must have one value a row of exog, {table.n_rows}",
             Message("shape {shape}", shape=np.shape(endog)),
-            n_rows=table.n_rows,
         )
     check_paired(table.native, endog, "endog", "exog")
     if name in table.names:

@@ -137,9 +137,8 @@ def _vector(y: Any, n_rows: int) -> NDArray[Any]:
     if values.ndim != 1 or len(values) != n_rows:
         raise ArgumentError(
             "y",
-            "must be of shape ({n_rows},), one response a row of X",
+            f"must be of shape ({n_rows},), one response a row of X",
             Message("shape {shape}", shape=values.shape),
-            n_rows=n_rows,
         )
     return values
 

@@ -113,10 +113,9 @@ def too_large(
     """Error for values whose squares would overflow."""
     return ArgumentError(
         name,
-        "must be at most {largest:g} in size, so that its square is finite",
+        f"must be at most {LARGEST:g} in size, so that its square is finite",
         value,
         "Rescale it first.",
         row=row,
         column=column,
-        largest=LARGEST,
     )

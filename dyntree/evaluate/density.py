@@ -103,8 +103,7 @@ def prequential_density(
     if not scored:
         raise ValueError(
             Message(
-                "no row was scored: the model needs more than the {n_rows} rows given.",
-                n_rows=n_rows,
+                f"no row was scored: the model needs more than the {n_rows} rows given."
             )
         )
     return PrequentialDensity(

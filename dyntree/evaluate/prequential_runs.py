@@ -231,7 +231,7 @@ def prequential(
     weights, own = _weights_for(model, sample_weight, n_rows)
     if start >= n_rows:
         raise ArgumentError(
-            "start", "must be below the number of rows, {n_rows}", start, n_rows=n_rows
+            "start", f"must be below the number of rows, {n_rows}", start
         )
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
     scored: list[int] = []
@@ -263,9 +263,8 @@ def prequential(
     if not scored or (counted is not None and not counted.any()):
         raise ValueError(
             Message(
-                "no row was scored: the model needs more than the {n_rows} rows "
-                "given, and some rows need a weight above 0.",
-                n_rows=n_rows,
+                f"no row was scored: the model needs more than the {n_rows} rows "
+                "given, and some rows need a weight above 0."
             )
         )
     seconds = clock / (n_rows - start)

@@ -105,7 +105,7 @@ def fit_repeats(
         raise ArgumentError(
             "model",
             "must not have learned any rows",
-            Message("one that has seen {n_seen}", n_seen=model.n_seen),
+            Message(f"one that has seen {model.n_seen}"),
             "Make a new one with the same options.",
         )
     if model.is_frozen:

@@ -34,14 +34,13 @@ def checked(argument: str, rows: Matrix) -> Matrix:
         row, column = np.argwhere(bad)[0]
         raise ArgumentError(
             argument,
-            "must be finite, and within {largest:g} of 0",
+            f"must be finite, and within {LARGEST:g} of 0",
             Message(
                 "{rows} in row {row}, column {column}",
                 rows=rows[row, column],
                 row=row,
                 column=column,
             ),
-            largest=LARGEST,
         )
     return rows
 
@@ -275,10 +274,7 @@ class CoverTree(StoredArrays):
         k = params.count("k", k, 1)
         if k > held.n_rows:
             raise ArgumentError(
-                "k",
-                "must be at most the number of rows, {n_rows}",
-                k,
-                n_rows=held.n_rows,
+                "k", f"must be at most the number of rows, {held.n_rows}", k
             )
         return neighbours(
             held.searcher, held.rows, held.gone, rows, k, params.n_threads(),

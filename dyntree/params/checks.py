@@ -28,10 +28,10 @@ def count(name: str, value: Any, least: int, most: int | None = None) -> int:
         or not isinstance(value, numbers.Integral)
         or value < least
     ):
-        raise ArgumentError(name, "must be an int >= {least}", value, least=least)
+        raise ArgumentError(name, f"must be an int >= {least}", value)
     number = int(value)
     if most is not None and number > most:
-        raise ArgumentError(name, "must be at most {most}", value, most=most)
+        raise ArgumentError(name, f"must be at most {most}", value)
     return number
 
 

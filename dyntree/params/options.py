@@ -85,10 +85,7 @@ def n_jobs(value: Any = None, name: str = "threads") -> int | None:
         return None
     if not text.isdecimal() or not 1 <= int(text) <= MAX_THREADS:
         raise ArgumentError(
-            "DYNTREE_NUM_THREADS",
-            "must be an int >= 1 and <= {max_threads}",
-            text,
-            max_threads=MAX_THREADS,
+            "DYNTREE_NUM_THREADS", f"must be an int >= 1 and <= {MAX_THREADS}", text
         )
     return int(text)
 
@@ -409,10 +406,7 @@ class TreeOptions:
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
             raise ArgumentError(
-                "n_basis",
-                "must be at most the number of columns, {n_features}",
-                basis,
-                n_features=n_features,
+                "n_basis", f"must be at most the number of columns, {n_features}", basis
             )
         if self.first_split >= n_features:
             raise ArgumentError(
@@ -428,9 +422,7 @@ class TreeOptions:
         if self.rules == "r" and start is None:
             start = least
         if start is not None and start < least:
-            raise ArgumentError(
-                "n_start", "must be at least min_leaf, {least}", start, least=least
-            )
+            raise ArgumentError("n_start", f"must be at least min_leaf, {least}", start)
         return replace(
             self,
             min_leaf=least,

@@ -57,19 +57,15 @@ def write(file: BinaryIO, header: Mapping[str, Any], arrays: Arrays) -> None:
     if len(text) > MAX_HEADER:
         raise ValueError(
             Message(
-                "a saved header must have at most {max_header} bytes; got {n_text}. "
-                "Use fewer or shorter levels and labels.",
-                max_header=MAX_HEADER,
-                n_text=len(text),
+                f"a saved header must have at most {MAX_HEADER} bytes; got "
+                f"{len(text)}. Use fewer or shorter levels and labels."
             )
         )
     if (n_values := _most_values(text)) > MAX_VALUES:
         raise ValueError(
             Message(
-                "a saved header must have at most {max_values} names and values; got "
-                "{n_values}. Use fewer columns, levels and labels.",
-                max_values=MAX_VALUES,
-                n_values=n_values,
+                f"a saved header must have at most {MAX_VALUES} names and values; "
+                f"got {n_values}. Use fewer columns, levels and labels."
             )
         )
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -107,9 +103,7 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
             text = archive.read(HEADER)
             if (n_values := _most_values(text)) > MAX_VALUES:
                 raise CheckpointError(
-                    Message(
-                        "its header has {n_values} names and values", n_values=n_values
-                    )
+                    Message(f"its header has {n_values} names and values")
                 )
             header = json.loads(text, object_hook=_value, parse_constant=_refuse)
             arrays = {

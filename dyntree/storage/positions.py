@@ -122,18 +122,16 @@ def _check_text(text: str) -> None:
 def _too_deep() -> ValueError:
     return ArgumentError(
         "position",
-        "must be nested at most {max_depth} deep",
+        f"must be nested at most {MAX_DEPTH} deep",
         Message("lists or dicts that go deeper, or hold themselves"),
         "Keep only what finds the next row.",
-        max_depth=MAX_DEPTH,
     )
 
 
 def _too_long() -> ValueError:
     return ArgumentError(
         "position",
-        "must have at most {max_bytes} bytes as JSON",
+        f"must have at most {MAX_BYTES} bytes as JSON",
         Message("more"),
         "Keep only what finds the next row, and the rest in a file of its own.",
-        max_bytes=MAX_BYTES,
     )

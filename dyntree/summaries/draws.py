@@ -41,7 +41,7 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
     labels = column.objects()
     if len(labels) != n_rows:
         raise ArgumentError(
-            argument, "must have one label a row, {n_rows}", len(labels), n_rows=n_rows
+            argument, f"must have one label a row, {n_rows}", len(labels)
         )
     places: dict[Hashable, list[int]] = {}
     for row, label in enumerate(labels):
@@ -204,9 +204,8 @@ class PosteriorDraws:
         if weights.ndim != 2 or weights.shape[1] != self.n_rows:
             raise ArgumentError(
                 "R",
-                "must have one weight a row, shape (n_contrasts, {n_rows})",
+                f"must have one weight a row, shape (n_contrasts, {self.n_rows})",
                 Message("shape {shape}", shape=np.shape(R)),
-                n_rows=self.n_rows,
             )
         if not np.isfinite(weights).all():
             raise ArgumentError("R", "must hold finite weights", R)
@@ -237,9 +236,8 @@ class PosteriorDraws:
         if given.shape != (self.n_rows,):
             raise ArgumentError(
                 "weights",
-                "must be one number a row, {n_rows}",
+                f"must be one number a row, {self.n_rows}",
                 Message("shape {shape}", shape=given.shape),
-                n_rows=self.n_rows,
             )
         bad = np.flatnonzero(~((given >= 0.0) & np.isfinite(given)))
         if len(bad):

@@ -220,9 +220,8 @@ class TreeModel:
         if self.n_seen:
             raise ValueError(
                 Message(
-                    "columns can be set only before the first row; {n_seen} rows "
-                    "have come.",
-                    n_seen=self.n_seen,
+                    f"columns can be set only before the first row; {self.n_seen} "
+                    "rows have come."
                 )
             )
         for state in self.states:
@@ -442,9 +441,8 @@ class TreeModel:
         if len(before) != len(after):
             raise ValueError(
                 Message(
-                    "X_0 and X_1 must have as many rows; got {n_before} and {n_after}.",
-                    n_before=len(before),
-                    n_after=len(after),
+                    f"X_0 and X_1 must have as many rows; got {len(before)} and "
+                    f"{len(after)}."
                 )
             )
         if exposure is not None:
@@ -468,13 +466,11 @@ class TreeModel:
             state.warned.add("roots")
             warn(
                 DegenerateTreesWarning,
-                "the trees of this cloud begin with {n_roots:.1f} effectively "
-                "distinct splits, fewer than {least_roots:g}: they agree by chance, "
+                f"the trees of this cloud begin with {n_roots:.1f} effectively "
+                f"distinct splits, fewer than {LEAST_ROOTS:g}: they agree by chance, "
                 "so that intervals of differences and effects are too narrow. "
                 "Average several clouds: AveragedTrees(...), or n_clouds=10 in a "
                 "formula or an estimator.",
-                n_roots=n_roots,
-                least_roots=LEAST_ROOTS,
             )
 
     def plain_row(self, row: Mapping[Any, Any]) -> Matrix | None:

@@ -72,9 +72,7 @@ window=None. Set window=..., the most rows to hold.
         raise ArgumentError(
             "n_clouds",
             "is for tables that are held whole",
-            Message(
-                "{n_clouds!r} with window={window!r}", n_clouds=n_clouds, window=window
-            ),
+            Message(f"{n_clouds} with window={window}"),
             "Set window=None, or n_clouds=1; window={auto!r} averages several clouds "
             "by itself.",
             auto=AUTO,

@@ -364,7 +364,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             raise ArgumentError(
                 "row_ids",
                 "must leave at least one row active",
-                Message("all {n_positions}", n_positions=len(positions)),
+                Message(f"all {len(positions)}"),
             )
         cloud.retire(positions, forget)
         return self
@@ -733,8 +733,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             raise ValueError(
                 Message(
                     "the seed of a model can change only before its first row; it "
-                    "has seen {n_seen}. Make a new one with the same options.",
-                    n_seen=self.n_seen,
+                    f"has seen {self.n_seen}. Make a new one with the same options."
                 )
             )
         again = self.copy()

@@ -261,8 +261,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
             raise ValueError(
                 Message(
                     "the seed of a model can change only before its first row; "
-                    "{n_seen} rows have come.",
-                    n_seen=state.n_seen,
+                    f"{state.n_seen} rows have come."
                 )
             )
         state.seed = seed

@@ -139,10 +139,7 @@ def plot_images(
     rows = params.as_array("X", X, float)
     if rows.ndim != 2 or rows.shape[1] != height * width:
         raise ArgumentError(
-            "X",
-            "must have height * width = {height} columns",
-            rows,
-            height=height * width,
+            "X", f"must have height * width = {height * width} columns", rows
         )
     count = params.count("n_rows", n_rows, 1)
     if components is None:

@@ -72,7 +72,7 @@ def panels(
     given = [ax] if isinstance(ax, Axes) else list(np.ravel(np.asarray(ax, object)))
     if len(given) != n or not all(isinstance(one, Axes) for one in given):
         raise ArgumentError(
-            "ax", "must be {n} Axes of matplotlib, one a panel, or None", ax, n=n
+            "ax", f"must be {n} Axes of matplotlib, one a panel, or None", ax
         )
     return given[0].figure.figure, given  # of a subfigure, the whole
 

@@ -278,10 +278,7 @@ def plot_topic_trends(
     names = list(known.feature_names if words is None else words)
     if len(names) != len(known.feature_names):
         raise ArgumentError(
-            "words",
-            "must be one a column, {n_feature_names}",
-            len(names),
-            n_feature_names=len(known.feature_names),
+            "words", f"must be one a column, {len(known.feature_names)}", len(names)
         )
     lines = known.lifelines()
     most = _most(lines.count.sum(axis=1), top)

@@ -206,10 +206,7 @@ def plot_segments(
         titles = names or [f"x{j}" for j in range(rows.shape[1])]
         if len(titles) != rows.shape[1]:
             raise ArgumentError(
-                "names",
-                "must be one a column of X, {shape}",
-                len(titles),
-                shape=rows.shape[1],
+                "names", f"must be one a column of X, {rows.shape[1]}", len(titles)
             )
         for j, (title, column) in enumerate(zip(titles, rows.T, strict=True)):
             tone = str(0.25 * (j // len(LINES) % 3))
@@ -338,8 +335,8 @@ def _matrix(X: Any, n_rows: int) -> Matrix:
     if rows.ndim != 2 or len(rows) != n_rows:
         raise ArgumentError(
             "X",
-            "must have one row a label, {n_rows}, and be of shape (n_rows, n_features)",
+            f"must have one row a label, {n_rows}, and be of shape (n_rows, "
+            "n_features)",
             Message("shape {shape}", shape=rows.shape),
-            n_rows=n_rows,
         )
     return rows

@@ -65,11 +65,10 @@ def plot_segmentation(
     if places.size != n_pixels or places.dtype.kind not in "iu":
         raise ArgumentError(
             "labels",
-            "must be ints, one a pixel of {shape}",
+            f"must be ints, one a pixel of {pixels.shape[:2]}",
             Message(
                 "shape {shape}, dtype {dtype}", shape=places.shape, dtype=places.dtype
             ),
-            shape=pixels.shape[:2],
         )
     show = params.real("overlay", overlay)
     if not 0.0 <= show <= 1.0:

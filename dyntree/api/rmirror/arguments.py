@@ -54,7 +54,7 @@ def as_count(value: Any, name: str, least: int = 1) -> int:
     """Return an int >= `least`; whole floats count, as R has no other numbers."""
     number = as_number(value, name)
     if number != int(number) or number < least:
-        raise ArgumentError(name, "must be an int >= {least}", value, least=least)
+        raise ArgumentError(name, f"must be an int >= {least}", value)
     return int(number)
 
 
@@ -96,9 +96,7 @@ def as_numbers(value: Any, name: str, length: int | None = None) -> NDArray[np.f
         )
     array = array.reshape(-1)
     if length is not None and array.size != length:
-        raise ArgumentError(
-            name, "must have length {length}", array.size, length=length
-        )
+        raise ArgumentError(name, f"must have length {length}", array.size)
     finite = np.isfinite(array)
     if not finite.all():
         bad = finite.argmin()
@@ -125,10 +123,7 @@ def as_flags(value: Any, name: str, length: int) -> NDArray[np.bool_]:
     array = array.reshape(-1)
     if array.size != length:
         raise ArgumentError(
-            name,
-            "must have one entry for each of the {length} inputs",
-            array.size,
-            length=length,
+            name, f"must have one entry for each of the {length} inputs", array.size
         )
     return array.copy()
 
@@ -141,9 +136,8 @@ def as_indices(value: Any, name: str, upper: int) -> NDArray[np.int64]:
         bad = wrong.argmax()
         raise ArgumentError(
             name,
-            "must hold ints in 1..{upper}",
+            f"must hold ints in 1..{upper}",
             Message("{array:g} at element {bad}", array=array[bad], bad=bad + 1),
-            upper=upper,
         )
     return array.astype(np.int64) - 1
 
@@ -155,13 +149,12 @@ def as_permutation(value: Any, name: str, n: int) -> NDArray[np.int64]:
     if places.size != n or distinct != n:
         raise ArgumentError(
             name,
-            "must hold each of 1..{n} once",
+            f"must hold each of 1..{n} once",
             Message(
                 "{size} entries, {distinct} distinct",
                 size=places.size,
                 distinct=distinct,
             ),
-            n=n,
         )
     return places
 

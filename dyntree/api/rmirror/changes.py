@@ -168,18 +168,14 @@ def retire(
     if not (0 < forget <= 1 or (is_native and forget == 0)):
         least = "[0" if is_native else "(0"
         raise ArgumentError(
-            "lambda_",
-            "must be in {least}, 1]",
-            Message("{forget:g}", forget=forget),
-            least=least,
+            "lambda_", f"must be in {least}, 1]", Message("{forget:g}", forget=forget)
         )
     places = np.array(list(dict.fromkeys(places.tolist())), dtype=np.int64)
     if places.size == cloud.n_active:
         raise ArgumentError(
             "indices",
-            "must leave at least one of the {n_active} row(s)",
+            f"must leave at least one of the {cloud.n_active} row(s)",
             Message("all"),
-            n_active=cloud.n_active,
         )
     if as_verb(verb, 0) > 0:
         print_retirement(places, *cloud.rows())

@@ -343,9 +343,7 @@ def _fit_responses(
 def _checked_sub(sub: int | None, rows: int) -> int:
     count = rows if sub is None else as_count(sub, "sub")
     if count > rows:
-        raise ArgumentError(
-            "sub", "must be in 1..{rows}, the number of rows", count, rows=rows
-        )
+        raise ArgumentError("sub", f"must be in 1..{rows}, the number of rows", count)
     return count
 
 
@@ -363,9 +361,8 @@ def _checked_sb(sb: ArrayLike | None, model: str, n_inputs: int) -> tuple[int, i
     if np.any((pair != np.floor(pair)) | (pair < 1) | (pair > n_inputs)):
         raise ArgumentError(
             "sb",
-            "must hold two ints in 1..{n_inputs}, the number of inputs",
+            f"must hold two ints in 1..{n_inputs}, the number of inputs",
             pair.tolist(),
-            n_inputs=n_inputs,
         )
     return int(pair[0]), int(pair[1])
 
@@ -386,14 +383,13 @@ def _checked_nstart(nstart: int | str | None, minp: int, rows: int) -> int:
     else:
         start = as_count(nstart, "nstart")
     if start < minp:
-        raise ArgumentError("nstart", "must be >= minp = {minp}", start, minp=minp)
+        raise ArgumentError("nstart", f"must be >= minp = {minp}", start)
     if rows <= start:
         raise ArgumentError(
             "y",
-            "must have more than nstart = {start} entries",
+            f"must have more than nstart = {start} entries",
             rows,
             "Give more rows, or lower minp or nstart.",
-            start=start,
         )
     return start
 

@@ -56,10 +56,9 @@ class InputSpec:
         if matrix.shape[1] != self.n_inputs:
             raise ArgumentError(
                 name,
-                "must have {n_inputs} column(s), as X had at the fit",
+                f"must have {self.n_inputs} column(s), as X had at the fit",
                 matrix.shape[1],
                 "Write one row as a matrix with one row.",
-                n_inputs=self.n_inputs,
             )
         if columns is not None and self.columns is not None and columns != self.columns:
             raise ArgumentError(
@@ -86,13 +85,12 @@ class InputSpec:
         if wrong.any():
             raise ArgumentError(
                 name,
-                "must hold labels in 1..{n_classes}, those of the fit",
+                f"must hold labels in 1..{self.n_classes}, those of the fit",
                 Message(
                     "{labels:g} at element {argmax}",
                     labels=labels[wrong][0],
                     argmax=wrong.argmax() + 1,
                 ),
-                n_classes=self.n_classes,
             )
         return labels - 1
 
@@ -145,10 +143,7 @@ def as_responses(value: Any, name: str, rows: int) -> Vector:
     vector = as_numbers(value, name)
     if vector.size != rows:
         raise ArgumentError(
-            name,
-            "must have one entry for each of the {rows} row(s)",
-            vector.size,
-            rows=rows,
+            name, f"must have one entry for each of the {rows} row(s)", vector.size
         )
     return vector
 
@@ -164,10 +159,7 @@ def as_labels(
     codes = np.asarray(codes, dtype=np.float64)
     if codes.size != rows:
         raise ArgumentError(
-            name,
-            "must have one entry for each of the {rows} row(s)",
-            codes.size,
-            rows=rows,
+            name, f"must have one entry for each of the {rows} row(s)", codes.size
         )
     bad = np.flatnonzero(codes < 0)
     if bad.size:

@@ -488,10 +488,8 @@ def _checked_probs(
     if weights.shape != (n_particles, n_ref):
         raise ArgumentError(
             "probs",
-            "must have shape ({n_particles}, {n_ref}), particles by reference rows",
+            f"must have shape ({n_particles}, {n_ref}), particles by reference rows",
             weights.shape,
-            n_particles=n_particles,
-            n_ref=n_ref,
         )
     if not np.all(np.isfinite(weights)):
         raise ArgumentError("probs", "must be finite")

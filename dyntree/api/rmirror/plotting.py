@@ -89,9 +89,7 @@ def plot(
     column = as_count(proj, "proj") - 1
     n_inputs = x.X.shape[1] - (x.icept == "augmented")
     if column >= n_inputs:
-        raise ArgumentError(
-            "proj", "must be in 1..{n_inputs}, an input", proj, n_inputs=n_inputs
-        )
+        raise ArgumentError("proj", f"must be in 1..{n_inputs}, an input", proj)
     adds = as_flag(add, "add")
     if adds and ax is None:
         raise ValueError(
@@ -191,9 +189,8 @@ def plotprogress(
     if not tracked.size or np.any(tracked <= 0.0) or tracked.size > x.y.size:
         raise ArgumentError(
             "track",
-            "must hold 1 to {size} positive numbers, one a chosen point",
+            f"must hold 1 to {x.y.size} positive numbers, one a chosen point",
             track,
-            size=x.y.size,
         )
     criterion = _by_repeat(alcalc(x, method, prec), "mean")
     order = np.argsort(x.XX[:, -1], kind="stable")
@@ -256,10 +253,7 @@ def _colour(col: Any) -> str:
     number = as_count(col, "col", 0)
     if number > len(PALETTE):
         raise ArgumentError(
-            "col",
-            "must be R's colour number 0..{n_palette}, or a name",
-            col,
-            n_palette=len(PALETTE),
+            "col", f"must be R's colour number 0..{len(PALETTE)}, or a name", col
         )
     name = (*PALETTE, TRUTH)[number]
     return COLOURS.get(name, name)

@@ -250,9 +250,7 @@ def classprobs(
     check_seed_or_rng(seed, rng)
     label = as_count(cls, "cls")
     if label > object.spec.n_classes:
-        raise ArgumentError(
-            "cls", "must be in 1..{n_classes}", label, n_classes=object.spec.n_classes
-        )
+        raise ArgumentError("cls", f"must be in 1..{object.spec.n_classes}", label)
     X = object.spec.encode(XX, "XX")
     output = match_arg(output, "output", _OUTPUTS)
     every = as_verb(verb, 0)
@@ -349,13 +347,9 @@ def intervals(object: DynaTree, index: int, var: int) -> Any:
     row = as_count(index, "index")
     variable = as_count(var, "var")
     if row > cloud.n_active:
-        raise ArgumentError(
-            "index", "must be in 1..{n_active}", row, n_active=cloud.n_active
-        )
+        raise ArgumentError("index", f"must be in 1..{cloud.n_active}", row)
     if variable > object.spec.n_inputs:
-        raise ArgumentError(
-            "var", "must be in 1..{n_inputs}", variable, n_inputs=object.spec.n_inputs
-        )
+        raise ArgumentError("var", f"must be in 1..{object.spec.n_inputs}", variable)
     column = variable - 1 + object.spec.ones
     ends = np.asarray(engine.query.intervals(cloud, row - 1, column))
     labels = pd.RangeIndex(1, len(ends) + 1)

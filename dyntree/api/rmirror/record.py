@@ -163,11 +163,9 @@ def current_cloud(obj: DynaTree) -> Any:
     if not in_order and not np.array_equal(np.sort(stored), np.sort(ids)):
         raise StaleObjectError(
             Message(
-                "this object holds {size} row(s), its cloud {n_active} of which some "
-                "differ: a later call changed the cloud. Go on with the object that "
-                "call returned.",
-                size=obj.row_ids.size,
-                n_active=cloud.n_active,
+                f"this object holds {obj.row_ids.size} row(s), its cloud "
+                f"{cloud.n_active} of which some differ: a later call changed the "
+                "cloud. Go on with the object that call returned."
             )
         )
     return cloud

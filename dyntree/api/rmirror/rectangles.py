@@ -131,9 +131,8 @@ def check_bounds(rect: Any, name: str, n_inputs: int) -> NDArray[np.float64]:
     if bounds.shape != (n_inputs, 2):
         raise ArgumentError(
             name,
-            "must have one row (lower, upper) for each of the {n_inputs} input(s)",
+            f"must have one row (lower, upper) for each of the {n_inputs} input(s)",
             Message("shape {shape}", shape=bounds.shape),
-            n_inputs=n_inputs,
         )
     if not np.all(np.isfinite(bounds)):
         raise ArgumentError(name, "must be finite", bounds.tolist())

@@ -245,11 +245,9 @@ def _given_orders(
     if matrix.shape != (n_rows, n_repeats - 1):
         raise ArgumentError(
             "rorder",
-            "must be True, False or of shape ({n_rows}, {n_repeats}), a column for "
-            "each repeat but the first",
+            f"must be True, False or of shape ({n_rows}, {n_repeats - 1}), a column "
+            "for each repeat but the first",
             Message("shape {shape}", shape=matrix.shape),
-            n_rows=n_rows,
-            n_repeats=n_repeats - 1,
         )
     return [
         as_permutation(column, f"column {j + 1} of rorder", n_rows)

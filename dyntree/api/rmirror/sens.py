@@ -157,9 +157,7 @@ def plan_sens(
     n_grid = as_rounded_count(nME, "nME")
     window = as_number(span, "span")
     if not 0 <= window <= 1:
-        raise ArgumentError(
-            "span", "must be in [0, 1]", Message("{window:g}", window=window)
-        )
+        raise ArgumentError("span", "must be in [0, 1]", Message(f"{window:g}"))
     method = match_arg(method, "method", METHODS)
     flags = resolve_categories(inputs, categ)
     given = _checked_keys(lhs) if method == "lhs" else {}

@@ -703,12 +703,9 @@ class Canopy(Mixture):
             if 8 * n * m > LARGEST_TABLE:
                 raise ValueError(
                     Message(
-                        "predict_proba would need {n:.1f} GB for {n_2} rows and {m} "
-                        "components. Give top=k for the k largest of each row, or "
-                        "fewer rows at a time.",
-                        n=8e-09 * n * m,
-                        n_2=n,
-                        m=m,
+                        f"predict_proba would need {8e-09 * n * m:.1f} GB for {n} "
+                        f"rows and {m} components. Give top=k for the k largest of "
+                        "each row, or fewer rows at a time."
                     )
                 )
             dense = np.empty((n, m))

@@ -43,9 +43,8 @@ def check_weight(value: Any, n_rows: int, X: Any = None) -> Vector | None:
     if weight.shape != (n_rows,):
         raise ArgumentError(
             "sample_weight",
-            "must have shape ({n_rows},), one for each row of X",
+            f"must have shape ({n_rows},), one for each row of X",
             weight.shape,
-            n_rows=n_rows,
         )
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ArgumentError(

@@ -138,12 +138,11 @@ def read(
                 if np.isfinite(X[part][row, column]):
                     raise ArgumentError(
                         argument,
-                        "must be at most {most:g}",
+                        f"must be at most {most:g}",
                         Message("{x:g}", x=X[part][row, column]),
                         "Rescale the column.",
                         row=part.start + row,
                         column=features.feature_names[column],
-                        most=most,
                     )
                 raise ArgumentError(
                     argument,

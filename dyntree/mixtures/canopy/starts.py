@@ -57,7 +57,7 @@ def start(init: str, m: int, rows: Singles, seed: int, n_threads: int) -> Matrix
 def too_few(m: int, n: int) -> ValueError:
     """Error for rows that are the same too often."""
     return ArgumentError(
-        "n_components", "must be at most the number of different rows, {n}", m, n=n
+        "n_components", f"must be at most the number of different rows, {n}", m
     )
 
 

@@ -295,9 +295,9 @@ class Fit:
         if last.n_clipped:
             warn(
                 ConvergenceWarning,
-                "{n_clipped} variances are on their floor: components hold equal rows. "
-                "Ask for fewer components, or give a prior with a larger variance.",
-                n_clipped=last.n_clipped,
+                f"{last.n_clipped} variances are on their floor: components hold "
+                "equal rows. Ask for fewer components, or give a prior with a "
+                "larger variance.",
             )
         if last.refresh <= 1.0 and last.stale_mass > 0.1:
             warn(

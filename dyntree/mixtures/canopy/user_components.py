@@ -27,13 +27,13 @@ def components_of(
     weight = params.as_array("weights", weights, float)
     mean = params.as_array("means", means, float)
     if weight.shape != (m,) or not np.isfinite(weight).all() or (weight < 0).any():
-        raise ArgumentError("weights", "must be {m} numbers >= 0", weight, m=m)
+        raise ArgumentError("weights", f"must be {m} numbers >= 0", weight)
     if abs(weight.sum() - 1.0) > 1e-6:
         raise ArgumentError(
             "weights", "must sum to 1; they sum to {weight:.6g}", weight=weight.sum()
         )
     if mean.ndim != 2 or len(mean) != m or not mean.shape[1]:
-        raise ArgumentError("means", "must be of shape ({m}, n_features)", mean, m=m)
+        raise ArgumentError("means", f"must be of shape ({m}, n_features)", mean)
     bad = family.invalid_means(mean)
     if bad.any():
         raise ArgumentError(
@@ -162,9 +162,8 @@ def check_alike(
     if columns.n_features != features.n_features:
         raise ArgumentError(
             "start",
-            "must have the columns of X, {n_features}; it has {n_features_2}",
-            n_features=features.n_features,
-            n_features_2=columns.n_features,
+            f"must have the columns of X, {features.n_features}; it has "
+            f"{columns.n_features}",
         )
     if features.names and columns.names and features.names != columns.names:
         raise ArgumentError(

@@ -33,9 +33,8 @@ def vector(name: str, value: Any, width: int, positive: bool = False) -> Vector:
     if found.ndim > 1 or (found.ndim == 1 and len(found) != width):
         raise ArgumentError(
             name,
-            "must be a number, or one for each of the {width} columns",
+            f"must be a number, or one for each of the {width} columns",
             Message("shape {shape}", shape=found.shape),
-            width=width,
         )
     found = np.broadcast_to(found, (width,)).copy()
     if not np.all(np.isfinite(found)) or (positive and np.any(found <= 0.0)):

@@ -122,9 +122,8 @@ def parts_of(labels: Any, n_rows: int) -> list[Ids]:
     if values.shape != (n_rows,):
         raise ArgumentError(
             "phases",
-            "must hold a label for each of the {n_rows} rows",
+            f"must hold a label for each of the {n_rows} rows",
             Message("shape {shape}", shape=values.shape),
-            n_rows=n_rows,
         )
     for row, label in enumerate(values.tolist()):
         if is_missing(label):

@@ -188,11 +188,9 @@ def checked_scale(state: State, options: DDPOptions, rows: Matrix) -> Nearness:
     if is_first and len(rows) < FEWEST_AT_FIRST:
         warn(
             ScaleWarning,
-            "the scale of clusters is estimated from the first {n_rows} rows, which "
-            "are few. Begin with a phase of {fewest_at_first} rows at least, or give "
-            "the scales of the family.",
-            n_rows=len(rows),
-            fewest_at_first=FEWEST_AT_FIRST,
+            f"the scale of clusters is estimated from the first {len(rows)} rows, "
+            f"which are few. Begin with a phase of {FEWEST_AT_FIRST} rows at least, "
+            "or give the scales of the family.",
         )
     now = nearness_of(rows)
     factor = before.change(now)

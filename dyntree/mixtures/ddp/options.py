@@ -78,10 +78,9 @@ class SweepOptions(Checked):
         if burn_in >= n_sweeps:
             raise ArgumentError(
                 "burn_in",
-                "must be < n_sweeps, {n_sweeps}",
+                f"must be < n_sweeps, {n_sweeps}",
                 burn_in,
                 "By default it is a third of them.",
-                n_sweeps=n_sweeps,
             )
         self._set("n_sweeps", n_sweeps)
         self._set("burn_in", burn_in)
@@ -170,9 +169,8 @@ class DDPOptions(SweepOptions):
         if not good or not np.all((found >= 0.0) & (found <= 1.0)):
             raise ArgumentError(
                 "survival",
-                "must give a probability in [0, 1] for each of the {n_means} means",
+                f"must give a probability in [0, 1] for each of the {len(means)} means",
                 found,
-                n_means=len(means),
             )
         return found.copy()
 

@@ -359,10 +359,7 @@ class GaussianUnknown(Regression):
         mean = vector("base_mean", mean, width)
         if self.df is not None and not self.df > width - 1:
             raise ArgumentError(
-                "df",
-                "must be > n_columns - 1, which is {width}",
-                self.df,
-                width=width - 1,
+                "df", f"must be > n_columns - 1, which is {width - 1}", self.df
             )
         filled = self if self.scale is not None else self._scaled(rows, mean)
         return replace(
@@ -520,10 +517,8 @@ class AffineFlow(Regression):
         if not df > half - 1:
             raise ArgumentError(
                 "velocity_df",
-                "must be > {half} for {half_2} velocities",
+                f"must be > {half - 1} for {half} velocities",
                 self.velocity_df,
-                half=half - 1,
-                half_2=half,
             )
         return replace(
             self, location=self.location.with_tenth(x).resolved(x), velocity_df=df,

@@ -144,12 +144,10 @@ def read_points(points: Any, state: State) -> Any:
 def as_ids(ids: Any, n: int) -> NDArray[Any]:
     """Names of documents as an array of whole numbers or of text."""
     if isinstance(ids, str) or not isinstance(ids, Iterable):
-        raise ArgumentError("ids", "must have one name per document ({n})", ids, n=n)
+        raise ArgumentError("ids", f"must have one name per document ({n})", ids)
     given = list(ids)
     if len(given) != n:
-        raise ArgumentError(
-            "ids", "must have one name per document ({n})", len(given), n=n
-        )
+        raise ArgumentError("ids", f"must have one name per document ({n})", len(given))
     whole = all(
         isinstance(one, int | np.integer) and not isinstance(one, bool) for one in given
     )

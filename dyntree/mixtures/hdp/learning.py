@@ -275,10 +275,9 @@ def compressed_to_limits(
         least = (limits.memory or 0) + error.missing
         raise ArgumentError(
             "memory_limit",
-            "must be at least {least} bytes for the data that must be held",
+            f"must be at least {least} bytes for the data that must be held",
             limits.memory,
             "Raise it, or track and index fewer documents.",
-            least=least,
         ) from None
     if small.topics.K < topics.K:
         draft = draft.with_warning(

@@ -122,9 +122,8 @@ def check_alike(
     if (known.document_ids is None) != (own.document_ids is None):
         raise ArgumentError(
             "models",
-            "must all track documents or none; models[0] and models[{number}] differ "
-            "in options.track_documents",
-            number=number,
+            f"must all track documents or none; models[0] and models[{number}] "
+            "differ in options.track_documents",
         )
 
 

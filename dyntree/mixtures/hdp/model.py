@@ -729,9 +729,8 @@ class MemoryBoundedHDP(Mixture):
             if len(shares) != batch.n_documents:
                 raise ArgumentError(
                     "given",
-                    "must hold as many documents, {n_documents}",
+                    f"must hold as many documents, {batch.n_documents}",
                     len(shares),
-                    n_documents=batch.n_documents,
                 )
         density = found.log_predictive(shares)
         return batch, found, density - self._ready(what).log_scale

@@ -106,16 +106,15 @@ class HDPPrior(Checked):
         """Raise ValueError where the prior does not fit so many columns."""
         if self.mean is not None and len(self.mean) != d:
             raise ArgumentError(
-                "prior.mean", "must have one number a column, {d}", len(self.mean), d=d
+                "prior.mean", f"must have one number a column, {d}", len(self.mean)
             )
         if self.dof is None:
             return
         if family == "full" and self.dof <= d - 1:
             raise ArgumentError(
                 "prior.dof",
-                "must exceed d-1={d}",
+                f"must exceed d-1={d - 1}",
                 Message("{dof:g}", dof=self.dof),
-                d=d - 1,
             )
         if family == "diag" and self.dof <= 1.0:
             raise ArgumentError(

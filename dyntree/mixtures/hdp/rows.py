@@ -239,9 +239,7 @@ def group_numbers(
     if column.values.ndim != 1 or len(column) != n_rows:
         came = column.values.shape
         n = came[0] if len(came) == 1 else f"shape {came}"
-        raise ArgumentError(
-            "groups", "must have one label per row ({n_rows})", n, n_rows=n_rows
-        )
+        raise ArgumentError("groups", f"must have one label per row ({n_rows})", n)
     labels: dict[Any, int] = {}
     place = []
     for row, label in enumerate(column.labels()):
@@ -416,9 +414,8 @@ def read_weight(sample_weight: Any, n: int) -> Vector | None:
     if weight.shape != (n,):
         raise ArgumentError(
             "sample_weight",
-            "must have one number per row ({n})",
+            f"must have one number per row ({n})",
             Message("shape {shape}", shape=weight.shape),
-            n=n,
         )
     bad = ~((weight > 0.0) & np.isfinite(weight))
     if bad.any():

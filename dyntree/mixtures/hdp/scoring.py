@@ -152,12 +152,9 @@ def indexed(state: State, topics: Topics, ids: Any) -> State:
     if limit is not None and draft.nbytes > limit:
         raise ValueError(
             Message(
-                "index of {n_rows} documents needs {nbytes} bytes more; memory_limit "
-                "leaves {limit}. Make room by compress(max_items=...), or index "
-                "fewer documents.",
-                n_rows=len(rows),
-                nbytes=draft.nbytes - state.nbytes,
-                limit=limit - state.nbytes,
+                f"index of {len(rows)} documents needs {draft.nbytes - state.nbytes} "
+                f"bytes more; memory_limit leaves {limit - state.nbytes}. Make room "
+                "by compress(max_items=...), or index fewer documents."
             )
         )
     return draft

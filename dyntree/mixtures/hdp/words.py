@@ -173,9 +173,7 @@ def from_counts(matrix: Any, n_words: int | None) -> WordBatch:
     if n_words is not None and matrix.shape[1] != n_words:
         raise ArgumentError(
             "documents",
-            "have {shape} words; the vocabulary has {n_words} words",
-            shape=matrix.shape[1],
-            n_words=n_words,
+            f"have {matrix.shape[1]} words; the vocabulary has {n_words} words",
         )
     if n_words is None:
         check_vocabulary(matrix.shape[1], "documents have as many columns")

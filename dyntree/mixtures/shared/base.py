@@ -255,8 +255,7 @@ class Mixture(StoredArrays, ABC):
             raise ValueError(
                 Message(
                     "the seed of a model can change only before its first row; it "
-                    "has seen {n_seen}. Make a new one with the same options.",
-                    n_seen=self.n_seen,
+                    f"has seen {self.n_seen}. Make a new one with the same options."
                 )
             )
         again = self.copy()

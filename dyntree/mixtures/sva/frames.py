@@ -57,9 +57,7 @@ def product_over_frames(
         raise ValueError(
             Message(
                 "models and frames must have the same length, at least one; got "
-                "{n_models} and {n_frames}.",
-                n_models=len(models),
-                n_frames=len(frames),
+                f"{len(models)} and {len(frames)}."
             )
         )
     precision: Any = 0.0
@@ -70,20 +68,15 @@ def product_over_frames(
         if k and precision.shape != (len(means), len(b), len(b)):
             raise ArgumentError(
                 "models",
-                "must all have the same number of confirmed clusters, and frames the "
-                "same number of rows; model {k} has {n_means} and frame {k} {n_b}, "
-                "the first {shape} and {shape_2}",
-                k=k,
-                n_means=len(means),
-                n_b=len(b),
-                shape=precision.shape[0],
-                shape_2=precision.shape[1],
+                "must all have the same number of confirmed clusters, and frames "
+                f"the same number of rows; model {k} has {len(means)} and frame {k} "
+                f"{len(b)}, the first {precision.shape[0]} and {precision.shape[1]}",
             )
         try:
             seen = np.linalg.inv(A @ covariances @ A.T)
         except np.linalg.LinAlgError as error:
             raise ArgumentError(
-                "frames", "must have A of full row rank; that of frame {k} has not", k=k
+                "frames", f"must have A of full row rank; that of frame {k} has not"
             ) from error
         precision = precision + seen
         weighted = weighted + np.einsum("kij,kj->ki", seen, means @ A.T + b)
@@ -97,7 +90,7 @@ def checked_frame(frame: Any, width: int, k: int) -> tuple[Matrix, Matrix]:
         given_A, given_b = frame
     except (TypeError, ValueError):
         raise ArgumentError(
-            "frames", "must be pairs (A, b); frame {k} is none", k=k
+            "frames", f"must be pairs (A, b); frame {k} is none"
         ) from None
     A = params.as_array("frames", given_A, np.float64)
     b = params.as_array("frames", given_b, np.float64)
@@ -112,5 +105,5 @@ def checked_frame(frame: Any, width: int, k: int) -> tuple[Matrix, Matrix]:
             shape_2=b.shape,
         )
     if not (np.isfinite(A).all() and np.isfinite(b).all()):
-        raise ArgumentError("frames", "must be finite; frame {k} is not", k=k)
+        raise ArgumentError("frames", f"must be finite; frame {k} is not")
     return A, b

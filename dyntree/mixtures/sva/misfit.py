@@ -46,11 +46,9 @@ def warn_of_few(n_rows: int) -> None:
     if n_rows < FEW_ROWS:
         warn(
             ScaleWarning,
-            "the scales were chosen from {n_rows} rows only; with fewer than "
-            "{few_rows}, clusters are often not told apart. Give more rows, or give "
+            f"the scales were chosen from {n_rows} rows only; with fewer than "
+            f"{FEW_ROWS}, clusters are often not told apart. Give more rows, or give "
             "the scales (lambda_, and noise where there is one) instead of 'auto'.",
-            n_rows=n_rows,
-            few_rows=FEW_ROWS,
         )
 
 

@@ -54,10 +54,9 @@ class ClusterOptions(Checked):
         if patience <= least:
             raise ArgumentError(
                 "patience",
-                "must be > min_weight, {least:g}",
+                f"must be > min_weight, {least:g}",
                 patience,
                 "A cluster would be deleted before it can be confirmed.",
-                least=least,
             )
         self._set("patience", patience)
         forget = params.real("forget", self.forget)
@@ -165,11 +164,10 @@ class SubspaceOptions(ClusterOptions):
         if not isinstance(self.noise, str) and not LEAST <= self.noise <= 1.0 / LEAST:
             raise ArgumentError(
                 "noise",
-                "must be in [{least:g}, {least_2:g}], so that its square is a number",
+                f"must be in [{LEAST:g}, {1.0 / LEAST:g}], so that its square is a "
+                "number",
                 self.noise,
                 "Rescale the columns.",
-                least=LEAST,
-                least_2=1.0 / LEAST,
             )
         self._check(params.positive, "lambda_1", optional=True)
         params.one_of("gate", self.gate, GATES)
@@ -203,10 +201,8 @@ class SubspaceOptions(ClusterOptions):
         if self.max_dim is not None and self.max_dim > n_features - 1:
             raise ArgumentError(
                 "max_dim",
-                "must be in [0, {n_features}] for {n_features_2} columns",
+                f"must be in [0, {n_features - 1}] for {n_features} columns",
                 self.max_dim,
-                n_features=n_features - 1,
-                n_features_2=n_features,
             )
 
 

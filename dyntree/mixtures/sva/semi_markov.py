@@ -204,10 +204,7 @@ def ends_of(lengths: Any, n_rows: int) -> list[tuple[int, int]]:
     counts = [params.count("lengths", n, 1) for n in given]
     if sum(counts) != n_rows:
         raise ArgumentError(
-            "lengths",
-            "must add up to the rows of X, {n_rows}",
-            sum(counts),
-            n_rows=n_rows,
+            "lengths", f"must add up to the rows of X, {n_rows}", sum(counts)
         )
     stops = np.cumsum([0, *counts]).tolist()
     return list(pairwise(stops))

@@ -29,9 +29,8 @@ def with_scales(options: dict[str, Any], rows: Matrix) -> dict[str, Any]:
     if len(rows) < 2:
         raise ValueError(
             Message(
-                "'auto' scales need at least 2 rows; got n_samples = {n_rows}. Give "
-                "lambda_ and noise.",
-                n_rows=len(rows),
+                f"'auto' scales need at least 2 rows; got n_samples = {len(rows)}. "
+                "Give lambda_ and noise."
             )
         )
     warn_of_few(len(rows))

@@ -102,9 +102,8 @@ class SubspaceMixture(SmallVarianceMixture):
         if len(owners) != len(Z):
             raise ArgumentError(
                 "cluster",
-                "must name one cluster for each row of Z, {n_z}",
+                f"must name one cluster for each row of Z, {len(Z)}",
                 len(owners),
-                n_z=len(Z),
             )
         out = np.empty((len(Z), known.n_features))
         for k, (z, owner) in enumerate(zip(Z, owners, strict=True)):

@@ -114,10 +114,7 @@ class PhaseBaseline(ABC):
             raise ArgumentError("phase", "must be an int", phase)
         if not -self.n_phases <= phase < self.n_phases:
             raise ArgumentError(
-                "phase",
-                "must be one of the {n_phases} learned",
-                phase,
-                n_phases=self.n_phases,
+                "phase", f"must be one of the {self.n_phases} learned", phase
             )
         return self._labels[phase].copy()
 

@@ -43,9 +43,8 @@ def variation_of_information(a: Any, b: Any) -> float:
     if len(first) != len(second):
         raise ValueError(
             Message(
-                "a and b must have a label for each row; got {n_first} and {n_second}.",
-                n_first=len(first),
-                n_second=len(second),
+                f"a and b must have a label for each row; got {len(first)} and "
+                f"{len(second)}."
             )
         )
     n = len(first)

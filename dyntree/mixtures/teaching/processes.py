@@ -247,9 +247,8 @@ def moved_atoms(
     if atoms.ndim != 2 or len(atoms) != len(draw.atoms):
         raise ArgumentError(
             name,
-            "must give one row for each of the {n_atoms} atoms",
+            f"must give one row for each of the {len(draw.atoms)} atoms",
             Message("shape {shape}", shape=atoms.shape),
-            n_atoms=len(draw.atoms),
         )
     return atoms
 
@@ -340,9 +339,8 @@ def split(
         raise ArgumentError(
             "chances",
             "must be one for each part, or a function that gives these for each of "
-            "the {n} atoms",
+            f"the {n} atoms",
             Message("shape {shape}", shape=q.shape),
-            n=n,
         )
     if not np.all(q >= 0.0) or not np.allclose(q.sum(axis=1), 1.0, atol=1e-9):
         raise ArgumentError("chances", "must be >= 0 with sum 1", given)
@@ -357,7 +355,7 @@ def split(
             raise ArgumentError(
                 "chances",
                 "must leave an atom to each part",
-                Message("none of {n} for part {k}", n=n, k=k),
+                Message(f"none of {n} for part {k}"),
                 "Draw more atoms, or give it more.",
             )
         found.append(

@@ -31,10 +31,7 @@ def check_exposure(values: Any, n_rows: int, name: str = NAME) -> Vector:
     if exposure.shape != (n_rows,):
         got = len(exposure) if exposure.ndim == 1 else f"shape {exposure.shape}"
         raise ArgumentError(
-            name,
-            "must have one value a row of X, {n_rows}",
-            Message("{got}", got=got),
-            n_rows=n_rows,
+            name, f"must have one value a row of X, {n_rows}", Message("{got}", got=got)
         )
     bad = np.flatnonzero(~(np.isfinite(exposure) & (exposure > 0.0)))
     if len(bad):

@@ -102,11 +102,10 @@ def warn_of_terms(state: TreeState, n_basis: int) -> None:
         state.warned.add("terms")
         warn(
             ManyLevelsWarning,
-            "linear leaves regress on {n_basis} columns, and on no level that comes "
+            f"linear leaves regress on {n_basis} columns, and on no level that comes "
             "later: splits alone tell these from others. Each column makes a row "
             "slower. Leave columns with so many levels out, make them numbers, or "
             "use model='constant'.",
-            n_basis=n_basis,
         )
 
 

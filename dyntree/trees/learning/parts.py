@@ -93,8 +93,7 @@ def warn_degenerate(n_rows: int) -> None:
     if n_rows > 0:
         warn(
             DegenerateWeightsWarning,
-            "{n_rows} row(s) had density zero or NaN under every particle, so that "
+            f"{n_rows} row(s) had density zero or NaN under every particle, so that "
             "all particles got equal weights. This happens if leaves have no "
             "variance, because responses are repeated or have no noise.",
-            n_rows=n_rows,
         )

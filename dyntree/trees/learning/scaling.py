@@ -148,8 +148,8 @@ def check_scale(
         where, value = f"{where}, column {_title(features, j)!r}", X[row, j]
     raise ArgumentError(
         argument,
-        "must be at most {largest:g} spreads of the first rows away from their mean, "
-        "so that its square is finite",
+        f"must be at most {LARGEST:g} spreads of the first rows away from their "
+        "mean, so that its square is finite",
         Message(
             "{value} {where}, where the mean is {centre:g} and the spread {spread:g}",
             value=value,
@@ -158,7 +158,6 @@ def check_scale(
             spread=spread,
         ),
         "Correct it, or begin with rows that vary as much as later ones.",
-        largest=LARGEST,
     )
 
 

@@ -59,10 +59,7 @@ def check_weights(values: Any, n_rows: int, name: str = NAME) -> Vector:
     if weights.shape != (n_rows,):
         got = len(weights) if weights.ndim == 1 else f"shape {weights.shape}"
         raise ArgumentError(
-            name,
-            "must have one value a row of X, {n_rows}",
-            Message("{got}", got=got),
-            n_rows=n_rows,
+            name, f"must have one value a row of X, {n_rows}", Message("{got}", got=got)
         )
     bad = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0.0)))
     if len(bad):
@@ -102,7 +99,7 @@ def weighed(
         raise ArgumentError(
             name,
             "must not be zero in all rows",
-            Message("0 in all {n_weights}", n_weights=len(weights)),
+            Message(f"0 in all {len(weights)}"),
         )
     held = np.flatnonzero(weights)
     if len(held) < len(weights):

@@ -57,10 +57,7 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
     positions = row_positions(cloud, order, "order")
     if len(positions) != cloud.n_active:
         raise ArgumentError(
-            "order",
-            "must name all {n_active} active rows",
-            len(positions),
-            n_active=cloud.n_active,
+            "order", f"must name all {cloud.n_active} active rows", len(positions)
         )
     destinations = np.empty(cloud.n_active, dtype=np.int64)
     destinations[positions] = np.arange(cloud.n_active)
