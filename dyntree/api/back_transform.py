@@ -28,6 +28,9 @@ class BackTransformedResults:
     def __init__(self, response: PredictionResults, inverse: Inverse) -> None:
         self.response, self._inverse = response, inverse
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.response!r}>"
+
     @property
     def predicted_median(self) -> Vector:
         """Predictive median, ndarray of shape (n_rows,)."""

@@ -31,6 +31,9 @@ class ByResponse(Mapping[str, One]):
     def __init__(self, parts: Mapping[str, One]) -> None:
         self._parts = dict(parts)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {', '.join(map(repr, self._parts.values()))}>"
+
     def __getitem__(self, name: str) -> One:
         """What there is of one response."""
         return self._parts[name]

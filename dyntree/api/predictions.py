@@ -39,6 +39,9 @@ class PredictionResults:
         self._tree, self._rows = tree, rows
         self._n_seen = 0 if tree is None else tree.n_seen
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.distribution!r}>"
+
     @classmethod
     def of(
         cls,

@@ -31,3 +31,7 @@ __all__ = [
     "save_with",
     "sole_writer",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -49,3 +49,7 @@ __all__ = [
     "prequential_each",
     "real_scores",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

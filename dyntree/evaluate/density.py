@@ -15,10 +15,11 @@ from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.evaluate.scores import Codes
 from dyntree.runtime.online import check_online_model
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.records import Record
 
 
-@dataclass(frozen=True, eq=False)
-class PrequentialDensity:
+@dataclass(frozen=True, eq=False, repr=False)
+class PrequentialDensity(Record):
     """Prequential log densities of a stream of rows without responses.
 
     Attributes

@@ -28,14 +28,15 @@ from dyntree.evaluate.scores import (
 from dyntree.runtime.online import Learner, OnlineModel, check_online_model
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.records import Record
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.exposures import apart, refuse_exposure, with_exposure
 from dyntree.trees.learning.weights import check_weights, refuse_r
 
 
-@dataclass(frozen=True, eq=False)
-class Prequential:
+@dataclass(frozen=True, eq=False, repr=False)
+class Prequential(Record):
     """Prequential predictions and scores of a stream, row by row.
 
     Attributes
@@ -546,8 +547,8 @@ def _class_record(
     )
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Foreseen:
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
+class Foreseen(Record):
     """Prediction of one row: mean or probabilities, log density, tail and interval."""
 
     mean: Any

@@ -14,14 +14,15 @@ from dyntree import params
 from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
+from dyntree.runtime.records import Record
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.summaries.counts import CountPrediction
 
 LEAST = 2.0**-53  # of a tail: a residual of 8.2 standard deviations
 
 
-@dataclass(frozen=True, eq=False)
-class OneStepAhead:
+@dataclass(frozen=True, eq=False, repr=False)
+class OneStepAhead(Record):
     """Rows, and one-step-ahead predictions of each before it was learned.
 
     Attributes

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Vector
+from dyntree.runtime.records import Record
 
 Codes = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class ClassScores:
+@dataclass(frozen=True, repr=False)
+class ClassScores(Record):
     """Scores of predicted labels.
 
     Attributes
@@ -47,8 +48,8 @@ class ClassScores:
     n_new_labels: int = 0
 
 
-@dataclass(frozen=True)
-class RealScores:
+@dataclass(frozen=True, repr=False)
+class RealScores(Record):
     """Scores of predicted real responses.
 
     Attributes

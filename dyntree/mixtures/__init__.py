@@ -91,3 +91,7 @@ __all__ = [
     "topics",
     "variation_of_information",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -187,6 +187,9 @@ class CoverTree(StoredArrays):
             raise ArgumentError("X", "must have at least one row", Message("none"))
         self._held = self._built(rows, numbers(0, len(rows)), len(rows))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_rows} rows>"
+
     def _begin(self, base: Any, leaf_size: Any, max_nodes: Any, seed: Any) -> None:
         """Take the options, checked."""
         self.base = within("base", base, 1.1, 4.0)

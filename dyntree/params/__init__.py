@@ -103,3 +103,7 @@ __all__ = [
     "probabilities",
     "real",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -67,3 +67,7 @@ __all__ = [
     "student_log_density",
     "value_order",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,6 +14,7 @@ from dyntree import params
 from dyntree._core import beta_counts
 from dyntree.encoding.targets import count_response, real_response
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.records import Record
 from dyntree.summaries.real import Prediction, RowMixture
 
 CLOSE = 1e-11  # relative width of a bracket: what distribution functions can tell
@@ -23,8 +24,8 @@ FARTHEST = 1e300  # and its inverse: ends of the search for a quantile
 Places = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class RateLaws(RowMixture):
+@dataclass(frozen=True, eq=False, repr=False)
+class RateLaws(RowMixture, Record):
     """Mixture distributions of the mean number of events at n_rows rows.
 
     Row j has the components ``start[j] .. start[j + 1] - 1``, whose weights sum to one.

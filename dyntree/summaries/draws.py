@@ -15,6 +15,7 @@ from dyntree.encoding.columns import Column
 from dyntree.encoding.series import column_of
 from dyntree.encoding.values import Matrix, is_missing
 from dyntree.errors import ArgumentError, Message, MissingGroupWarning, warn
+from dyntree.runtime.records import Record
 
 if TYPE_CHECKING:
     from dyntree.encoding.tables import Table
@@ -83,8 +84,8 @@ def value_order(column: Column) -> dict[Hashable, int]:
     return {value: place for place, value in enumerate(values)}
 
 
-@dataclass(frozen=True, eq=False)
-class PosteriorDraws:
+@dataclass(frozen=True, eq=False, repr=False)
+class PosteriorDraws(Record):
     """Joint draws from a posterior, each of which covers all rows.
 
     ``numpy.asarray`` returns `values`; ``len``, indexing and `shape` refer to it too.

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.records import Record
 from dyntree.summaries.draws import interval_levels
 
 
-@dataclass(frozen=True, eq=False)
-class MainEffect:
+@dataclass(frozen=True, eq=False, repr=False)
+class MainEffect(Record):
     """The mean response, or a probability, as a function of one variable.
 
     Attributes
@@ -49,8 +50,8 @@ class MainEffect:
         return np.ascontiguousarray(ends.T)
 
 
-@dataclass(frozen=True, eq=False)
-class VariableSensitivity:
+@dataclass(frozen=True, eq=False, repr=False)
+class VariableSensitivity(Record):
     """Main effects and Sobol' indices of the variables of a formula.
 
     Attributes
@@ -73,8 +74,8 @@ class VariableSensitivity:
         self.total.setflags(write=False)
 
 
-@dataclass(frozen=True, eq=False)
-class PartialDependence:
+@dataclass(frozen=True, eq=False, repr=False)
+class PartialDependence(Record):
     """Partial dependence: predictions averaged over rows, at set values of variables.
 
     Attributes

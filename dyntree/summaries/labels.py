@@ -13,13 +13,14 @@ from dyntree import params
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, NotReadyError
+from dyntree.runtime.records import Record
 from dyntree.summaries.real import freeze
 
 EQUAL = 1.0 + 1e-12  # ratio of probabilities up to which they are one and the same
 
 
-@dataclass(frozen=True, eq=False)
-class ClassPrediction:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassPrediction(Record):
     """Predictive distribution of a label at n_rows rows.
 
     Attributes

@@ -16,6 +16,7 @@ from dyntree._core import student_mixture as core
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.targets import real_response
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.records import Record
 
 
 def student_log_density(distance: Vector, scale: Vector, df: Vector) -> Vector:
@@ -111,8 +112,8 @@ class RowMixture(ABC):
         """One draw from each of these components, in an array of the same shape."""
 
 
-@dataclass(frozen=True, eq=False, init=False)
-class StudentMixture(RowMixture):
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class StudentMixture(RowMixture, Record):
     """A mixture of Student t distributions for each of n_rows rows.
 
     Row j has the components ``start[j] .. start[j + 1] - 1``; every row has one at
@@ -182,8 +183,8 @@ class StudentMixture(RowMixture):
         return result
 
 
-@dataclass(frozen=True, eq=False, init=False)
-class Prediction:
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Prediction(Record):
     """Predictive distribution of a real response at n_rows rows.
 
     Each row's distribution is the equally weighted mixture of the particles' Student

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.runtime.records import Record
 from dyntree.summaries.real import freeze
 
 
-@dataclass(frozen=True)
-class TreeStats:
+@dataclass(frozen=True, repr=False)
+class TreeStats(Record):
     """Shape of the trees, averaged over particles.
 
     Attributes
@@ -29,8 +30,8 @@ class TreeStats:
     leaf_retired: float
 
 
-@dataclass(frozen=True, eq=False)
-class Relevance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Relevance(Record):
     """Reduction of the predictive variance (or entropy) by splits on each column.
 
     Attributes
@@ -48,8 +49,8 @@ class Relevance:
         freeze(self.values)
 
 
-@dataclass(frozen=True, eq=False)
-class Importance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Importance(Record):
     """The share of the predicted variance that each input accounts for.
 
     Attributes
@@ -70,8 +71,8 @@ class Importance:
         freeze(self.values, self.se)
 
 
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
+@dataclass(frozen=True, eq=False, repr=False)
+class Sensitivity(Record):
     """Main effects of columns and Sobol' indices of inputs, one set for each particle.
 
     Attributes

@@ -21,6 +21,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, DegenerateTreesWarning, Message, warn
 from dyntree.params import TreeOptions
 from dyntree.params.labels import is_label
+from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain
@@ -59,6 +60,15 @@ from dyntree.trees.learning.weights import response_weights, weighed
 from dyntree.trees.state import TreeState
 
 CLOUD = attrgetter("cloud")  # of a state
+INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
+    {
+        "class_place", "columns_without_values", "draw_blocks", "drawn", "exclusive",
+        "fix_columns", "from_arrays", "learn_encoded", "learn_row",
+        "leave_new_levels_to_another", "level_places", "mean_at", "of_state",
+        "plain_row", "preview", "proba_at", "reseeded", "state", "states", "to_arrays",
+        "unit", "warn_if_alike", "with_window",
+    }
+)  # fmt: skip
 
 
 def cloud_sizes(model: Any) -> str:
@@ -83,7 +93,7 @@ def is_forest(state: TreeState) -> bool:
     return isinstance(state.options, ForestOptions)
 
 
-class TreeModel:
+class TreeModel(Suggesting):
     """A model of one tree or several: its rows, columns, labels and size, by name.
 
     Attributes
@@ -523,6 +533,9 @@ class TreeModel:
             "log evidence": self.log_evidence,
             "bytes in memory": self.memory_usage(),
         }
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in INTERNAL]
 
     def __repr__(self) -> str:
         model: Any = self

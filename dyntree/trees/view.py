@@ -84,6 +84,9 @@ class TreeView:
         self.n_particles: int = self._cloud.n_particles
         self._ones = tree.state.ones
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.n_particles} particles>"
+
     def encode(self, X: Any) -> Matrix:
         """Check rows and return their features, array of shape (n_rows, n_features)."""
         return np.array(stored(self.tree.state, X)[:, self._ones :])

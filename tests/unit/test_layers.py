@@ -65,9 +65,9 @@ PYTHON_ORDER = [
 ]  # fmt: skip
 # The same for the files of a folder.
 FOLDER_ORDER = {
-    "params": [{"checks", "labels"}, {"options"}],
+    "params": [{"checks", "labels", "names"}, {"options"}],
     "runtime": [
-        {"locking", "progress", "seeds", "blas", "config", "release"},
+        {"locking", "progress", "seeds", "blas", "config", "release", "records"},
         {"parallel"}, {"online"},
     ],
     "storage": [
@@ -427,6 +427,7 @@ def test_a_circle_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 # Classes with a single subclass, and why the two are not one.
 PAIRS = {
+    "dyntree.errors.ArgumentError": "callers tell values of no usable type apart",
     "dyntree.runtime.online.Learner": "a protocol: evaluation asks no more of a model",
     "dyntree.runtime.online.Savable": "a protocol: a checkpoint asks no more of one",
     "dyntree.runtime.locking.ModelLock": "another lock replaces it, in copies alone",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.runtime.records import Record
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class EpochReport:
     memory: int
 
 
-@dataclass(frozen=True)
-class TopicLabels:
+@dataclass(frozen=True, repr=False)
+class TopicLabels(Record):
     """Topics of points.
 
     Attributes
@@ -74,8 +75,8 @@ class TopicLabels:
     proportions: Matrix
 
 
-@dataclass(frozen=True)
-class Retrieved:
+@dataclass(frozen=True, repr=False)
+class Retrieved(Record):
     """Documents that are most like a query.
 
     Attributes
@@ -91,8 +92,8 @@ class Retrieved:
     scores: Matrix
 
 
-@dataclass(frozen=True)
-class TopicTable:
+@dataclass(frozen=True, repr=False)
+class TopicTable(Record):
     """Table of topics, sorted by decreasing count.
 
     Attributes
@@ -147,8 +148,8 @@ class MemoryReport:
         return sum(self.resting.values())
 
 
-@dataclass(frozen=True)
-class LDA:
+@dataclass(frozen=True, repr=False)
+class LDA(Record):
     """Latent Dirichlet allocation with the topics of a fitted model, held fixed.
 
     Attributes

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message
+from dyntree.runtime.records import Record
 
 Ids = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
@@ -51,8 +52,8 @@ def means_of(rows: Matrix) -> Vector:
     return means
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
+@dataclass(frozen=True, eq=False, repr=False)
+class Answer(Record):
     """A record whose arrays, in tuples or not, nobody can write to either."""
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Arrays
+from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import ModelLock, locked
 
 NAMED_COLUMNS = 64  # of more, `facts` tells only how many there are
@@ -86,7 +87,7 @@ class StoredArrays(checkpoint.Stored):
         return cls._from_arrays(header, arrays)
 
 
-class Mixture(StoredArrays, ABC):
+class Mixture(StoredArrays, Suggesting, ABC):
     """What all mixtures have in common: their description, scores and files.
 
     A class defines its `unit`, its own entries in `facts` by `_own_facts`, and which of

@@ -11,7 +11,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import Answer, Ids
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Clusters(Answer):
     """The clusters of a mixture, in the order of their ids.
 
@@ -49,7 +49,7 @@ class Clusters(Answer):
         return len(self.id)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LambdaPath(Answer):
     """Number of clusters for each of several costs of a new cluster.
 
@@ -74,7 +74,7 @@ class LambdaPath(Answer):
     noise: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Path(Answer):
     """The most probable path of rows through the states of a sequence.
 
@@ -98,7 +98,7 @@ class Path(Answer):
         return len(self.state)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Durations(Answer):
     """Durations of the segments of each confirmed state.
 

@@ -16,12 +16,13 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
+from dyntree.runtime.records import Record
 
 Seed = int | np.random.Generator | None
 
 
-@dataclass(frozen=True, eq=False)
-class DirichletDraw:
+@dataclass(frozen=True, eq=False, repr=False)
+class DirichletDraw(Record):
     """A realisation of a Dirichlet process, as atoms and their weights.
 
     Attributes

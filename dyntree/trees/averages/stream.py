@@ -23,6 +23,7 @@ from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress
+from dyntree.runtime.records import Record
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import (
@@ -66,8 +67,8 @@ ARRAYS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, eq=False)
-class WeightHistory:
+@dataclass(frozen=True, eq=False, repr=False)
+class WeightHistory(Record):
     """Weights of the members over time.
 
     Attributes

@@ -1,0 +1,93 @@
+"""Suggestions: names that users of other packages try, and what they are here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any
+
+ARGUMENTS = {  # of other packages, and here; of several names that which a class has
+    "random_state": ("seed",), "rng": ("seed",), "random_seed": ("seed",),
+    "n_jobs": ("threads",), "n_threads": ("threads",), "num_threads": ("threads",),
+    "n_trees": ("n_particles", "n_trees"), "n_estimators": ("n_particles", "n_trees"),
+    "n_models": ("n_clouds", "n_particles"), "N": ("n_particles",),
+    "num_particles": ("n_particles",), "particles": ("n_particles",),
+    "minp": ("min_leaf",), "min_samples_leaf": ("min_leaf",),
+    "min_samples_split": ("min_split",), "grace_period": ("min_split",),
+    "ab": ("tree_prior",), "icept": ("intercept",), "fit_intercept": ("intercept",),
+    "nu0s20": ("variance_prior",), "rprop": ("proposal",), "nstart": ("n_start",),
+    "leaf": ("model",), "leaf_model": ("model",), "family": ("model", "family"),
+    "window_size": ("window",), "memory": ("window", "memory_limit"),
+    "max_rows": ("window",), "fading_factor": ("forget",), "decay": ("forget",),
+    "alpha": ("concentration",), "lambda": ("lambda_",), "lam": ("lambda_",),
+    "n_clusters": ("n_components", "max_clusters"), "k": ("n_components",),
+    "n_topics": ("max_topics", "init_topics"), "max_iters": ("max_iter",),
+    "n_iter": ("max_iter", "n_sweeps"), "covariance_type": ("covariance", "family"),
+    "warmup": ("warm_up",), "labels": ("classes",), "levels": ("categories",),
+}  # fmt: skip
+METHODS = {
+    "fit": "update", "partial_fit": "update", "learn": "update", "learn_many": "update",
+    "train": "update", "predict_proba": "predict(X).proba",
+    "predict_log_proba": "predict(X).proba", "predict_interval": "predict(X).quantile",
+    "predict_quantiles": "predict(X).quantile", "predict_one": "predict",
+    "sample_y": "posterior_draws", "summary": "facts",
+    "feature_importances_": "importance", "feature_importances": "importance",
+    "get_params": "options", "loglik": "log_evidence", "n_trees": "options",
+}  # fmt: skip
+
+
+def suggested(name: str, names: tuple[str, ...]) -> str | None:
+    """The name that a wrong one may stand for, or None.
+
+    Examples
+    --------
+    >>> suggested("random_state", ("window", "seed"))
+    'seed'
+    >>> suggested("windw", ("window", "seed"))
+    'window'
+    """
+    known = next((word for word in ARGUMENTS.get(name, ()) if word in names), None)
+    return known or next(iter(get_close_matches(name, names, 1)), None)
+
+
+class Suggesting:
+    """Base class of models whose errors suggest a name for a wrong one."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "__init__" in vars(cls):
+            cls.__init__ = _checked(cls.__init__)  # type: ignore[method-assign]
+
+    def __getattr__(self, name: str) -> Any:
+        """Say that there is no such attribute, and which one may be meant."""
+        said = f"{type(self).__name__!r} object has no attribute {name!r}"
+        if not name.startswith("_"):
+            meant = METHODS.get(name, "")
+            head = meant.split("(")[0]
+            if not (head and hasattr(type(self), head)):
+                meant = suggested(name, tuple(dir(self))) or ""
+            said += f". Did you mean {meant}?" if meant else ""
+        raise AttributeError(said, name=name, obj=self)
+
+
+def _checked(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that suggests a name for an argument that it does not have."""
+    parameters = signature(init).parameters
+    names = tuple(parameters)[1:]
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+        return init
+
+    @wraps(init)
+    def checked(self: Any, *args: Any, **given: Any) -> None:
+        for name in given:
+            if name not in parameters:
+                meant = suggested(name, names)
+                raise TypeError(
+                    f"{type(self).__name__}() got an unexpected argument {name!r}."
+                    + (f" Did you mean {meant}?" if meant else "")
+                )
+        init(self, *args, **given)
+
+    return checked

@@ -1,0 +1,124 @@
+"""What a prompt shows of models and answers, and what it says of a wrong name."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dyntree
+import dyntree.formula.api as dtf
+from dyntree import checkpoint, evaluate, mixtures, params, summaries
+from dyntree.runtime.records import Record, in_short
+from tests.property import subjects
+
+LONGEST = 400  # characters, five lines of a terminal
+
+WRONG_ARGUMENTS = [
+    (dyntree.DynamicTree, "random_state", "seed"),
+    (dyntree.DynamicTree, "n_trees", "n_particles"),
+    (dyntree.DynamicTree, "N", "n_particles"),
+    (dyntree.DynamicTree, "minp", "min_leaf"),
+    (dyntree.StreamingTree, "window_size", "window"),
+    (dyntree.StreamingTree, "n_estimators", "n_particles"),
+    (dyntree.StreamingTree, "forgt", "forget"),
+    (dyntree.AveragedStream, "random_state", "seed"),
+    (dyntree.AveragedTrees, "n_models", "n_clouds"),
+    (dyntree.RandomTreesStream, "n_estimators", "n_trees"),
+    (mixtures.OnlineDPGMM, "lambda", "lambda_"),
+    (mixtures.Canopy, "n_clusters", "n_components"),
+    (mixtures.MemoryBoundedHDP, "n_topics", "max_topics"),
+    (mixtures.OnlineDPMPPCA, "max_cluster", "max_clusters"),
+]
+WRONG_METHODS = [
+    ("fit", "update"), ("partial_fit", "update"), ("predict_proba", "predict(X).proba"),
+    ("feature_importances_", "importance"), ("relevence", "relevance"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "meant"), WRONG_ARGUMENTS)
+def test_a_wrong_argument_gets_a_suggestion(kind: Any, name: str, meant: str) -> None:
+    with pytest.raises(TypeError, match=f"'{name}'. Did you mean {meant}") as caught:
+        kind(**{name: 1})
+    assert str(caught.value).startswith(f"{kind.__name__}() got an unexpected")
+
+
+@pytest.mark.parametrize(("name", "meant"), WRONG_METHODS)
+def test_a_wrong_attribute_gets_a_suggestion(name: str, meant: str) -> None:
+    model = dyntree.DynamicTree(n_particles=2, seed=1)
+    with pytest.raises(AttributeError) as caught:
+        getattr(model, name)
+    assert f"Did you mean {meant}?" in str(caught.value)
+    assert not hasattr(model, "qqqq")
+    assert copy.copy(model).seed == pickle.loads(pickle.dumps(model)).seed == 1
+
+
+@pytest.mark.parametrize("package", [evaluate, checkpoint, summaries, params, mixtures])
+def test_packages_list_their_own_names(package: Any) -> None:
+    assert set(dir(package)) == set(package.__all__)
+
+
+def test_dir_shows_what_users_call() -> None:
+    names = {n for n in dir(dyntree.DynamicTree(seed=1)) if not n.startswith("_")}
+    assert {"update", "predict", "posterior_draws", "retire", "importance"} <= names
+    assert not names & {"states", "draw_blocks", "of_state", "exclusive", "to_arrays"}
+    assert len(names) < 40
+
+
+def answers() -> Iterator[Any]:
+    """Models, and all that they answer."""
+    rng = np.random.default_rng(1)
+    X = rng.random((60, 2))
+    y = X[:, 0] + rng.normal(0.0, 0.1, 60)
+    for subject in subjects.SUBJECTS.values():
+        rows, responses = subject.rows(np.random.default_rng(11), 80)
+        yield subject.learned(rows, responses)
+    tree = dyntree.DynamicTree(n_particles=20, seed=1).update(X, y, progress=False)
+    yield from (tree.predict(X), tree.importance(), tree.relevance(), tree.stats())
+    yield from (tree.posterior_draws(X, 10, seed=1), tree.frozen_view())
+    labels = (y > 0.5).astype(str)
+    for kind in (dyntree.StreamingTree, dyntree.AveragedStream):
+        model = kind("class", n_particles=20, seed=1).update(X, labels, progress=False)
+        yield from (model, model.predict(X), model.frozen_view())
+    counts = dyntree.StreamingTree("poisson", n_particles=20, seed=1)
+    yield counts.update(X, rng.poisson(2.0, 60), progress=False).predict(X)
+    seen = evaluate.prequential(counts, X, rng.poisson(2.0, 60), progress=False)
+    yield from (seen, seen.scores)
+    data = pd.DataFrame(X, columns=["a", "b"]).assign(y=y, z=np.exp(y))
+    fit = dtf.dynamic_tree("np.log(z) ~ a + b", data, n_particles=20, seed=1).fit()
+    yield from (fit.model, fit, fit.get_prediction(data), fit.sensitivity())
+    yield fit.get_prediction(data, back_transform=True)
+    yield dtf.dynamic_tree("y + z ~ a", data, n_particles=20, seed=1)
+
+
+def test_representations_fit_a_prompt() -> None:
+    for answer in answers():
+        text = repr(answer)
+        assert " at 0x" not in text
+        assert len(text) <= LONGEST, text
+
+
+def test_forests_are_not_counted_as_clouds() -> None:
+    model = dyntree.AveragedStream(n_particles=10, seed=1)
+    n_forests = sum(isinstance(m, dyntree.RandomTreesStream) for m in model.members)
+    n_clouds = len(model.members) - n_forests
+    assert f"{n_clouds} clouds of 10 particles, {n_forests} forests" in repr(model)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (np.zeros((3, 2)), "array of shape (3, 2)"), (1.25, "1.25"), (None, "None"),
+        (np.float64(0.5), "0.5"), ("u", "'u'"), (True, "True"),
+        (("a", "b"), "('a', 'b')"),
+        (list("abcdef"), "list of 6"), ({"a": 1}, "dict of 1"), (7, "7"),
+        (Record(), "<Record>"), (object(), "<object>"), (("x" * 99,), "tuple of 1"),
+    ],
+)  # fmt: skip
+def test_fields_are_short(value: Any, text: str) -> None:
+    assert in_short(value) == text
