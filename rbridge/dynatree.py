@@ -1,7 +1,7 @@
 """The real CRAN dynaTree behind the signatures of `dyntree.api.rmirror`.
 
 `dynaTree` and `dynaTrees` take the engine; every other function asks the engine its
-object came from.
+object is from.
 Arguments that are not given are left to R's own defaults.
 """
 
@@ -318,7 +318,7 @@ def _drawable(x: Any) -> Any:
 
 
 def deletecloud(obj: Any) -> None:
-    """Delete the cloud of an object, in the engine it came from."""
+    """Delete the cloud of an object, in the engine that made it."""
     if not isinstance(obj, RDynaTree):
         rmirror.deletecloud(obj)
         return

@@ -80,7 +80,7 @@ class Held:
         request : bytes
             An R list of the arguments by R's names, and of .name, .rules
             (only if they are native), .save (only if a checkpoint is requested), .rows
-            (only if the numbers of the held rows are requested) and .state
+            (only if the numbers of the stored rows are requested) and .state
             (``.Random.seed``, for functions that draw random numbers).
 
         Returns

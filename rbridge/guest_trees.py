@@ -162,7 +162,7 @@ def _tell(model: Any) -> dict[str, Any]:
 def _predict(
     model: Any, x: Any, exposure: Any = None, probs: Any = None
 ) -> dict[str, Any]:
-    """What is foreseen at rows: probabilities, or a mean, a spread and quantiles."""
+    """What is predicted at rows: probabilities, or a mean, a spread and quantiles."""
     given = {} if exposure is None else {"exposure": exposure}
     found = model.predict(x, **given)
     if isinstance(found, ClassPrediction):
@@ -175,7 +175,7 @@ def _predict(
 
 
 def _importance(model: Any) -> dict[str, Any]:
-    """The share of what is foreseen that each input accounts for."""
+    """The share of what is predicted that each input accounts for."""
     asked = model.tree if isinstance(model, StreamingTree) else model
     found = asked.importance()
     return {"input": list(found.names), "share": found.values}

@@ -70,7 +70,7 @@ def dynaTree(
         0. Linear leaves have their own level and can retire rows whether icept is
         "implicit" or "augmented". The field icept is then "augmented", but X has no
         column of ones. Counts have the field exposure, and fits with weights the field
-        weights, with one value for each held row. X may have missing values (NaN) in
+        weights, with one value for each stored row. X may have missing values (NaN) in
         all calls, and rows may be retired with lambda 0.
 
     Raises

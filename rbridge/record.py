@@ -74,10 +74,10 @@ def record(
         Each step has op, one of `OPS`; obj, the name of the model that it makes or
         uses; and args by R's names, in which ``"@X"`` stands for ``data["X"]``, and
         ``{"ref": "X", "rows": [1, 2]}`` for some of its rows, counted from 1. note is
-        kept in the recording. If summary is true, moments of long matrices are kept
-        instead of their rows.
+        stored in the recording. If summary is true, long matrices are recorded by
+        their moments.
     tags, notes : sequence of str
-        Kept in the recording. A further note has the versions of R, its BLAS and its
+        Stored in the recording. A further note has the versions of R, its BLAS and its
         packages.
     session : Session, optional
         The R to use. The default is the embedded one if rpy2 is installed, else an

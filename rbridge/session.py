@@ -107,7 +107,7 @@ class Session:
         RCrashError
             If R's own process ended during the call.
         KeyboardInterrupt
-            After Ctrl-C, once R has returned to its prompt. Its clouds are kept. If R
+            After Ctrl-C, once R has returned to its prompt. Its clouds stay. If R
             runs in a separate process and does not return within 5 seconds, it is
             ended.
         """

@@ -81,7 +81,7 @@ def _taken(recipe: Any, places: NDArray[np.int64]) -> Matrix:
 
 
 def _held() -> dict[tuple[str, int], tuple[int, ShardWorker, ShardReport]]:
-    """Shards of this worker: sweeps done, the shard, what its last sweep told."""
+    """Shards of this worker: sweeps done, the shard, the report of its last sweep."""
     worker = get_worker()
     if not hasattr(worker, "dyntree_shards"):
         worker.dyntree_shards = {}
@@ -253,7 +253,7 @@ class RemoteParts:
 
 
 class RemoteShards:
-    """Shards that are held by workers; the worker of a shard is only a preference."""
+    """Shards that are stored by workers; the worker of a shard is only a preference."""
 
     def __init__(self, parts: RemoteParts, plan: Plan) -> None:
         self.parts, self.plan = parts, plan

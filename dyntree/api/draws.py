@@ -351,7 +351,7 @@ def _label_names(tree: DynamicTree) -> NDArray[Any]:
 
 
 def _coords(views: list[TreeView], X: Any, n_rows: int) -> dict[str, NDArray[Any]]:
-    """Coordinates of the dimensions; rows bear the index of a frame."""
+    """Coordinates of the dimensions; rows carry the index of a frame."""
     tree = views[0].tree
     index = X.index if hasattr(X, "iloc") else np.arange(n_rows)
     coords = {

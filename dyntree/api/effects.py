@@ -87,7 +87,7 @@ def group_averages(
     """Draws of the averages over groups of each setting of the rows.
 
     Settings follow one another in `rows`, as do their offsets; `warns` is whether
-    trees that are too much alike are told. The answer is of shape (n_draws,
+    trees that are too much alike are warned of. The answer is of shape (n_draws,
     n_settings, n_groups), with the classes last for labels; no draw of all rows is
     kept.
     """

@@ -283,9 +283,9 @@ class DynamicTreeModel:
         model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
             The model in each leaf; by default "class" for labels and else "constant".
         window : int or "auto", optional
-            Largest number of rows that are held individually, as in `StreamingTree`.
+            Largest number of rows that are stored individually, as in `StreamingTree`.
             "auto" averages several windows, as in `AveragedStream`. By default all rows
-            are held.
+            are stored.
         n_clouds : int, default 1
             Without a window, the number of clouds of trees that are averaged, as in
             `AveragedTrees`. The first cloud learns the rows in the order of the data,

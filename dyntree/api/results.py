@@ -172,7 +172,7 @@ class DynamicTreeResults:
 
     @property
     def exog_names(self) -> list[str]:
-        """Names of the features of the model, including levels that came later."""
+        """Names of the features of the model, including levels that arrived later."""
         return list(self.design.names)
 
     @property
@@ -695,7 +695,7 @@ class DynamicTreeResults:
     def _asked(
         self, exog: Any, transform: bool, given: RowOffsets | None
     ) -> tuple[Matrix, Table, Vector | None]:
-        """Raw data as features, the table they came as, and their offsets."""
+        """Raw data as features, their table, and their offsets."""
         if params.flag("transform", transform):
             table = self._table(exog)
             return self.design.encode(table), table, self.shifts(exog, table, given)
@@ -1743,7 +1743,7 @@ class DynamicTreeResults:
         return [(f"Log-Ev., {n_orders} Orders:", told)]
 
     def _n_held(self) -> str:
-        """Rows held one by one; of several clouds each holds its own."""
+        """Rows stored one by one; of several clouds each stores its own."""
         count = str(self.inner.n_active)
         single = getattr(self.tree, "members", None) is None
         return count if single else f"{count} in all"

@@ -31,7 +31,7 @@ class BadRows:
     most : int
         Bad rows in a row, after which the next one ends the stream.
     facts : dict
-        What a checkpoint holds of them, as `NONE`; kept up to date.
+        What a checkpoint stores of them, as `NONE`; it is up to date.
     is_late : bool, default False
         Whether the stream is resumed: a file that is not its own is then left alone.
 

@@ -1,8 +1,7 @@
 """An input of a stream: its rows, counted, known again, and skipped when resumed.
 
 A checkpoint holds how many rows of its input were taken, and fingerprints of the first
-and the last of them, so that an input that is another, or has changed, is told and not
-taken for what it was.
+and the last of them, so that an input that is another, or has changed, is an error.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ class Feed:
     follows : bool, default False
         Whether a file is read on as it grows, and others that take its place.
     before : str, default ""
-        What of the first row of a pipe came earlier.
+        What of the first row of a pipe arrived earlier.
     may_be_old : bool, default False
         Whether an input that continues may be the old one, whose rows are left out.
     limits : Limits, optional
@@ -406,7 +405,7 @@ class Feed:
     def _another(self, difference: str) -> ValueError:
         return ValueError(
             f"--resume needs the input of the call before, and {self.path} is another: "
-            f"{difference}. If it holds only rows that came after those taken, add "
+            f"{difference}. If it has only rows after those taken, add "
             "--input-continues; if files were rotated, resume with the old one first."
         )
 

@@ -1,7 +1,7 @@
 """Formulas of the commands: plain columns by name, or any terms that formulaic reads.
 
 Plain ones, ``y ~ .`` and ``y ~ a + b``, need nothing else: trees take such columns as
-they are. All others become a `Design`, which is kept beside the model.
+they are. All others become a `Design`, which is retained beside the model.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Labels that come later than their rows, in an input of their own.
 
 Rows wait for their labels under their keys, and labels are taken in their own order. Of
-files nobody knows when a label came: each is taken as soon as its row is there, and the
-labels after it wait, so that the same two files always give the same result. A label
+files nobody knows when a label arrived: each is taken as soon as its row is there, and
+the labels after it wait, so that the same two files give the same result. A label
 whose row does not come is passed over once `--pending` rows wait, the oldest of them
 for a label behind it, or when the rows have ended. Where labels come live, by a pipe or
-in a file that is followed, a row came before its label or never does.
+in a file that is followed, a row arrived before its label or never does.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class LateLabels:
         self._told = False
 
     def begin(self, model: OnlineModel) -> None:
-        """Keep rows for a model, where no checkpoint held any."""
+        """Store rows for a model, where no checkpoint had any."""
         if self.store is None:
             self.store = DelayedLabels(model, max_pending=self._most)
 
@@ -92,7 +92,7 @@ class LateLabels:
         way : callable
             Takes a label; False where it is not whole and is left for the next call.
         drained : bool
-            Whether all rows are there that came before the labels read so far.
+            Whether all rows are there that arrived before the labels read so far.
         """
         assert self.feed is not None
         took, n_read = False, len(self._queue)

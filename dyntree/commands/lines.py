@@ -56,7 +56,7 @@ class Chunks:
         Not read yet. Bytes that are no UTF-8 become surrogates (`is_text`).
     stops : Stops
     before : str, default ""
-        What of the first line came earlier.
+        What of the first line arrived earlier.
     grows : bool, default False
         Whether an end of the file is none of the input. `is_cut` may look after it.
     most : int, default 2**24
@@ -179,7 +179,7 @@ class Chunks:
 
 
 class Lines:
-    """Lines of a source, kept and counted until their reader has made rows of them.
+    """Lines of a source, stored and counted until their reader has made rows of them.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def first_line(text: str) -> str:
 
 
 def is_text(text: str) -> bool:
-    """Whether a text has no surrogates, by which bytes that are none are told."""
+    """Whether a text has no surrogates, which stand for bytes that are no text."""
     if text.isascii():
         return True
     try:

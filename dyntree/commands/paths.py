@@ -25,8 +25,8 @@ def check_paths(arguments: Mapping[str, Any]) -> None:
     Nor may a table or a report replace a saved model, or a model or a status anything
     that is no file.
 
-    Files are told apart by what they are, not by their names: links lead to what they
-    point to, and a shell's ``<`` and ``>`` count as the files behind them.
+    Files are distinguished by what they are, not by their names: links lead to what
+    they point to, and a shell's ``<`` and ``>`` count as the files behind them.
 
     Parameters
     ----------

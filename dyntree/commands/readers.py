@@ -1,7 +1,7 @@
 """Readers of tables, row by row: CSV, NDJSON, and with pyarrow Parquet and Arrow.
 
 A reader gives a `Record` for each row, good or bad, and goes on after a bad one. What
-its values mean is told in `rows`.
+its values mean is read in `rows`.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ N_AT_ONCE = 1024  # rows that pyarrow is asked for
 
 
 class Record(NamedTuple):
-    """A row as it came.
+    """A row as it arrived.
 
     Attributes
     ----------
     line : int
         Number of its first line, from 1; of a format without lines, of the row.
     text : str
-        As it came, with the ends of its lines.
+        As it arrived, with the ends of its lines.
     row : dict or None
         Its cells by column, where it could be read.
     reason : str

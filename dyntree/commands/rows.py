@@ -149,7 +149,7 @@ def named_class(value: Any, classes: Sequence[str] | None) -> Any:
 
 
 class Kinds:
-    """What each column holds: "number", "level", "any" of both, "time"; found or told.
+    """What each column holds: "number", "level", "any" of both, "time".
 
     Parameters
     ----------

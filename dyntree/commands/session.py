@@ -340,7 +340,7 @@ class Session:
         return self.path is not None and feed.is_file and not feed.grows
 
     def _line(self, row: Row) -> bytes:
-        """The line of a row, which is learned, or kept until its label comes."""
+        """The line of a row, which is learned, or waits for its label."""
         notes = self.notes
         late = self.late is not None
         cells = self.cells
@@ -512,7 +512,7 @@ class Session:
             return None
 
     def _written(self, line: Row, answer: Any, y: Any, marks: Row) -> bytes:
-        """The line of a row: what it is, its response, what was foreseen, and marks."""
+        """The line of a row: what it is, response, prediction and marks."""
         ndjson = self.writes == "ndjson"
         line = line | {"y": y}
         if answer is None or not has_answer(answer):
@@ -572,7 +572,7 @@ class Session:
             )
 
     def release(self) -> None:
-        """Leave what was kept to the inputs, which go on with it."""
+        """Leave unread text to the inputs, which go on with it."""
         for name in KEPT:
             self.notes.pop(name, None)
 

@@ -22,7 +22,7 @@ IDLE = 1.0  # seconds between two calls while nothing comes
 
 
 class Stopped(Exception):
-    """The input was left because a signal came."""
+    """The input was left because of a signal."""
 
 
 class Stops:
@@ -36,7 +36,7 @@ class Stops:
     Attributes
     ----------
     came : int or None
-        The signal that came.
+        The signal that ended the input.
     """
 
     def __init__(self, idle: Callable[[], None] | None = None) -> None:

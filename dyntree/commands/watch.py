@@ -1,7 +1,7 @@
 """What an operator watches: speed, running scores, memory and alarms of a stream.
 
-Scores are of the last rows that had a response. Each was foreseen before it was
-learned: when it came, or where labels come late, when its label had come.
+Scores are of the last rows that had a response. Each was predicted before it was
+learned: when it arrived, or where labels come late, when its label had come.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Watch:
         self._longest = max(self._longest, seconds)
 
     def scored(self, answer: Any, y: Any) -> tuple[float, bool]:
-        """Score what was foreseen; the response's tail probability, and any alarm."""
+        """Score what was predicted; the response's tail probability, and any alarm."""
         tail = float(answer.tail_probability([y])[0])
         self._is_class = isinstance(answer, ClassPrediction)
         if isinstance(answer, ClassPrediction):

@@ -42,7 +42,7 @@ def demonstration(
         progress: Progress = True,
         stream: TextIO | None = None,
     ) -> dict[str, Any]:
-        """Show a model at work, and write what came of it.
+        """Show a model at work, and write the result of it.
 
         Parameters
         ----------

@@ -89,10 +89,10 @@ def run(asked: Run) -> dict[str, Any]:
 def segmented(
     model: OnlineHDPHSMM, rows: Matrix, progress: Progress
 ) -> tuple[Ids, float, float]:
-    """Learn rows one by one: their states, moves foreseen, and seconds a row.
+    """Learn rows one by one: their states, moves predicted, and seconds a row.
 
-    A move is foreseen where the state after it was the most probable one to follow,
-    by what had been learned before it came.
+    A move is predicted where the state after it was the most probable one to follow,
+    by what had been learned before it arrived.
     """
     live = np.empty(len(rows), dtype=np.int64)
     right = n_moves = 0

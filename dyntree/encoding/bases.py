@@ -1,6 +1,6 @@
 """Columns that stand for a number: polynomials and splines, with what they learned.
 
-Splines are kept as the polynomials of their pieces, which need no library to be read
+Splines are stored as the polynomials of their pieces, which need no library to be read
 and give the same bits on every machine.
 """
 

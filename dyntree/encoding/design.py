@@ -74,11 +74,11 @@ class Design:
     declared : tuple of str
         Columns whose levels were named: they take no others.
     late : tuple of str
-        Features that came with levels later than the first table, which are last.
+        Features of levels later than the first table, which are last.
     offsets : tuple of Expression
         Whose sum stands beside the terms: it is known, and no feature.
     beside : dict of str to str, or None
-        The arguments offset, exposure, weights and freq_weights that rows came with:
+        The arguments offset, exposure, weights and freq_weights that rows arrived with:
         the column that was named, or None for values. Named offsets and exposures are
         the last of `offsets`.
     """

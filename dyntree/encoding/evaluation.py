@@ -1,4 +1,4 @@
-"""Values of the expressions of a formula in rows; undefined ones are told."""
+"""Values of the expressions of a formula in rows; undefined ones are warned of."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ class Expression:
     steps : tuple of (str, str or float)
         In postfix order: ("column", name), ("number", value), ("call", function) of
         one argument, ("apply", operator or function) of two and ("choose", function)
-        of three. Until it is learned also ("learn", statistic), by which what came
+        of three. Until it is learned also ("learn", statistic), by which what stands
         before is centred or scaled.
     is_category : bool
         Whether it stands for levels, as C(column) does.

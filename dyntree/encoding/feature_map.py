@@ -91,7 +91,7 @@ class FeatureMap:
     missing. Codes become features, in which levels are 0/1 columns. While a model still
     waits for its first trees, `extend` lets more rows add levels and decide the kind of
     columns that were missing so far; `settle` fixes all that. From then on `grown` adds
-    levels, whose features come last, in the order in which they came; the first level
+    levels, whose features come last, in order of arrival; the first level
     of a column that had no value takes the column's own place. Two levels share one
     feature, as the values of a bool do: 1 for the second of two that are settled, and
     for the first where the other comes late. Each further level adds a feature.
@@ -101,7 +101,7 @@ class FeatureMap:
     n_columns : int
         Number of columns.
     names : tuple of str or None
-        Their names, where the first rows came as a frame or as dicts; later frames and
+        Their names, where the first rows were a frame or dicts; later frames and
         dicts are matched by name, in any order. A column of strings or categories makes
         one 0/1 feature a level, named "column=level", or one for two levels.
     levels : tuple of (str, tuple of str)
@@ -114,7 +114,7 @@ class FeatureMap:
         Whether NaN may stand for a missing value, and columns hold levels: the native
         rules, which also bound values by `LARGEST`.
     late : tuple of (str, str)
-        Levels that came once the map was settled, with their columns.
+        Levels that arrived once the map was settled, with their columns.
     times : tuple of (int, str)
         Places of the columns of times, and of which kind; see `columns`.
 
@@ -437,7 +437,7 @@ class FeatureMap:
     def _in_order(
         self, levels: Mapping[str, tuple[str, ...]]
     ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Levels in the order of their columns, whichever came first."""
+        """Levels in the order of their columns, whichever arrived first."""
         return tuple(
             (name, levels[name]) for name in self.names or () if name in levels
         )
@@ -491,7 +491,7 @@ class FeatureMap:
         """Of each column with levels the one that is 0 in all its features, if any.
 
         That is one of the two levels that share the column's first feature: the first
-        one, or the second where that came late.
+        one, or the second where that arrived late.
         """
         n_settled = {name: len(levels) for name, levels in self.levels}
         return {

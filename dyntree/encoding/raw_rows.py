@@ -26,7 +26,7 @@ Span = tuple[float, float]
 def raw_columns(design: Design, rows: Matrix) -> dict[str, Column] | None:
     """Variables of rows of features; None unless terms tell each of them by itself.
 
-    A number is told by a term that is the column as it is, levels also by a coding.
+    A number is read from a term that is the column as it is, levels also by a coding.
     """
     found: dict[str, Column] = {}
     for factor, places in _plain_terms(design):

@@ -243,7 +243,7 @@ class ChangeAlarm(Stored):
 
     @locked
     def reset(self) -> None:
-        """Forget all rows, as after an alarm; the counts are kept."""
+        """Forget all rows, as after an alarm; the counts are retained."""
         self._blocks.clear()
         self.p_value, self.log_evidence = math.nan, -math.inf
 

@@ -1,7 +1,7 @@
 """Trivial models beside which `evaluate` puts scores: they know earlier responses only.
 
-Each takes the responses of a stream, in order. `scored` are the rows that are foreseen,
-and `known` is how many of the first rows have told their response by then.
+Each takes the responses of a stream, in order. `scored` are the rows to score,
+and `known` is the number of first rows whose response is known by then.
 """
 
 from __future__ import annotations

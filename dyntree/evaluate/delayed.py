@@ -39,7 +39,7 @@ class DelayedLabels(Stored):
 
     Rows wait for their labels in a store of bounded size, under a key that the caller
     gives. Labels may come in any order, and some may never come; rows are learned in
-    the order of the labels. The prediction of a row uses only the labels that came
+    the order of the labels. The prediction of a row uses only the labels that arrived
     before it, as in `evaluate.prequential` with ``delay=``.
 
     Parameters
@@ -58,7 +58,7 @@ class DelayedLabels(Stored):
         Number of rows that were dropped because too many waited.
     n_unmatched : int
         Number of labels without a waiting row: it was dropped, was already learned, or
-        never came.
+        never arrived.
     n_unlabelled : int
         Number of rows whose label was a missing value.
 
@@ -144,8 +144,8 @@ class DelayedLabels(Stored):
         ------
         ValueError
             If a row with this key is already waiting, or the model refuses the row. The
-            row is then not kept. A model that cannot predict yet checks rows only when
-            it learns them.
+            row is then not stored. A model that cannot predict yet checks rows when it
+            learns them.
         """
         name = checked_label(key, "key")
         if name in self._rows:

@@ -341,7 +341,7 @@ def _renumbered(seen: Prequential, good: GoodRows) -> Prequential:
 def _weights_for(
     model: Any, sample_weight: Any, n_rows: int
 ) -> tuple[Vector | None, Callable[[int], tuple[float, ...]]]:
-    """Weights of the rows, and what of them a prediction of one is to be told."""
+    """Weights of the rows, and those that predictions take."""
     if sample_weight is None:
         return None, lambda row: ()
     options = _tree_options(model, "sample_weight")
@@ -491,7 +491,7 @@ def _real_record(
     seconds: float,
     weights: Vector | None,
 ) -> Prequential:
-    """Scores of the responses foreseen, and of the trivial baseline."""
+    """Scores of the responses predicted, and of the trivial baseline."""
     mean = np.array([row.mean for row in foreseen])
     density = np.array([row.log_density for row in foreseen])
     interval = np.array([row.interval for row in foreseen])
@@ -524,7 +524,7 @@ def _class_record(
     seconds: float,
     weights: Vector | None,
 ) -> Prequential:
-    """Scores of the labels foreseen, and of the trivial baseline."""
+    """Scores of the labels predicted, and of the trivial baseline."""
     codes = label_codes(y, classes).astype(np.int64)
     came = codes[scored]
     density = np.array([row.log_density for row in foreseen])
@@ -560,7 +560,7 @@ class Foreseen(Record):
 def _foresee(
     answer: Prediction | ClassPrediction, y: Any, tails: list[float]
 ) -> Foreseen:
-    """What a prediction of one row says of what came."""
+    """What a prediction of one row says of the response."""
     if isinstance(answer, ClassPrediction):
         p = answer.proba[0]
         came = p[answer.classes.index(y)] if y in answer.classes else 0.0

@@ -39,7 +39,7 @@ class OneStepAhead(Record):
         Predictive probabilities of a response less than y, and of one at most y, in the
         order of `classes` for labels. The two are equal for real responses, but not for
         counts. They are NaN for the first response, for others without a predictive
-        variance, for labels that came for the first time, and for rows of weight 0.
+        variance, for labels that arrived for the first time, and for rows of weight 0.
     proba : ndarray of shape (n_rows, n_classes), or None
         Predictive probabilities of labels.
     classes : tuple or None
@@ -148,7 +148,7 @@ class OneStepAhead(Record):
 
 
 class Notes:
-    """Notes predictions and what came, row by row, for a `OneStepAhead`."""
+    """Notes predictions and the responses, row by row, for a `OneStepAhead`."""
 
     def __init__(self) -> None:
         self._y: list[Any] = []
@@ -163,7 +163,7 @@ class Notes:
         is_first: bool,
         counts: bool = True,
     ) -> None:
-        """Note what was said of one row, nothing of a first number, and what came."""
+        """Note the prediction of a row, nothing of a first number, and the response."""
         self._y.append(y)
         if isinstance(prediction, ClassPrediction):
             self._classes = prediction.classes

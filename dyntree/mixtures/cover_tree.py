@@ -413,7 +413,7 @@ class CoverTree(StoredArrays):
         return self
 
     def memory_usage(self) -> int:
-        """Bytes held."""
+        """Bytes in use."""
         held = self._held
         by_row = held.rows.nbytes + held.ids.nbytes + held.gone.nbytes
         waiting = held.late.nbytes + held.late_ids.nbytes

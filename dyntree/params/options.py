@@ -110,7 +110,7 @@ class NIG:
 
 
 def _is_default(value: Any, default: Any) -> bool:
-    """Whether an option has its default value, whatever came."""
+    """Whether an option has its default value, of whatever type."""
     return not isinstance(value, np.ndarray) and bool(value == default)
 
 

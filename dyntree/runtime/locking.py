@@ -26,8 +26,8 @@ class ModelLock(RLock):  # type: ignore[misc]  # final in stubs alone
 
     A fork copies memory, and of all threads only the one that forks. It therefore waits
     until no other thread is in a call on a model, for `PATIENCE` seconds at the most. A
-    model whose call takes longer is half-way through it in the child, which is told so
-    when it asks that model; the parent goes on as if nothing were.
+    model whose call takes longer is half-way through it in the child, whose
+    questions to that model are errors; the parent goes on as if nothing were.
     """
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class ModelLock(RLock):  # type: ignore[misc]  # final in stubs alone
 
 
 class LostLock(ModelLock):  # type: ignore[misc]
-    """What becomes of a lock that another thread held when the process was forked."""
+    """The lock of a model that another thread was using when the process was forked."""
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
         """Say why the model cannot be used."""

@@ -133,7 +133,7 @@ class OnlineModel(Learner, Savable, Protocol):
         """Return an independent model that would draw the same random numbers."""
 
     def memory_usage(self) -> int:
-        """Bytes held by the model."""
+        """Bytes used by the model."""
 
     def facts(self) -> dict[str, Any]:
         """Description of the model, as a dict of JSON values."""

@@ -22,7 +22,7 @@ EXACT = frozenset({bool, int, float, str, type(None)})  # which JSON and CSV hav
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON and CSV have it; numbers that are not finite are kept.
+    """A value as JSON and CSV have it; numbers that are not finite are retained.
 
     Examples
     --------

@@ -58,7 +58,7 @@ def read_position(text: Any) -> Any:
 
 
 def _check(position: Any) -> None:
-    """Raise ValueError for what is not to be kept; looks no further than it must."""
+    """Raise ValueError for what cannot be stored, at the first such value."""
     left, n_parts = [(position, 0)], 1  # values yet to be looked at, and their depths
     while left:
         value, depth = left.pop()

@@ -73,7 +73,7 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
 def value_order(column: Column) -> dict[Hashable, int]:
     """Rank of each value of a column, by category or in increasing order.
 
-    Values without an order keep the order in which they came.
+    Values without an order keep the order in which they arrived.
     """
     values: list[Any] = list(dict.fromkeys(value for _, value in column.present()))
     if column.categories is not None:
@@ -259,7 +259,7 @@ class PosteriorDraws(Record):
         Returns
         -------
         frame
-            It has the type and the index of the frame from which the rows came, or the
+            It has the type and the index of the frame that the rows are from, or the
             groups as index; otherwise it is a pandas DataFrame. The columns for means
             are `mean`, `mean_se`, `mean_ci_lower` and `mean_ci_upper`, and for new
             responses `mean`, `obs_se`, `obs_ci_lower` and `obs_ci_upper`. For labels

@@ -508,7 +508,7 @@ class TreeModel(Suggesting):
 
     @locked
     def memory_usage(self) -> int:
-        """Bytes held by trees, rows and work space."""
+        """Bytes used by trees, rows and work space."""
         return sum(state.nbytes() for state in self.states)
 
     @locked
@@ -562,7 +562,7 @@ class TreePredictions(TreeModel):
 
     @property
     def n_active(self) -> int:
-        """Number of active rows, which are held individually."""
+        """Number of active rows, which are stored individually."""
         return self.state.n_active
 
     @property

@@ -71,7 +71,7 @@ window=None. Set window=..., the most rows to hold.
     if window is not None and n_clouds != 1:
         raise ArgumentError(
             "n_clouds",
-            "is for tables that are held whole",
+            "is for tables, which are learned whole",
             Message(f"{n_clouds} with window={window}"),
             "Set window=None, or n_clouds=1; window={auto!r} averages several clouds "
             "by itself.",

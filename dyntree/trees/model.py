@@ -67,8 +67,8 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
     The posterior over trees is a cloud of particles (Taddy, Gramacy and Polson 2011).
     Each new row weights the particles by their predictive density, resamples them, and
     lets each keep, grow or prune its tree. Rows can be retired into the priors of the
-    leaves that held them (Anagnostopoulos and Gramacy 2013), so that a stream fits into
-    bounded memory; `StreamingTree` does this automatically.
+    leaves that contain them (Anagnostopoulos and Gramacy 2013), so that a stream fits
+    into bounded memory; `StreamingTree` does this automatically.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
     is more than 10^6 of these deviations away from its mean is moved to that distance,
     with a warning, because double precision would lose all other rows beside the
     square of such a value. This does not apply to regressions through the origin, nor
-    to columns whose first ten values are equal. Under R's rules, rows are held back
+    to columns whose first ten values are equal. Under R's rules, rows are set aside
     until more than ``n_start`` have come, and regression needs two distinct responses
     among the first ``min_leaf`` rows.
 
@@ -611,7 +611,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         Both splits and slopes count. The effect of an input is half the mean squared
         change of the mean prediction (of the probabilities for classes) when its value
         in an active row is replaced by that of another row. This is the total Sobol'
-        effect (Jansen 1999, equation 12) over the rows held. The share is relative to
+        effect (Jansen 1999, equation 12) over the rows stored. The share is relative to
         the sum over all inputs, so that a joint effect of several inputs counts for
         each of them. If inputs are nearly functions of each other, such a change leads
         to rows that never occur, and their shares describe the model at those rows.

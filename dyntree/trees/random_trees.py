@@ -46,13 +46,13 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
         Number of trees, which have equal weights.
     discount : float in (0, 1], default 1.0
         Factor by which all counts and log odds are multiplied after a row. Below 1 the
-        trees follow drift, and they are grown anew from the held rows, one in turn.
+        trees follow drift, and they are grown anew from the stored rows, one in turn.
     min_split : int, default 8
         Number of rows with which a leaf is split.
     n_candidates : int, default 16
         Number of random cuts from which a split is drawn, by their evidence.
     window : int, default 4096
-        Number of latest rows that are held to find cuts.
+        Number of latest rows that are stored to find cuts.
     max_nodes : int, default 8192
         Largest number of nodes of a tree. Beyond it, the leaves are removed that have
         been without a new row for longest.
@@ -74,7 +74,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
     labels, and normal with a normal-inverse-gamma prior for real responses. The w_h are
     the posterior probabilities that the tree is pruned at node h; each row subtracts
     log P_(h+1)(y) - log p_h(y) from their log odds. The children of a split begin with
-    the held rows of their leaf. The mean over prunings is exact for a given tree. The
+    the stored rows of their leaf. The mean over prunings is exact for a given tree. The
     rows that choose a cut also count in the leaves below it.
 
     Examples

@@ -19,7 +19,7 @@ from dyntree.runtime.locking import ModelLock
 
 @dataclass(eq=False)
 class TreeState:
-    """Options, columns, rows kept back and particles of a dynamic tree.
+    """Options, columns, rows set aside and particles of a dynamic tree.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class TreeState:
     cloud : Cloud or None
         The particles; None while there are no trees.
     waiting_X : ndarray of shape (n_waiting, n_columns)
-        Codes of the rows that are kept back until trees can be planted.
+        Codes of the rows that are set aside until trees can be planted.
     waiting_y : list of length n_waiting
         Their responses or labels.
     n_scale : int
@@ -42,11 +42,11 @@ class TreeState:
     warned : set
         Kinds of warnings that were given.
     new_levels : NewLevels or None
-        How many levels came new; None where another model that learns the same counts.
+        How many levels are new; None where another model that learns the same counts.
     waiting_weights : ndarray of shape (n_waiting,) or None
-        Weights of the rows kept back, None where all are 1.
+        Weights of the rows set aside, None where all are 1.
     lock : ModelLock
-        Held by whoever learns or asks.
+        Acquired by whoever learns or asks.
     """
 
     options: TreeOptions
@@ -64,12 +64,12 @@ class TreeState:
 
     @property
     def n_seen(self) -> int:
-        """Rows that ever came to be learned."""
+        """Rows that were ever passed to be learned."""
         return len(self.waiting_y) if self.cloud is None else self.cloud.n_seen
 
     @property
     def n_active(self) -> int:
-        """Number of active rows, which are held individually."""
+        """Number of active rows, which are stored individually."""
         return len(self.waiting_y) if self.cloud is None else self.cloud.n_active
 
     @property
@@ -123,7 +123,7 @@ class TreeState:
         }
 
     def nbytes(self) -> int:
-        """Bytes held by trees, rows and work space."""
+        """Bytes used by trees, rows and work space."""
         if self.cloud is None:
             n_lists = 1 if self.waiting_weights is None else 2
             return int(self.waiting_X.nbytes) + 8 * n_lists * len(self.waiting_y)
@@ -174,7 +174,7 @@ class TreeState:
     def copy(self) -> TreeState:
         """Return an independent state that would draw the same random numbers.
 
-        It warns anew of what this one has told, and is nobody's member.
+        It warns anew of what this one has warned of, and is nobody's member.
         """
         cloud = self.cloud
         if cloud is not None:
@@ -206,7 +206,7 @@ def with_ones(rows: Matrix, ones: int) -> Matrix:
 
 
 def n_waiting(options: TreeOptions, n_scale: int = N_SCALE) -> int:
-    """Rows that are kept back before trees are planted.
+    """Rows that are set aside before trees are planted.
 
     R's rules plant trees on n_start rows and want one more. Native regression fixes its
     scale, or the unit of exposures, by the first `n_scale` rows; native class leaves

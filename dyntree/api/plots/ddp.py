@@ -94,7 +94,7 @@ def plot_trajectories(
     feature : str or int, default 0
         Name or position of the feature.
     top : int, default 8
-        Number of particles to draw, those with the most rows among those that are held.
+        Number of particles to draw, those with the most rows among those stored.
     smooth : bool, optional
         As in ``trajectory``.
     ax : Axes, optional

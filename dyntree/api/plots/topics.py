@@ -204,7 +204,7 @@ def plot_epoch_seconds(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
 
 
 def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
-    """Draw the bytes held after each epoch, compared with those of all points seen.
+    """Draw the bytes in use after each epoch, compared with those of all points seen.
 
     Parameters
     ----------

@@ -11,8 +11,8 @@ was, while the cloud of particles behind the two is shared: `update`, `retire` a
 otherwise it goes with the last object that refers to it.
 
 Random numbers come from an `RStream`. `dynaTree` and `dynaTrees` take ``seed=`` (a new
-stream, kept on the result as ``result.rng``) or ``rng=`` (a stream that several models
-may share, as they share R's one stream); later calls draw from the object's own stream
+stream, which is ``result.rng``) or ``rng=`` (a stream that several models may
+share, as they share R's one stream); later calls draw from the object's own stream
 unless they are given another.
 
 Like R, the mirror is for one thread at a time.

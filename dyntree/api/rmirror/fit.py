@@ -93,7 +93,7 @@ def dynaTree(
     Parameters
     ----------
     X : array_like or data frame of shape (n_rows, n_inputs)
-        Numeric inputs. A vector is one column. Column names are kept.
+        Numeric inputs. A vector is one column. Column names are retained.
     y : array_like of shape (n_rows,)
         Responses. For ``model="class"`` they are labels 1, 2, ...
         (rounded half to even) or a pandas categorical.
@@ -127,7 +127,7 @@ def dynaTree(
         Seed of a new stream, as in ``set.seed(seed)``.
     rng : RStream, optional
         The stream from which to draw. Without `seed` and `rng`, a new seed is chosen,
-        which is kept as ``result.rng.seed``.
+        which is retained as ``result.rng.seed``.
 
     Returns
     -------

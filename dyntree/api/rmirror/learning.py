@@ -161,7 +161,7 @@ def alcX(
     -----
     See the R help topic ``alcX``. As in R, a leaf keeps its values until a row enters
     it, so that another `rect` changes only the final division. A `copy` made before the
-    first call has no kept values.
+    first call has no earlier values.
 
     Examples
     --------

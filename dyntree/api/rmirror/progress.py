@@ -18,7 +18,7 @@ def print_step(
     size: float,
     retired: float,
 ) -> None:
-    """Print one line of a fit: rows so far, particles kept, averages over trees."""
+    """Print one line of a fit: rows so far, particles left, averages over trees."""
     if n_retired > 0:
         clock, tail = f"{time + n_retired}[{time}]", f"({retired:g})"
     else:

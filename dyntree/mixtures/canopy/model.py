@@ -287,7 +287,7 @@ class Canopy(Mixture):
         save_every : int, default 10
             Number of sweeps between two checkpoints.
         scratch : str or path, optional
-            Folder for the scaled rows, if they are not to be held in memory.
+            Folder for the scaled rows, if they are not to be in memory.
 
         Returns
         -------

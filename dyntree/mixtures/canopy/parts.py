@@ -265,7 +265,7 @@ class LocalShards:
         }
 
     def resume(self, arrays: dict[str, NDArray[Any]], n_components: int) -> None:
-        """Become what `state` told."""
+        """Become what `state` describes."""
         for k, shard in enumerate(self.shards):
             head = f"shard{k}_"
             mine = {

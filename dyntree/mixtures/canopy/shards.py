@@ -203,7 +203,7 @@ class ShardWorker:
         return arrays
 
     def resume(self, arrays: dict[str, NDArray[Any]], n_components: int) -> None:
-        """Become what `state` told."""
+        """Become what `state` describes."""
         self.kernel.labels[:] = arrays["labels"]
         self.sums = self.kernel.sums_of(n_components)
         if self.plan.inference in GROUPED:

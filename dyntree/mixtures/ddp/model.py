@@ -94,7 +94,7 @@ class DependentDPMixture(Mixture):
     count_memory : float in (0, 1], default 1.0
         The same factor for counts, with ``weights="counts"``.
     history : int, default 50
-        Number of phases whose labels and sums are held.
+        Number of phases whose labels and sums are stored.
     history_merge : bool, default True
         Whether particles merge if their histories show that they are the same cluster.
         This removes duplicates, but clusters that are closer than about two standard
@@ -307,7 +307,7 @@ class DependentDPMixture(Mixture):
         ----------
         phase : int
             Number of the phase from 0, or from the last phase if it is negative. The
-            labels of the last `history` phases are held.
+            labels of the last `history` phases are stored.
 
         Returns
         -------
@@ -322,9 +322,9 @@ class DependentDPMixture(Mixture):
             known = f"{n - held} to {n - 1}" if held else "none"
             raise ArgumentError(
                 "phase",
-                "must be one whose labels are held, {known}",
+                "must be one whose labels are stored, {known}",
                 Message(
-                    "{phase!r}. history= sets how many phases are kept", phase=phase
+                    "{phase!r}. history= sets how many phases are stored", phase=phase
                 ),
                 known=known,
             )
@@ -660,7 +660,7 @@ class DependentDPMixture(Mixture):
         }
 
     def memory_usage(self) -> int:
-        """Bytes held by particles, their histories, and labels."""
+        """Bytes used by particles, their histories, and labels."""
         return self._state.nbytes + 1000
 
     @locked

@@ -92,7 +92,7 @@ class Trajectory(Answer):
     ----------
     id : int
     phase : ndarray of int64 of shape (n,)
-        Phases from the first one that is held to the last one with rows, without gaps.
+        Phases from the first one stored to the last one with rows, without gaps.
     mean : ndarray of shape (n, n_columns)
     covariance : ndarray of shape (n, n_columns, n_columns)
         As in `ParticleTable`.

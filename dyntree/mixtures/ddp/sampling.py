@@ -64,7 +64,7 @@ def started(
 
     `make` returns a sampler without labels for a given order. If the family has a
     partition to start from, it competes with row-by-row passes in several orders. The
-    start with the highest joint density after some sweeps is kept.
+    start with the highest joint density after some sweeps is retained.
     """
     one = passed(make(chain))
     K = len(ahead.particles)

@@ -136,7 +136,7 @@ def log_gammas(df: Matrix, d: int) -> Matrix:
 
 
 def grid_of(d: int, kappa: float | None, df: float | None, least: float = 1.0) -> Grid:
-    """All scales to try for rows of d columns; given values are kept.
+    """All scales to try for rows of d columns; given values are retained.
 
     `least` is the smallest share of the variances in the shape of Psi itself.
     """

@@ -44,7 +44,7 @@ def chosen(rows: Matrix, kappa: float | None, df: float | None) -> Choice:
     """Scales of highest evidence for rows in units of their standard deviations.
 
     The rows are relative to the base's mean, and no column is constant. Given values
-    are kept.
+    are retained.
     """
     rows = without_copies(rows)
     if len(rows) > MOST_ROWS:
@@ -80,7 +80,7 @@ def without_copies(rows: Matrix) -> Matrix:
     """The rows, with each set of copies reduced to one row.
 
     Copies contain no information about variances: a row and its copies would be a
-    cluster. Rows of columns with few values are equal by chance, and are kept.
+    cluster. Rows of columns with few values are equal by chance, and are retained.
     """
     distinct, first = np.unique(rows, axis=0, return_index=True)
     if len(distinct) == len(rows):

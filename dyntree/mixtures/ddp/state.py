@@ -29,7 +29,7 @@ N_PLACES = 256  # over which a survival that depends on the place is averaged
 
 @dataclass
 class Particles:
-    """Particles in the order of their ids; deleted ones are kept for `history` phases.
+    """Particles in the order of their ids; deleted ones stay for `history` phases.
 
     Arrays have the shape (n,), except `row`, which is (n, n_prior). It is the knowledge
     of the location after the last phase. `first` is the same before the phases in
@@ -145,7 +145,7 @@ class State:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by particles, their histories, and labels."""
+        """Bytes used by particles, their histories, and labels."""
         held = [*vars(self.particles).values(), *vars(self.history).values()]
         held += [self.mass, self.source_exposure, self.age, self.u, self.counts]
         return int(sum(array.nbytes for array in (*held, *self.labels)))

@@ -40,7 +40,7 @@ class Batch(ABC):
     @property
     @abstractmethod
     def n_points(self) -> float:
-        """Points: rows by their weight, or words as often as they came."""
+        """Points: rows by their weight, or words as often as they occur."""
 
     @property
     @abstractmethod
@@ -71,7 +71,7 @@ class Batch(ABC):
         )  # fmt: skip
 
     def unsorted(self, values: Any) -> Any:
-        """Values of points in the order in which the rows came."""
+        """Values of points in order of arrival."""
         if self.order is None:
             return values
         out = np.empty_like(values)

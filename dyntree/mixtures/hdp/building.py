@@ -137,7 +137,7 @@ def started(build: Build, store: Store, K: int) -> Built:
 def best_start(build: Build) -> Built:
     """Topics of a first epoch from the start of the lowest free energy.
 
-    Starts have two topics, ten, and then twice as many as came of the last one. It ends
+    Starts have two topics, ten, and then twice as many as the last one had. It ends
     where fewer topics stay than there were, and the free energy is no lower
     (section 4.3).
     """

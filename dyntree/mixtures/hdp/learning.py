@@ -1,4 +1,4 @@
-"""One epoch: documents join, topics are improved, what is held is compressed."""
+"""One epoch: documents join, topics are improved, what is stored is compressed."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def cut_to_fit(
 ) -> Iterator[tuple[Batch, bool]]:
     """Parts of an epoch, and whether each goes on with the document before it.
 
-    Documents are kept whole where they fit; one that does not is cut into ranges of
+    Documents are retained whole where they fit; one that does not is cut into ranges of
     its points, all of the same group.
     """
     limit = context.settings.options.working_limit
@@ -100,7 +100,7 @@ def cut_to_fit(
 
 @dataclass(frozen=True)
 class Epoch:
-    """What the end of an epoch needs to know of what came before it."""
+    """Totals of an epoch so far, for its end."""
 
     context: Context
     search: Search
@@ -154,7 +154,7 @@ def after_epoch(
 
 
 def magnified(context: Context, draft: State) -> tuple[State, Magnification, float]:
-    """How many times the held data count, for a lifetime of documents (section 3.5).
+    """How many times the stored data count, for a lifetime of documents (section 3.5).
 
     The draft has totals that count the epoch; where these are above those expected, it
     is warned of.
@@ -275,7 +275,7 @@ def compressed_to_limits(
         least = (limits.memory or 0) + error.missing
         raise ArgumentError(
             "memory_limit",
-            f"must be at least {least} bytes for the data that must be held",
+            f"must be at least {least} bytes for the data that must be stored",
             limits.memory,
             "Raise it, or track and index fewer documents.",
         ) from None
@@ -308,7 +308,7 @@ def compressed_to_limits(
 
 
 def compressed_on_request(context: Context, state: State, limits: Limits) -> State:
-    """Compress what is held between epochs, as `compress` asks for."""
+    """Compress what is stored between epochs, as `compress` asks for."""
     units = state.shift.nbytes + state.scale.nbytes
     limits.check_least(state.family, context.settings.family, units)
     draft = replace(state, limits=limits, store=state.store.at_rest())

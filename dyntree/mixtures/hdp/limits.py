@@ -13,7 +13,7 @@ from dyntree.mixtures.hdp.families import Family
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on what is held; None where there is none."""
+    """Bounds on what is stored; None where there is none."""
 
     memory: int | None = None
     items: int | None = None

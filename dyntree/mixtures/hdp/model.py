@@ -72,8 +72,8 @@ class MemoryBoundedHDP(Mixture):
     family : {"full", "diag", "multinomial"}, default "full"
         Gaussian topics with full or diagonal covariances, or topics of words.
     memory_limit : int or str, optional
-        Largest number of bytes held between calls, such as 65536 or "64kB". By default
-        there is no limit, and nothing is compressed (batch learning).
+        Largest number of bytes in use between calls, such as 65536 or "64kB". By
+        default there is no limit, and nothing is compressed (batch learning).
     max_items, max_groups : int, optional
         Largest number of clumps and single points together, and of groups of documents.
     epoch_size : int or "auto", default "auto"
@@ -438,11 +438,11 @@ class MemoryBoundedHDP(Mixture):
 
     @property
     def memory_used_(self) -> int:
-        """Bytes of all arrays that are held, which are those of `to_arrays`."""
+        """Bytes of all arrays, which are those of `to_arrays`."""
         return 0 if self._state is None else self._state.nbytes
 
     def memory_usage(self) -> int:
-        """Bytes held by the model, with a little for its objects."""
+        """Bytes used by the model, with a little for its objects."""
         return self.memory_used_ + 2000
 
     # ------------------------------------------------------------ what it is
@@ -514,23 +514,23 @@ class MemoryBoundedHDP(Mixture):
 
     @property
     def n_clumps_(self) -> int:
-        """Clumps that are held."""
+        """Clumps that are stored."""
         return 0 if self._state is None else self._state.store.n_clumps
 
     @property
     def n_singlets_(self) -> int:
-        """Single points that are held."""
+        """Single points that are stored."""
         return 0 if self._state is None else self._state.store.n_points
 
     @property
     def free_energy_(self) -> float:
-        """Free energy of what is held, in nats, in units of the data."""
+        """Free energy of what is stored, in nats, in units of the data."""
         state = self._ready("free_energy_")
         return float(state.F + state.log_scale * state.n_points)
 
     @property
     def n_seen(self) -> int:
-        """Points ever learned; words as often as they came."""
+        """Points ever learned; words as often as they occur."""
         return 0 if self._state is None else round(self._state.n_points)
 
     @property

@@ -153,8 +153,8 @@ class HDPOptions(Checked):
         "auto" is 40 for words, or the number of documents if that is smaller, and 0 for
         other data.
     select : {"auto", "always", "free_energy", "heldout"}
-        Criterion by which new topics are kept. "heldout" uses the score of a tenth of
-        the epoch's points, for words of those that a document has once. "auto" is
+        Criterion by which new topics are accepted. "heldout" uses the score of a tenth
+        of the epoch's points, for words of those that a document has once. "auto" is
         "free_energy", and for words either of the two suffices.
     swaps : bool, default True
         Whether a merge and a split may be combined when the largest number of topics is

@@ -43,9 +43,9 @@ class EpochReport:
     n_points : float
     n_topics, n_items : int
     free_energy : float
-        Free energy of the held data in nats, in units of the data.
+        Free energy of the stored data in nats, in units of the data.
     memory : int
-        Number of bytes held between epochs.
+        Number of bytes in use between epochs.
     """
 
     epoch: int
@@ -128,7 +128,7 @@ class MemoryReport:
     Attributes
     ----------
     resting : dict of str to int
-        Number of bytes held between calls, by their use.
+        Number of bytes in use between calls, by their use.
     transient : dict of str to int
         Largest number of further bytes during the last epoch, computed from the sizes
         of arrays.
@@ -144,13 +144,13 @@ class MemoryReport:
 
     @property
     def total(self) -> int:
-        """Total bytes held between epochs."""
+        """Total bytes in use between epochs."""
         return sum(self.resting.values())
 
 
 @dataclass(frozen=True, repr=False)
 class LDA(Record):
-    """Latent Dirichlet allocation with the topics of a fitted model, held fixed.
+    """Latent Dirichlet allocation with the topics of a fitted model, fixed.
 
     Attributes
     ----------

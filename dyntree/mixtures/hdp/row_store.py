@@ -88,7 +88,7 @@ class RowStore(Store):
         return self.of(self.family, self.x[places], group)
 
     def put_aside(self, before: Self, rng: np.random.Generator) -> tuple[Self, Self]:
-        """The store without a tenth of the points that came last, and these points."""
+        """The store without a tenth of the latest points, and these points."""
         new = slice(before.n_points, None)
         x, group = self.x[new], self.group[new]
         gone = rng.random(len(group)) < ASIDE

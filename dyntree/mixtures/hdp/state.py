@@ -68,7 +68,7 @@ class State:
 
     # ------------------------------------------------------------ memory
     def arrays(self) -> Arrays:
-        """Everything that is held, by name."""
+        """Everything that is stored, by name."""
         topics = self.topics
         out: Arrays = {
             "alpha": topics.alpha,

@@ -1,4 +1,4 @@
-"""What is held of the data: single points, and clumps of points that share a topic.
+"""What is stored of the data: single points, and clumps of points that share a topic.
 
 What depends on whether points are rows or words stands in `RowStore` and `WordStore`.
 """
@@ -69,7 +69,7 @@ def summed(
 class Store(ABC):
     """Points and clumps; item i < n_points is a point, others are clump i - n_points.
 
-    Points of words are pairs of a word and a document, with how often they came.
+    Points of words are pairs of a word and a document, with how often they occur.
     """
 
     held: ClassVar[tuple[str, ...]]  # arrays that such a store has, as in files
@@ -279,7 +279,7 @@ class Store(ABC):
 
     @abstractmethod
     def put_aside(self, before: Self, rng: np.random.Generator) -> tuple[Self, Self]:
-        """The store without a tenth of the points that came last, and these points."""
+        """The store without a tenth of the latest points, and these points."""
 
     def on_scale(self, ratio: Vector, offset: Vector) -> Self:
         """The store in other units, where it has some."""

@@ -293,7 +293,7 @@ def best_topics(
 
 
 def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
-    """Free energy (eq. 29) of the items held, with topics and alpha as they are."""
+    """Free energy (eq. 29) of the items stored, with topics and alpha as they are."""
     found = swept(search, store, topics, search.family.expected(*topics.statistics))
     new = found.with_statistics_in(topics).taken(np.flatnonzero(found.N > 0.0))
     log_z = search.family.expected(*new.statistics).log_z
@@ -303,7 +303,7 @@ def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
 def transient_bytes(
     search: Search, K: int, store: Store, as_read: int
 ) -> tuple[tuple[str, int], ...]:
-    """Bytes that learning an epoch takes beside what is held, by use (section 5.2)."""
+    """Bytes that learning an epoch takes beside the store, by use (section 5.2)."""
     family = search.family
     F = family.n_statistics
     tile = tile_rows(K, max(F, 1), search.options.block)

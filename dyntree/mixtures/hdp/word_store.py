@@ -32,7 +32,7 @@ class WordStore(Store):
 
     @classmethod
     def of(cls, family: Family, ids: Any, counts: Any, group: Any) -> Self:
-        """Store words that came so many times in documents of some groups."""
+        """Store words that occur so many times in documents of some groups."""
         arrays = {
             "singlet_word": np.asarray(ids, dtype=np.int32),
             "singlet_count": np.asarray(counts, dtype=np.int32),
@@ -47,7 +47,7 @@ class WordStore(Store):
 
     @property
     def point_counts(self) -> Vector:
-        """How often each word came."""
+        """How often each word occurs."""
         return self.word_count.astype(np.float64)
 
     def positions(self, items: Longs) -> Any:
@@ -92,7 +92,7 @@ class WordStore(Store):
         return self.of(self.family, self.word[places], self.word_count[places], group)
 
     def put_aside(self, before: Self, rng: np.random.Generator) -> tuple[Self, Self]:
-        """The store without some of the words that came last, and these words.
+        """The store without some of the words that arrived last, and these words.
 
         They are a tenth of those that a document has once: of a word that it repeats,
         the others would foresee the one, whatever the topics.

@@ -34,7 +34,7 @@ class WordBatch(Batch):
 
     @property
     def n_points(self) -> float:
-        """Words as often as they came."""
+        """Words as often as they occur."""
         return float(self.count.sum())
 
     @property
@@ -245,7 +245,7 @@ def from_lists(
 
 
 def ids_and_counts(one: Any, number: int) -> tuple[Longs, Vector]:
-    """Ids of words and how often they came in one document."""
+    """Ids of words and how often they occur in one document."""
     what = f"documents[{number}]"
     is_pairs = isinstance(one, Sequence) and len(one) > 0 and isinstance(one[0], tuple)
     array = params.as_array(what, one if hasattr(one, "__len__") else list(one))

@@ -147,7 +147,7 @@ class Mixture(StoredArrays, Suggesting, ABC):
 
     @abstractmethod
     def memory_usage(self) -> int:
-        """Bytes held by the model."""
+        """Bytes used by the model."""
 
     @abstractmethod
     def _own_facts(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         Whether densities have a variance for each column of each cluster, or a single
         one. The assignment of rows does not depend on it.
     warm_up : int, default 500
-        Number of rows that are held back for ``lambda_="auto"``.
+        Number of rows that are set aside for ``lambda_="auto"``.
     seed : int, default 0
         Learning uses no random numbers. The seed orders the rows of `fit_repeats`.
 

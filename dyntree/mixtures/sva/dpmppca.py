@@ -57,7 +57,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         clusters cross, rows of other clusters raise their dimensions, and a smaller
         `max_dim` helps.
     spare : int, default 2
-        Number of directions that are kept in addition to those of a subspace.
+        Number of directions that are retained in addition to those of a subspace.
     subspace : {"auto", "exact", "incremental"}, default "auto"
         "exact" stores n_features^2 numbers for each cluster and computes eigenvectors
         when its weight has grown by a tenth. "incremental" updates the leading
@@ -76,7 +76,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         cluster, or the noise variance for all. The assignment of rows does not depend
         on it.
     warm_up : int, default 800
-        Number of rows that are held back for "auto".
+        Number of rows that are set aside for "auto".
     seed : int, default 0
         Learning uses no random numbers. The seed orders the rows of `fit_repeats`.
 

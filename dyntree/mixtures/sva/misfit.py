@@ -47,7 +47,7 @@ def warn_of_few(n_rows: int) -> None:
         warn(
             ScaleWarning,
             f"the scales were chosen from {n_rows} rows only; with fewer than "
-            f"{FEW_ROWS}, clusters are often not told apart. Give more rows, or give "
+            f"{FEW_ROWS}, clusters are often not separated. Give more rows, or give "
             "the scales (lambda_, and noise where there is one) instead of 'auto'.",
         )
 

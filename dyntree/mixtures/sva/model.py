@@ -100,7 +100,7 @@ class SmallVarianceMixture(Mixture):
         """Ids of the clusters of the rows of the last call, as they were learned.
 
         If a cluster has merged into another one since, `aliases_` has its new id. Rows
-        that are held back have -1.
+        that are set aside have -1.
         """
         if self._labels is None:
             return np.array([self._last_label])
@@ -224,7 +224,7 @@ class SmallVarianceMixture(Mixture):
         return n_new
 
     def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
-        """Choose scales, and learn the rows held back; returns their labels."""
+        """Choose scales, and learn the rows set aside; returns their labels."""
         lambda_, noise = self._scales_of(waiting, features.feature_names)
         clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
         labels = np.full(len(waiting), -1, dtype=np.int64)
@@ -234,7 +234,7 @@ class SmallVarianceMixture(Mixture):
 
     @locked
     def finish_warm_up(self) -> Self:
-        """Choose scales from the rows held back so far, and learn these rows.
+        """Choose scales from the rows set aside so far, and learn these rows.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class SmallVarianceMixture(Mixture):
         Raises
         ------
         NotReadyError
-            If fewer than two rows are held back.
+            If fewer than two rows are set aside.
         """
         state = self._state
         if state.clusters is None:
@@ -391,7 +391,7 @@ class SmallVarianceMixture(Mixture):
         return facts
 
     def memory_usage(self) -> int:
-        """Bytes held by clusters, and by rows that are held back."""
+        """Bytes used by clusters, and by rows that are set aside."""
         return self._state.nbytes + self.labels_.nbytes + 1000
 
     # ------------------------------------------------------------ clusters

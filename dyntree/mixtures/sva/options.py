@@ -74,7 +74,7 @@ class ClusterOptions(Checked):
 
     @property
     def has_noise(self) -> bool:
-        """Whether clusters need the noise, told or chosen, before their first row."""
+        """Whether clusters need the noise, given or chosen, before their first row."""
         return True
 
     @property

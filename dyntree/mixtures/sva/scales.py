@@ -40,7 +40,7 @@ Run = Callable[[float, float], Any]
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of one cost of a new cluster."""
+    """The result for one cost of a new cluster."""
 
     n_clusters: int
     bic: float

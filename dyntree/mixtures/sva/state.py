@@ -27,6 +27,6 @@ class State:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
+        """Bytes in use."""
         held = 0 if self.clusters is None else self.clusters.memory_usage()
         return int(held) + self.waiting.nbytes

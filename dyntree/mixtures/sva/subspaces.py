@@ -28,7 +28,7 @@ class SubspaceMixture(SmallVarianceMixture):
             warn(
                 ScaleWarning,
                 "lambda_1 is {rule:g}, less than the variance of the noise, "
-                "{noise:g}: every direction would be kept. 4 noise**2 is a common "
+                "{noise:g}: every direction would stay. 4 noise**2 is a common "
                 "choice.",
                 rule=rule,
                 noise=noise**2,

@@ -1,4 +1,4 @@
-"""DynamicFiniteMixture: the baseline that is told how many clusters there are."""
+"""DynamicFiniteMixture: the baseline that is given the number of clusters."""
 
 from __future__ import annotations
 

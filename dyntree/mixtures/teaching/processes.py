@@ -177,7 +177,7 @@ def thin(
     Raises
     ------
     ValueError
-        If no atom was kept.
+        If no atom was left.
 
     Examples
     --------

@@ -440,7 +440,7 @@ class GeneralizedPolyaUrnMixture(UrnMixture):
         prod_new a Gamma(r_j).
 
     Gibbs sampling redraws labels given s, and s given labels. For each phase, one draw
-    of s given the voted labels is kept; the paper keeps many, in a particle filter. In
+    of s given the voted labels is used; the paper has many, in a particle filter. In
     `log_predictive` of later phases, rows count by their expected numbers.
 
     Examples

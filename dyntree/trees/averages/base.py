@@ -135,7 +135,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     @property
     def n_active(self) -> int:
-        """Number of rows held individually, in all members together."""
+        """Number of rows stored individually, in all members together."""
         return sum(state.n_active for state in self.states)
 
     @property

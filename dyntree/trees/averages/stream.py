@@ -480,7 +480,7 @@ class AveragedStream(TreeAverage):
         """Return the place of the first response that differs from all before, or None.
 
         Beside it stands what its unit takes off the log density of all before it, which
-        were told in a unit of 1; `n_before` of them came with earlier calls.
+        were stated in a unit of 1; `n_before` of them are of earlier calls.
         """
         cloud = self.state.cloud
         if not cloud.has_unit:

@@ -176,7 +176,7 @@ def extended(state: TreeState, X: Any) -> tuple[FeatureMap, Matrix]:
 def encoded(
     state: TreeState, features: FeatureMap, X: Any, argument: str = "X"
 ) -> Matrix:
-    """Rows -> features by these columns; unknown levels are told of, or refused."""
+    """Rows -> features by these columns; unknown levels are warned of or refused."""
     if not features.may_grow or isinstance(X, Encoded):
         return features.encode(X, argument)
     codes = features.codes(X, argument)

@@ -61,7 +61,7 @@ def with_exposure(
 ) -> Any:
     """Counts and what they were counted over -> responses that hold both.
 
-    Without exposures y is given back as it came.
+    Without exposures y is given back as it arrived.
     """
     if exposure is None:
         return y
@@ -93,7 +93,7 @@ def read_back(options: TreeOptions, responses: Sequence[Any]) -> list[Any]:
 def in_exposure_units(exposure: Vector, unit: float, n_before: int = 0) -> Vector:
     """Exposures in the cloud's unit; those too far from it are refused.
 
-    `n_before` rows at the front came with an earlier call: errors count without them.
+    `n_before` rows at the front are of an earlier call: errors count without them.
     """
     found = exposure / unit
     far = (found > LARGEST_RATIO) | (found < 1.0 / LARGEST_RATIO)

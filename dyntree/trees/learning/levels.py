@@ -22,7 +22,7 @@ from dyntree.errors import (
 def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) -> None:
     """Raise ValueError for the first level that is not known, in declared columns too.
 
-    The rows are given as they came, with their codes, shape (n_rows, n_columns), by
+    The rows are given as they arrived, with their codes, shape (n_rows, n_columns), by
     these columns, and by the name that errors give them.
     """
     names, found = features.names or (), features.unseen(codes, with_declared=True)
@@ -58,16 +58,16 @@ def listed(names: Sequence[Hashable]) -> str:
 
 def warn_unseen(names: Sequence[str], grows: bool) -> None:
     """Warn of columns with levels that are not known and count as missing."""
-    came, remedy = "came after the first trees", "new_levels='grow'"
+    when, remedy = "are later than the first trees", "new_levels='grow'"
     if grows:
-        came, remedy = "no row learned has had", "learn such rows first"
+        when, remedy = "no row learned has had", "learn such rows first"
     warn(
         UnseenLevelWarning,
-        "X has levels in {listed} that {came}; they count as missing, and such rows "
+        "X has levels in {listed} that {when}; they count as missing, and such rows "
         "are predicted over all levels, by how often each was learned. Name all "
         "levels at the start: {declared}, or {remedy}.",
         listed=listed(names),
-        came=came,
+        when=when,
         declared=declared(names[0]),
         remedy=remedy,
     )

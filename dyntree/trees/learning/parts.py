@@ -45,7 +45,7 @@ def learn_in_parts(
     progress
         As for `update`.
     n_kept : int
-        Rows of the same call that were kept back or planted; the bar counts them.
+        Rows of the same call that were set aside or planted; the bar counts them.
     learn : callable
         Learns some of the rows it is given, at least one, and returns how many.
     """

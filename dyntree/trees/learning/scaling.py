@@ -100,7 +100,7 @@ def on_scale(
     X : ndarray of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,), optional
     n_before : int, default 0
-        Rows at the front that came with an earlier call; errors count from after them.
+        Rows at the front that are of an earlier call; errors count from after them.
     argument : str, default "X"
         Name of X in errors.
     """

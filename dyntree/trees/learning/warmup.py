@@ -1,4 +1,4 @@
-"""First rows -> rows kept back, then a cloud with trees in it."""
+"""First rows -> rows set aside, then a cloud with trees in it."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def take_in(
 ) -> tuple[Matrix, Responses, Growth]:
     """Check rows and handle the warm-up; return the rows that are still to be learned.
 
-    Until there are trees, they are kept back; once there are enough,
-    trees are planted on them, which learn at once what earlier calls kept back.
+    Until there are trees, they are set aside; once there are enough,
+    trees are planted on them, which learn at once what earlier calls set aside.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def keep_or_plant(
     """Keep rows back, or plant trees on the first of them; learn no further row.
 
     Parameters are those of `take_in`, and so is what is returned; but the rows have
-    those in front that earlier calls kept back, and their number comes last. `known`
+    those in front that earlier calls set aside, and their number comes last. `known`
     are the rows as `checked` gives them, where another state of the same columns and
     options has checked them.
     """
@@ -186,7 +186,7 @@ def take_new_labels(state: TreeState, labels: list[Any]) -> None:
 
 
 def _learn_old(state: TreeState, rows: Matrix, responses: Responses) -> None:
-    """Learn what earlier calls have kept back; an interrupt waits for all of it."""
+    """Learn what earlier calls have set aside; an interrupt waits for all of it."""
     interrupt = None
     first = state.n_seen
     with degenerate_rows_warned([state]):

@@ -150,7 +150,7 @@ def in_units(
 ) -> Vector | None:
     """Weights in the model's unit, None where all are 1; too large ones are refused.
 
-    `n_before` rows at the front came with an earlier call: errors count without them.
+    `n_before` rows at the front are of an earlier call: errors count without them.
     """
     if weights is None and unit == 1.0:
         return None
