@@ -60,7 +60,7 @@ _WORDS = RWords(MIRROR)
 _stream = RStream(0)  # R's own, set to .Random.seed before each call
 
 
-class Held:
+class RObject:
     """A tree that R holds. Calls from R use it and may replace it.
 
     Attributes

@@ -12,7 +12,7 @@ from dyntree import checkpoint
 from dyntree.errors import in_words
 
 from . import guest_mixtures, guest_trees
-from .guest import Held
+from .guest import RObject
 from .guest_options import Face, plain_option
 from .wire import RValue
 
@@ -20,7 +20,7 @@ FACES: dict[str, Face] = guest_trees.FACES | guest_mixtures.FACES
 _TEACHES = ("make", "learn")
 
 
-class HeldModel(Held):
+class RModel(RObject):
     """A model that R holds, of any kind in `FACES`.
 
     Requests have the names make, learn, and those of the answers of the kind of model.

@@ -9,7 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.api.formula import DynamicTreeModel
-from dyntree.api.offsets import foreseen
+from dyntree.api.offsets import prediction_of
 from dyntree.api.order_evidence import evidence_over_orders
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.targets import label_codes
@@ -332,7 +332,7 @@ def _score(
     own = None if weights is None else weights[held]
     divides = fit.inner.options.meaning_of_weights == "variance"
     shift = None if whole.shift is None else whole.shift[held]
-    answer = foreseen(fit.tree, rows, shift, own if divides else None)
+    answer = prediction_of(fit.tree, rows, shift, own if divides else None)
     y = whole.endog[held]
     if isinstance(answer, ClassPrediction):
         labels = tuple(dict.fromkeys([*answer.classes, *y]))

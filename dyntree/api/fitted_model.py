@@ -66,7 +66,7 @@ class FittedModel(Protocol):
     def unlearned(self, what: str) -> Trees:
         """Return trees that know the features and no row of the model's data."""
 
-    def taught(self) -> Any:
+    def learned_response(self) -> Any:
         """Return the responses of the model's data as trees learn them."""
 
     def replay(self) -> OneStepAhead:

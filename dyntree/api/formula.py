@@ -22,10 +22,10 @@ from dyntree.api.offsets import (
     RowOffsets,
     beside_of,
     check_shift,
-    foreseen,
+    learned_response,
+    prediction_of,
     row_shift,
     shift_of,
-    taught,
 )
 from dyntree.api.results import DynamicTreeResults
 from dyntree.api.row_weights import RowWeights, weighing
@@ -50,7 +50,7 @@ from dyntree.errors import (
     Message,
     UnseenLevelWarning,
 )
-from dyntree.evaluate.residuals import Notes, OneStepAhead
+from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder
 from dyntree.params import NIG
 from dyntree.params.labels import Level
 from dyntree.runtime.progress import Progress
@@ -453,7 +453,7 @@ class DynamicTreeModel:
             offsets.check_model(self._blank.tree.options)
         if design.is_class and not is_named:
             refuse_measurements(responses)
-        self.taught()  # an error where responses are none for these trees
+        self.learned_response()  # an error where responses are none for these trees
 
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:
         self.design, self.formula = design, formula
@@ -540,9 +540,11 @@ class DynamicTreeModel:
         results.learn_model(progress)
         return results
 
-    def taught(self) -> Any:
+    def learned_response(self) -> Any:
         """Responses as trees learn them: minus the offset, or divided by exposures."""
-        return taught(self.unlearned("fit").tree.options, self.endog, self.shift)
+        return learned_response(
+            self.unlearned("fit").tree.options, self.endog, self.shift
+        )
 
     def table_of(self, data: Any) -> Table:
         """Raw data as a table; arrays have the columns that the model was made from."""
@@ -698,7 +700,7 @@ class DynamicTreeModel:
         assert self.endog is not None
         assert self.table is not None
         divides = fit.inner.options.meaning_of_weights == "variance"
-        notes, evidence = Notes(), [fit.llf]
+        notes, evidence = OneStepRecorder(), [fit.llf]
         for k, y in enumerate(self.endog):
             one = slice(k, k + 1)
             weight = None if self.weights is None else self.weights[one]
@@ -715,7 +717,7 @@ class DynamicTreeModel:
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])
             if fit.nobs:
-                told = foreseen(fit.tree, asked, shift, own)
+                told = prediction_of(fit.tree, asked, shift, own)
             else:
                 told = blank_prediction(fit.inner.options, 1)
             notes.add(told, y, not fit.nobs, counts)

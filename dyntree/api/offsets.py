@@ -243,7 +243,7 @@ def row_shift(
     return total
 
 
-def taught(options: TreeOptions, responses: Any, shift: Vector | None) -> Any:
+def learned_response(options: TreeOptions, responses: Any, shift: Vector | None) -> Any:
     """Responses as trees learn them: less their offset, or counts over exposures."""
     if shift is None:
         return responses
@@ -261,7 +261,9 @@ def mean_with(tree: Any, row: Matrix, shift: float | None) -> float:
     return mean * float(np.exp(shift)) if tree.options.is_count else mean + shift
 
 
-def foreseen(tree: Trees, rows: Any, shift: Vector | None, weights: Any = None) -> Any:
+def prediction_of(
+    tree: Trees, rows: Any, shift: Vector | None, weights: Any = None
+) -> Any:
     """What trees predict of rows of features with these offsets."""
     if tree.tree.options.is_count:
         exposure = 1.0 if shift is None else np.exp(shift)

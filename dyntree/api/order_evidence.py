@@ -54,7 +54,7 @@ def evidence_over_orders(
         (
             one.reseeded(own),
             model.exog,
-            model.taught(),
+            model.learned_response(),
             model.weights,
             own if k and shuffle else None,
         )

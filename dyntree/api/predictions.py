@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyntree import params
-from dyntree.api.offsets import foreseen
+from dyntree.api.offsets import prediction_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
@@ -53,7 +53,7 @@ class PredictionResults:
     ) -> PredictionResults:
         """Predictions of trees at rows of features, which were given as a table."""
         with tree.exclusive():
-            prediction = foreseen(tree, rows, shift, weights)
+            prediction = prediction_of(tree, rows, shift, weights)
             if isinstance(prediction, Prediction):
                 return cls(prediction, table)
             return cls(prediction, table, tree, rows)

@@ -32,7 +32,7 @@ N_SAMPLES = 5000  # of inputs for effects, divided by the number of features
 WIDEST = 15.0  # inches of a picture that is scaled to the page; wider ones scroll
 
 MEANINGS = {
-    "error": "share of labels foreseen wrongly; low is good",
+    "error": "share of labels predicted wrongly; low is good",
     "auc": "area under the ROC curve; high is good, .5 is chance",
     "log_loss": "minus the mean log probability of the label, nats; low is good",
     "brier": "squared distance of probabilities from the label; low is good",

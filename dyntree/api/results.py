@@ -30,11 +30,11 @@ from dyntree.api.offsets import (
     RowOffsets,
     check_passed,
     check_shift,
-    foreseen,
+    learned_response,
     mean_with,
+    prediction_of,
     row_shift,
     shift_of,
-    taught,
     warn_of_defaults,
 )
 from dyntree.api.order_evidence import evidence_over_orders
@@ -452,7 +452,7 @@ class DynamicTreeResults:
         model = self.model
         with renamed({"sample_weight": self._weights_argument}):
             self.tree.update(
-                model.exog, model.taught(), model.weights, progress=progress
+                model.exog, model.learned_response(), model.weights, progress=progress
             )
 
     def learn(self, new: NewRows, progress: Progress = False) -> None:
@@ -471,7 +471,7 @@ class DynamicTreeResults:
     def _learn(self, new: NewRows, progress: Progress) -> None:
         """The same, where errors speak of `sample_weight`."""
         rows, held = new.features, new.weights
-        responses = taught(self.inner.options, new.responses, new.shift)
+        responses = learned_response(self.inner.options, new.responses, new.shift)
         if not len(rows):
             check_progress(progress)
         elif new.designs:
@@ -490,7 +490,7 @@ class DynamicTreeResults:
         growth = Growth(self.design.features(), steps, new.designs[-1][1].widen)
         late, n_seen = GrowingRows(new.features, growth), self.inner.n_seen
         try:
-            responses = taught(self.inner.options, new.responses, new.shift)
+            responses = learned_response(self.inner.options, new.responses, new.shift)
             self.tree.update(late, responses, new.weights, progress=progress)
         finally:
             names = self.inner.feature_names
@@ -570,7 +570,9 @@ class DynamicTreeResults:
                 return mean_with(tree, row, row_shift(self.design, exog, given))
             return tree.classes[int(tree.proba_at(row).argmax())]
         rows, table, shift = self._asked(exog, transform, given)
-        values = PredictionResults(foreseen(self.tree, rows, shift), table).predicted()
+        values = PredictionResults(
+            prediction_of(self.tree, rows, shift), table
+        ).predicted()
         return table.series(values, self.model.endog_names)
 
     def _median(self, exog: Any, transform: bool, given: RowOffsets | None) -> Any:
@@ -579,7 +581,7 @@ class DynamicTreeResults:
         single = transform and is_row(exog)
         rows = [exog] if single else exog
         features, table, shift = self._asked(rows, transform, given)
-        found = PredictionResults(foreseen(self.tree, features, shift), table)
+        found = PredictionResults(prediction_of(self.tree, features, shift), table)
         median = BackTransformedResults(found, inverse).predicted_median
         return float(median[0]) if single else table.series(median, inverse.column)
 

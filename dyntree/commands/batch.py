@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
-from dyntree.api.offsets import check_shift, foreseen, taught
+from dyntree.api.offsets import check_shift, learned_response, prediction_of
 from dyntree.commands.formulas import designed
 from dyntree.commands.options import (
     cells_of,
@@ -111,7 +111,7 @@ def predict(arguments: argparse.Namespace) -> None:
     exposure = None if over is None else _exposure(read, over)
     if "design" in notes:
         table = table_of(read.frame)
-        answer = foreseen(model, _features(design, table), _shift(design, table))
+        answer = prediction_of(model, _features(design, table), _shift(design, table))
     else:
         inputs = [name for name in read.frame.columns if name != over]
         frame = read.columns(model.columns or inputs)
@@ -230,7 +230,7 @@ def _model_and_rows(
         notes |= {} if over is None else {"exposure": over}
         shift = _shift(design, table)
         labels = [named_class(label, classes) for label in design.responses(table)]
-        learned = taught(model.tree.options, labels, shift)
+        learned = learned_response(model.tree.options, labels, shift)
         return model, _features(design, table), learned, weights, notes
     response, inputs = split_formula(formula, table.names, beside.values())
     y: Any = read.columns([response])[response].to_numpy()

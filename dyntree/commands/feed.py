@@ -19,8 +19,8 @@ from typing import Any, BinaryIO, Self
 
 from dyntree.commands.lines import (
     ENDS,
-    Chunks,
     Limits,
+    LineReader,
     Lines,
     NotYet,
     first_line,
@@ -103,7 +103,7 @@ class Feed:
         self._columns: list[str] | None = None
         self._is_renewed = continues
         self._is_met = not continues and not self._seen["rows"]
-        self._chunks: Chunks | None = None  # None of a format without lines
+        self._chunks: LineReader | None = None  # None of a format without lines
         self._lines: Lines | None = None
         self._stack = ExitStack()
         self._coming: deque[Any] = deque()  # files that have come since, open
@@ -296,7 +296,7 @@ class Feed:
             return
         self.is_file = is_file(self._file)
         self._follows = self._follows and self.is_file  # a pipe waits by itself
-        chunks = Chunks(
+        chunks = LineReader(
             self._file, self._stops, self._before, self._follows, self._limits.line
         )
         self._before = ""

@@ -47,7 +47,7 @@ class NotYet(Exception):
     """There is nothing to read now, and the input has not ended."""
 
 
-class Chunks:
+class LineReader:
     """Lines of a file in UTF-8 as they can be read, until a signal comes.
 
     Parameters
@@ -183,7 +183,7 @@ class Lines:
 
     Parameters
     ----------
-    source : Chunks
+    source : LineReader
     limits : Limits, optional
 
     Raises
@@ -193,7 +193,7 @@ class Lines:
         gives out the line at which reading goes on after the next call.
     """
 
-    def __init__(self, source: Chunks, limits: Limits | None = None) -> None:
+    def __init__(self, source: LineReader, limits: Limits | None = None) -> None:
         self._source, self._limits = source, limits or Limits()
         self._given: list[str] = []  # lines of a row that is not complete
         self._n_given = 0  # characters of them

@@ -186,13 +186,13 @@ def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def told_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def option_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """Options that differ between two calls: "window: 500 then, 100 now".
 
     Examples
     --------
     >>> calls = [{"formula": f, "options": {"window": 5}} for f in ("y~a+b", "y ~ a")]
-    >>> told_differences(*calls)
+    >>> option_differences(*calls)
     'formula: y~a+b then, y ~ a now'
     """
     optional = dict.fromkeys(

@@ -21,8 +21,8 @@ from typing import Any, BinaryIO, NamedTuple
 from dyntree.commands.lines import (
     ENDS,
     BeyondLimits,
-    Chunks,
     Limits,
+    LineReader,
     Lines,
     first_line,
     is_text,
@@ -335,7 +335,7 @@ def text_rows(
 ) -> Iterator[Row]:
     """Rows of a text, "csv" or "ndjson", all of them good; errors as in `good_rows`."""
     limits = limits or Limits()
-    lines = Lines(Chunks(file, Stops(), most=limits.line), limits)
+    lines = Lines(LineReader(file, Stops(), most=limits.line), limits)
     return good_rows(TEXTS[kind](lines, separator))
 
 

@@ -317,7 +317,7 @@ def is_odd_number(text: str, decimal: str = ".") -> bool:
     return has_decimal_comma(text) or is_grouped(text)
 
 
-def told_by_all(texts: Sequence[str | None], cells: Cells) -> str | None:
+def column_kind(texts: Sequence[str | None], cells: Cells) -> str | None:
     """What all cells tell of a column that begins with text like a number.
 
     A column of levels if it has other text, too; one of numbers if all its text has
@@ -325,9 +325,9 @@ def told_by_all(texts: Sequence[str | None], cells: Cells) -> str | None:
 
     Examples
     --------
-    >>> [told_by_all(["1,5", text], Cells()) for text in ("u", "2,5")]
+    >>> [column_kind(["1,5", text], Cells()) for text in ("u", "2,5")]
     ['level', None]
-    >>> [told_by_all(["1.000", text], Cells(",")) for text in ("2,5", "2.500")]
+    >>> [column_kind(["1.000", text], Cells(",")) for text in ("2,5", "2.500")]
     ['number', 'level']
     """
     decimal = cells.decimal

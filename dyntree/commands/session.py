@@ -16,7 +16,7 @@ import numpy as np
 
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
-from dyntree.api.offsets import foreseen, taught
+from dyntree.api.offsets import learned_response, prediction_of
 from dyntree.commands.bad_rows import NONE, BadRows
 from dyntree.commands.feed import NEW, Feed
 from dyntree.commands.formulas import designed, encoded_row, is_of_labels
@@ -28,8 +28,8 @@ from dyntree.commands.options import (
     leaf_model_of,
     model_options,
     new_model,
+    option_differences,
     stream_options,
-    told_differences,
 )
 from dyntree.commands.outputs import Output
 from dyntree.commands.readers import Record, Row, format_of, format_to_write
@@ -163,7 +163,7 @@ class Session:
             self._store, self.model = self.model, self.model.model
         if not {*self.notes} >= NOTES:
             raise ValueError(f"{self.path} is not a checkpoint of a stream.")
-        if differences := told_differences(self.notes, wanted):
+        if differences := option_differences(self.notes, wanted):
             raise ValueError(
                 f"--resume needs the options of the first call; {differences}. Give "
                 "those of the first call, or start again with another --checkpoint."
@@ -360,7 +360,7 @@ class Session:
             return self._written(number | {"key": key}, told, None, {})
         if self.design is None and (plain := self.model.plain_row(x)) is not None:
             x = plain
-        told = self._foreseen(x, exposure, shift)
+        told = self._prediction_at(x, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)
         marks: Row = {}
@@ -390,7 +390,7 @@ class Session:
         """Learn a row."""
         options = self.model.tree.options
         if self.design is not None:
-            learned = taught(options, [y], shift)
+            learned = learned_response(options, [y], shift)
         else:
             learned = with_exposure(options, x, np.array([y]), exposure)
         self.model.update(x, learned, weight, progress=False)
@@ -427,7 +427,7 @@ class Session:
             weight = None if y is None else self._amount(*given)
             one = None if weight is None else float(weight[0])
             if one == 0.0 and self.late.store.drop(key):
-                return b"+"  # as rows of no weight: foreseen only
+                return b"+"  # as rows of no weight: predicted only
             told = None
             if self.watch is not None and y is not None:
                 told = self.late.store.predict_again(key)
@@ -502,11 +502,13 @@ class Session:
         """What columns hold, as far as it is known; what is found is added to it."""
         return Kinds(self.notes["kinds"], response, cells)
 
-    def _foreseen(self, x: Row, exposure: Vector | None, shift: Vector | None) -> Any:
+    def _prediction_at(
+        self, x: Row, exposure: Vector | None, shift: Vector | None
+    ) -> Any:
         """A prediction of one row; None before there can be one."""
         try:
             if self.design is not None:
-                return foreseen(self.model, x, shift)
+                return prediction_of(self.model, x, shift)
             return self.model.predict(x, exposure=exposure)
         except NotReadyError:
             return None

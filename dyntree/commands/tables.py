@@ -19,7 +19,7 @@ from dyntree.commands.readers import (
     opened,
     text_rows,
 )
-from dyntree.commands.rows import TIME, Cells, Kinds, ndjson_line, told_by_all
+from dyntree.commands.rows import TIME, Cells, Kinds, column_kind, ndjson_line
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
@@ -175,7 +175,7 @@ def read_table(
     failures: dict[str, str] = {}
     for name in names:
         known = {name: kinds[name]} if kinds and name in kinds else {}
-        told = parsed and told_by_all([row.get(name) for row in rows], parsed)
+        told = parsed and column_kind([row.get(name) for row in rows], parsed)
         if told:
             known.setdefault(name, told)
         reader, number = Kinds(known, response, parsed), 0

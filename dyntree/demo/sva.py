@@ -154,7 +154,7 @@ def report(summary: dict[str, Any]) -> str:
         f"{'states found':<44}{summary['states']:8d}",
         f"{'segments decoded':<44}{summary['segments_decoded']:8d}",
         f"{'rows whose state tells their stroke':<44}{summary['rows_told']:8.3f}",
-        f"{'moves foreseen while learning':<44}{summary['next_state_right']:8.3f}",
+        f"{'moves predicted while learning':<44}{summary['next_state_right']:8.3f}",
         f"{'microseconds per row':<44}{1e6 * summary['seconds_per_row']:8.1f}",
         "",
         f"{'state':>8}{'stroke':>8}{'segments':>10}{'mean rows':>11}",

@@ -26,7 +26,7 @@ from dyntree.encoding.expressions import Expression, Step, columns_of
 from dyntree.encoding.factors import Factor, declared_levels, names_of, with_margins
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
-    NewLevels,
+    LevelCounts,
     check_level,
     check_level_text,
     new_levels,
@@ -93,7 +93,7 @@ class Design:
     offsets: tuple[Expression, ...] = ()
     beside: dict[str, str | None] = field(default_factory=dict)
     _told: list[str] = field(default_factory=list, compare=False, repr=False)
-    _counts: NewLevels = field(default_factory=NewLevels, compare=False, repr=False)
+    _counts: LevelCounts = field(default_factory=LevelCounts, compare=False, repr=False)
 
     @classmethod
     def learn(

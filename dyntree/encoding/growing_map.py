@@ -19,7 +19,7 @@ from dyntree.encoding.columns import (
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
     COLUMN,
-    NewLevels,
+    LevelCounts,
     check_level,
     level_names,
     place_of,
@@ -133,7 +133,7 @@ class GrowingMap:
             and place_of(row[name], places) is None
         ]
 
-    def count(self, row: Mapping[Hashable, Any], counts: NewLevels) -> None:
+    def count(self, row: Mapping[Hashable, Any], counts: LevelCounts) -> None:
         """Count the levels that a row brings to each column of text."""
         for name, value in row.items():
             if name not in self.numbers and not is_missing(value):

@@ -143,7 +143,7 @@ def new_levels(
     return found
 
 
-class NewLevels:
+class LevelCounts:
     """How many values of each column of levels were new; warns once a column.
 
     It warns once the values of a column that were new outnumber those that had come
@@ -154,7 +154,7 @@ class NewLevels:
 
     Examples
     --------
-    >>> counts = NewLevels()
+    >>> counts = LevelCounts()
     >>> counts.count("site", n_values=500, n_new=200)
     """
 
@@ -178,9 +178,9 @@ class NewLevels:
                 declared=declared(name),
             )
 
-    def copy(self) -> NewLevels:
+    def copy(self) -> LevelCounts:
         """An independent count that goes on from here."""
-        again = NewLevels()
+        again = LevelCounts()
         again._lead, again._told = dict(self._lead), set(self._told)
         return again
 

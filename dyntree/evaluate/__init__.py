@@ -11,8 +11,8 @@ from dyntree.evaluate.density import (
     prequential_density,
 )
 from dyntree.evaluate.prequential_runs import (
-    Foreseen,
     Prequential,
+    RowForecast,
     compare,
     prequential,
     prequential_each,
@@ -35,11 +35,11 @@ __all__ = [
     "ChangeAlarm",
     "ClassScores",
     "DelayedLabels",
-    "Foreseen",
     "OneStepAhead",
     "Prequential",
     "PrequentialDensity",
     "RealScores",
+    "RowForecast",
     "auc",
     "class_scores",
     "compare",

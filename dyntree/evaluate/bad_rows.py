@@ -159,7 +159,7 @@ class _Trial:
         names = "sample_weight", "exposure"
         over = {name: self._part(name, rows) for name in names}
         over = {name: values for name, values in over.items() if values is not None}
-        if "sample_weight" in over:  # rows without weight are not learned, but foreseen
+        if "sample_weight" in over:  # rows without weight are predicted alone
             self._model.preview(X, y)
             if "exposure" in over:
                 check_exposure(over["exposure"], len(rows))

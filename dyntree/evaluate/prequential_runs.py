@@ -236,7 +236,7 @@ def prequential(
         )
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
     scored: list[int] = []
-    foreseen: list[Foreseen] = []
+    forecasts: list[RowForecast] = []
     told = 0  # rows of those scored that the alarm has passed
     clock = time.perf_counter()
     with rows_bar(progress, n_rows, "prequential") as tell:
@@ -249,14 +249,14 @@ def prequential(
                 scored.append(t)
                 over = {"exposure": y[t].exposure} if isinstance(y[t], Exposed) else {}
                 answer = model.predict(take(rows, slice(t, t + 1)), *own(t), **over)
-                foreseen.append(_foresee(answer, y[t], tails))
+                forecasts.append(_forecast(answer, y[t], tails))
             if t - delay >= start:
                 came = slice(t - delay, t - delay + 1)
                 row = take(rows if model.is_ready else X, came)
                 _learn(model, row, y, weights, came)
                 if told < len(scored) and scored[told] == t - delay:
                     if weights is None or weights[t - delay] > 0.0:
-                        alarmed.take(t - delay, foreseen[told].tail_probability)
+                        alarmed.take(t - delay, forecasts[told].tail_probability)
                     told += 1
                 tell(1)
     clock = time.perf_counter() - clock
@@ -272,13 +272,13 @@ def prequential(
     at = np.array(scored)
     known = np.maximum(at - delay, start)
     if model.classes is None:
-        seen = _real_record(y, at, known, foreseen, share, seconds, counted)
+        seen = _real_record(y, at, known, forecasts, share, seconds, counted)
     else:
         classes = tuple(dict.fromkeys([*model.classes, *y]))
-        seen = _class_record(classes, y, at, known, foreseen, seconds, counted)
+        seen = _class_record(classes, y, at, known, forecasts, seconds, counted)
     return replace(
         seen,
-        tail_probability=np.array([row.tail_probability for row in foreseen]),
+        tail_probability=np.array([row.tail_probability for row in forecasts]),
         alarms=None if alarm is None else np.array(alarmed.rows, dtype=np.int64),
     )
 
@@ -486,15 +486,15 @@ def _real_record(
     y: list[Any],
     scored: Codes,
     known: Codes,
-    foreseen: list[Foreseen],
+    forecasts: list[RowForecast],
     level: float,
     seconds: float,
     weights: Vector | None,
 ) -> Prequential:
     """Scores of the responses predicted, and of the trivial baseline."""
-    mean = np.array([row.mean for row in foreseen])
-    density = np.array([row.log_density for row in foreseen])
-    interval = np.array([row.interval for row in foreseen])
+    mean = np.array([row.mean for row in forecasts])
+    density = np.array([row.log_density for row in forecasts])
+    interval = np.array([row.interval for row in forecasts])
     response, over = apart(y)
     came = response[scored]
     if any(isinstance(one, Exposed) for one in y):
@@ -520,18 +520,18 @@ def _class_record(
     y: list[Any],
     scored: Codes,
     known: Codes,
-    foreseen: list[Foreseen],
+    forecasts: list[RowForecast],
     seconds: float,
     weights: Vector | None,
 ) -> Prequential:
     """Scores of the labels predicted, and of the trivial baseline."""
     codes = label_codes(y, classes).astype(np.int64)
     came = codes[scored]
-    density = np.array([row.log_density for row in foreseen])
-    n_known = np.array([len(row.mean) for row in foreseen])
+    density = np.array([row.log_density for row in forecasts])
+    n_known = np.array([len(row.mean) for row in forecasts])
     is_new = came >= n_known
-    proba = np.zeros((len(foreseen), len(classes)))
-    for place, row in zip(proba, foreseen, strict=True):
+    proba = np.zeros((len(forecasts), len(classes)))
+    for place, row in zip(proba, forecasts, strict=True):
         place[: len(row.mean)] = row.mean
     return Prequential(
         rows=scored,
@@ -548,7 +548,7 @@ def _class_record(
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
-class Foreseen(Record):
+class RowForecast(Record):
     """Prediction of one row: mean or probabilities, log density, tail and interval."""
 
     mean: Any
@@ -557,19 +557,19 @@ class Foreseen(Record):
     interval: Vector | None = None
 
 
-def _foresee(
+def _forecast(
     answer: Prediction | ClassPrediction, y: Any, tails: list[float]
-) -> Foreseen:
+) -> RowForecast:
     """What a prediction of one row says of the response."""
     if isinstance(answer, ClassPrediction):
         p = answer.proba[0]
         came = p[answer.classes.index(y)] if y in answer.classes else 0.0
         with np.errstate(divide="ignore"):
             density = float(np.log(came))
-        return Foreseen(p, density, float(answer.tail_probability([y])[0]))
+        return RowForecast(p, density, float(answer.tail_probability([y])[0]))
     came = [y.events if isinstance(y, Exposed) else y]
     density, tail = answer.log_density(came)[0], float(answer.tail_probability(came)[0])
-    return Foreseen(answer.mean[0], density, tail, answer.quantile(tails)[0])
+    return RowForecast(answer.mean[0], density, tail, answer.quantile(tails)[0])
 
 
 def compare(records: Mapping[str, Prequential], names: Sequence[str]) -> str:

@@ -147,7 +147,7 @@ class OneStepAhead(Record):
         return float(np.nanmean(self.inside(level, seed)))
 
 
-class Notes:
+class OneStepRecorder:
     """Notes predictions and the responses, row by row, for a `OneStepAhead`."""
 
     def __init__(self) -> None:

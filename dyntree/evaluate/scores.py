@@ -88,18 +88,18 @@ def class_scores(
     """
     hit = np.zeros_like(proba)
     hit[np.arange(len(y)), y] = 1.0
-    foreseen, own = log_density, weights
+    predicted, own = log_density, weights
     if known is not None:
-        foreseen = log_density[known]
+        predicted = log_density[known]
         own = None if weights is None else weights[known]
-    told = len(foreseen) > 0 and (own is None or bool(own.any()))
+    told = len(predicted) > 0 and (own is None or bool(own.any()))
     return ClassScores(
         n_rows=len(y),
         error=mean_of(proba.argmax(axis=1) != y, weights),
         auc=auc(y, proba, weights),
-        log_loss=-mean_of(foreseen, own) if told else float("nan"),
+        log_loss=-mean_of(predicted, own) if told else float("nan"),
         brier=mean_of(((proba - hit) ** 2).sum(axis=1), weights),
-        n_new_labels=len(y) - len(foreseen),
+        n_new_labels=len(y) - len(predicted),
     )
 
 

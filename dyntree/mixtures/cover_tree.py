@@ -66,7 +66,7 @@ def appended(held: NDArray[Any], n: int, new: NDArray[Any]) -> NDArray[Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class TreeRows:
     """The rows of a tree at some time: replaced as a whole, never altered."""
 
     rows: Matrix  # in the order of the tree, as all that is by row
@@ -213,11 +213,11 @@ class CoverTree(StoredArrays):
         threads = params.n_threads()
         return build(rows, self.base, min(n, leaf_size), most, self.seed, threads)
 
-    def _built(self, rows: Matrix, ids: Ids, next_id: int) -> Held:
+    def _built(self, rows: Matrix, ids: Ids, next_id: int) -> TreeRows:
         """Rows in a tree: none wait, and none are gone."""
         nodes = self._tree_of(rows, self.leaf_size, self.max_nodes)
         ordered, names = rows[nodes["order"]], ids[nodes["order"]]
-        return Held(
+        return TreeRows(
             rows=ordered,
             ids=names,
             nodes=nodes,
@@ -331,7 +331,7 @@ class CoverTree(StoredArrays):
         return labels, ids[tree["centre"]]
 
     # ------------------------------------------------------------ changes
-    def _settled(self, held: Held) -> Held:
+    def _settled(self, held: TreeRows) -> TreeRows:
         """The same rows in a new tree, where too much waits, or is gone."""
         n = len(held.rows)
         if held.n_late <= max(REBUILT_FROM, n // 8) and held.n_gone <= max(

@@ -49,7 +49,7 @@ from dyntree.trees.learning.parts import (
     learn_in_parts,
     learn_rows,
 )
-from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.warmup import admit_rows
 from dyntree.trees.learning.weights import (
     candidate_weights,
     in_units,
@@ -310,7 +310,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         if is_idle(state, X, y):
             return self
         before = state.n_seen
-        rows, responses, growth = take_in(state, X, y, weights)
+        rows, responses, growth = admit_rows(state, X, y, weights)
         n_kept = state.n_seen - before
         learn = partial(learn_rows, state)
         learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)

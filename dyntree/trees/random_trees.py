@@ -23,7 +23,7 @@ from dyntree.trees.forest_files import forest_arrays, forest_state
 from dyntree.trees.forest_options import FOREST_OPTIONS, ForestOptions
 from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.parts import learn_in_parts
-from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.warmup import admit_rows
 from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.state import TreeState
 
@@ -182,7 +182,7 @@ class RandomTreesStream(TreePredictions, checkpoint.Stored):
             checked(state, X, y)
             return
         before = state.n_seen
-        rows, responses, growth = take_in(state, X, y, weights)
+        rows, responses, growth = admit_rows(state, X, y, weights)
         n_kept = state.n_seen - before
         learn = partial(self._learn_some, n_threads)
         learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import NewLevels
+from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message, NotReadyError
@@ -41,7 +41,7 @@ class TreeState:
         in whatever order the rows are learned.
     warned : set
         Kinds of warnings that were given.
-    new_levels : NewLevels or None
+    new_levels : LevelCounts or None
         How many levels are new; None where another model that learns the same counts.
     waiting_weights : ndarray of shape (n_waiting,) or None
         Weights of the rows set aside, None where all are 1.
@@ -58,7 +58,7 @@ class TreeState:
     n_scale: int = N_SCALE
     settles_all: bool = False
     warned: set[Hashable] = field(default_factory=set)
-    new_levels: NewLevels | None = field(default_factory=NewLevels)
+    new_levels: LevelCounts | None = field(default_factory=LevelCounts)
     waiting_weights: Vector | None = None
     lock: Any = field(default_factory=ModelLock)
 

@@ -21,7 +21,7 @@ from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, learnable_row
 from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
-from dyntree.trees.learning.warmup import take_in
+from dyntree.trees.learning.warmup import admit_rows
 from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.learning.windows import learn_in_window
 from dyntree.trees.model import DynamicTree
@@ -247,7 +247,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
             return
         before = state.n_seen
         check = self.options.check_model
-        rows, responses, growth = take_in(state, X, y, weights, check)
+        rows, responses, growth = admit_rows(state, X, y, weights, check)
         n_kept = state.n_seen - before
         learn = partial(learn_in_window, state, self.options)
         learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)

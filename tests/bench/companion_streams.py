@@ -205,7 +205,7 @@ def skipped(title: str, why: str) -> Table:
 
 
 def weeks(path: str) -> Iterator[Table]:
-    """Weeks of an electricity market, each foreseen from those before it."""
+    """Weeks of an electricity market, each predicted from those before it."""
     from dyntree.mixtures import (
         DependentDPMixture,
         DynamicFiniteMixture,

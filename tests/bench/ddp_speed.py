@@ -135,7 +135,7 @@ def topics() -> Iterator[str]:
 
 
 def markets(path: str | None) -> Iterator[str]:
-    """Weeks of an electricity market, each foreseen from those before it."""
+    """Weeks of an electricity market, each predicted from those before it."""
     if path is None:
         return
     from sklearn.mixture import BayesianGaussianMixture

@@ -232,7 +232,7 @@ def found_sequences() -> Iterator[str]:
 def _moves_and_durations(
     model: OnlineHDPHSMM, labels: np.ndarray, label: np.ndarray
 ) -> tuple[float, float]:
-    """Largest relative error of a mean duration; share of moves that are foreseen."""
+    """Largest relative error of a mean duration; share of moves that are predicted."""
     ids = model.clusters().id.tolist()
     owner = {}
     for k in ids:

@@ -1,4 +1,4 @@
-"""Rows far outside of what is foreseen, in plain NumPy: a leaf that learns them."""
+"""Rows far outside of what is predicted, in plain NumPy: a leaf that learns them."""
 
 from __future__ import annotations
 

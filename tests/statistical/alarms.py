@@ -8,10 +8,10 @@ found within 400 rows counts as one of more than that. An alarm before the chang
 a detector anew, as each does by itself.
 
 Scores are those of a normal response under the prediction N(0, 1), or of a label
-foreseen with probability .9; then of `StreamingTree`, which learns the rows: Friedman's
-function with noise 1, or whether it is above 14 with one label in ten wrong, 100
-particles, window 200, a change after 2000 rows. Drift raises the mean by so much a row,
-0.1 or 0.4 of the noise in a window.
+predicted with probability .9; then of `StreamingTree`, which learns the rows:
+Friedman's function with noise 1, or whether it is above 14 with one label in ten
+wrong, 100 particles, window 200, a change after 2000 rows. Drift raises the mean by so
+much a row, 0.1 or 0.4 of the noise in a window.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def normal(z: np.ndarray) -> Scores:
 
 
 def labels(right: np.ndarray) -> Scores:
-    """Of labels that were foreseen with .9, rightly or not."""
+    """Of labels that were predicted with .9, rightly or not."""
     return Scores(np.log(np.where(right, 0.9, 0.1)), np.where(right, 1.0, 0.1))
 
 
@@ -136,8 +136,8 @@ def changing(n: int) -> dict[str, Stream]:
 
 
 # ------------------------------------------------------------ a model that learns
-def foreseen(model: StreamingTree, X: np.ndarray, y: Any) -> Scores:
-    """Scores of rows, each of which is learned once it was foreseen."""
+def prediction_of(model: StreamingTree, X: np.ndarray, y: Any) -> Scores:
+    """Scores of rows, each of which is learned once it was predicted."""
     found = []
     for x, response in zip(X[:, None], y, strict=True):
         if model.is_ready:
@@ -154,7 +154,7 @@ def real(seed: int, n: int, shift: float, noise: float, slope: float = 0.0) -> S
     late = np.arange(n) >= LEARNED
     y = np.where(late, mean + shift + noise * (y - mean), y) + slope * np.arange(n)
     model = StreamingTree("linear", window=200, n_particles=100, seed=seed)
-    return foreseen(model, X, y)
+    return prediction_of(model, X, y)
 
 
 def binary(seed: int, n: int, flips: bool) -> Scores:
@@ -165,7 +165,7 @@ def binary(seed: int, n: int, flips: bool) -> Scores:
     names = np.where(y, "high", "low").tolist()
     options: dict[str, Any] = {"classes": ("high", "low")}
     model = StreamingTree("class", window=200, n_particles=100, seed=seed, **options)
-    return foreseen(model, X, names)
+    return prediction_of(model, X, names)
 
 
 LEARNING: dict[str, Callable[[int, int], Scores]] = {

@@ -6,7 +6,7 @@ and three more: digits in random order, labels that change places, and a respons
 jumps. `AveragedStream` has its defaults, linear leaves for real responses and once
 constant ones, and three seeds.
 The peers have their defaults and one seed, and see the same rows in the same order:
-each row is foreseen, scored from row 500 on, then learned. Those of scikit-learn
+each row is predicted, scored from row 500 on, then learned. Those of scikit-learn
 foresee 100 rows after a fit of the 1000 rows before; river's linear models and the
 perceptron have scaled inputs. Memory is what a model holds after the last row: by its
 own count for ours, by river's for river's, and pickled, with the rows that the next fit
@@ -260,7 +260,7 @@ def run(elec2: str | None, only: str) -> int:
 
 
 def on_spambase() -> bool:
-    """One pass over four folds, the fifth foreseen; returns whether it is met."""
+    """One pass over four folds, the fifth predicted; returns whether it is met."""
     print("\nspambase, 5 folds: error", flush=True)
     errors, losses, rate = [], [], []
     for seed in SEEDS:

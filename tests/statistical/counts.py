@@ -95,10 +95,10 @@ def simulated_sets() -> Iterator[CountSet]:
     yield CountSet("log-linear", rng.poisson(e * smooth).astype(float), e, X, X)
 
 
-Foreseen = tuple[np.ndarray, np.ndarray]  # log scores and means
+RowForecast = tuple[np.ndarray, np.ndarray]  # log scores and means
 
 
-def foreseen(name: str, one: CountSet, train: np.ndarray) -> Foreseen:
+def prediction_of(name: str, one: CountSet, train: np.ndarray) -> RowForecast:
     """Held-out counts by a model of that name."""
     y, e, new = one.y[train], one.exposure[train], ~train
     came, over = one.y[new], one.exposure[new]
@@ -142,7 +142,7 @@ def table(one: CountSet) -> dict[str, float]:
         clock = time.process_time()
         log_score, mean = np.empty(len(one.y)), np.empty(len(one.y))
         for k in range(N_FOLDS):
-            log_score[fold == k], mean[fold == k] = foreseen(name, one, fold != k)
+            log_score[fold == k], mean[fold == k] = prediction_of(name, one, fold != k)
         seconds = time.process_time() - clock
         scores[name] = float(log_score.mean())
         print(

@@ -2,7 +2,7 @@
 
 Run ``python -m tests.statistical.real``; the last result is stored beside this file in
 real.txt. Sets come with statsmodels, scikit-learn, river and this package; none is
-fetched. Of each at most 400 rows are learned and 400 others foreseen, by twenty seeds
+fetched. Of each at most 400 rows are learned and 400 others predicted, by twenty seeds
 of rows and of models with 300 particles (the Gaussian process: three). Shown are the
 root mean square error over the standard deviation of the responses, the mean log
 density and the share of responses inside the 90 % interval; of trees also the worst of

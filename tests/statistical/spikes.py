@@ -7,7 +7,7 @@ differences are paired; standard errors are those over seeds. Clean streams are
 Friedman's function, still and drifting, a noise with three degrees of freedom, a level
 that jumps by 17 standard deviations in half of the space, the motorcycle data in random
 order, and demand in ELEC2 by the half hour before (which is not part of the project).
-Each row is foreseen, scored, then learned.
+Each row is predicted, scored, then learned.
 Spikes come into a stream of even noise about 0, or about 0 and 3: what is told is the
 root mean square distance to the truth a hundred rows later. Jumps are told by the rows
 until the error is half of the jump.
@@ -154,7 +154,7 @@ def spikes() -> None:
 
 def jumps() -> None:
     """Print how many rows it takes to see a jump of the level."""
-    print("\njumps of the level: rows until half of it is foreseen, mean of 5 (se)")
+    print("\njumps of the level: rows until half of it is predicted, mean of 5 (se)")
     print(f"{'':<24}" + "".join(f"{kind:>24}" for kind in ("off", "robust")))
     for model, make in MAKERS.items():
         print(model)

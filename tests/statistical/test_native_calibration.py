@@ -132,11 +132,11 @@ def test_class_probabilities_are_frequencies(seed: int, window: int | None) -> N
     )
     p = prequential(tree, X, y, start=100, progress=False).mean[:, 1]
     bins = np.minimum((10 * p).astype(int), 9)
-    rows, came, foreseen, variance = (
+    rows, came, predicted, variance = (
         np.bincount(bins, weights, 10)
         for weights in (np.ones(1100), y[100:], p, p * (1 - p))
     )
-    beyond = np.maximum(np.abs(came - foreseen) - 0.02 * rows, 0.0)
+    beyond = np.maximum(np.abs(came - predicted) - 0.02 * rows, 0.0)
     full = variance >= 5.0
     statistic = np.sum(beyond[full] ** 2 / variance[full])
     assert statistic < stats.chi2.isf(FALSE_FAIL, 10)

@@ -364,10 +364,10 @@ def test_an_arrow_of_python_that_points_up_is_found(
     up = {f"dyntree.trees.{name}" for name in up}
     assert set(python_arrows_up(path)) == up | {"dyntree.api.plots.plot_fit", "rbridge"}
     path = tmp_path / "dyntree" / "trees" / "files.py"
-    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    path.write_text("from dyntree.trees.learning.warmup import start_trees\n")
     assert not python_arrows_up(path)
     path = tmp_path / "dyntree" / "trees" / "state.py"
-    path.write_text("from dyntree.trees.learning.warmup import plant\n")
+    path.write_text("from dyntree.trees.learning.warmup import start_trees\n")
     assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.plant"]
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
-from dyntree.encoding.levels import MOST_NEW, NewLevels
+from dyntree.encoding.levels import MOST_NEW, LevelCounts
 from dyntree.errors import ManyLevelsWarning
 from dyntree.evaluate import prequential
 from dyntree.evaluate.repeats import fit_repeats
@@ -137,7 +137,7 @@ def test_many_honest_levels_are_not_told(name: str, kind: str) -> None:
 
 
 def test_the_lead_of_new_values_decides() -> None:
-    counts = NewLevels()
+    counts = LevelCounts()
     counts.count("id", MOST_NEW, MOST_NEW)
     with pytest.warns(ManyLevelsWarning, match="column 'id'"):
         counts.count("id", 1, 1)

@@ -21,7 +21,7 @@ from dyntree.api.adapters.base import (
 )
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
-from dyntree.encoding.levels import NewLevels
+from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
@@ -91,7 +91,7 @@ class StreamAdapter(base.Estimator):
     stream: Stream
     _told = False  # of levels without end
     _told_columns = False  # of columns without end
-    _new_levels: NewLevels
+    _new_levels: LevelCounts
     learn_one: Callable[[Row, Any, float], None]
 
     def _begin(self, arguments: Mapping[str, Any]) -> None:
@@ -99,7 +99,7 @@ class StreamAdapter(base.Estimator):
         params.keep_arguments(self, arguments)
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
         self.stream = self._stream_of(arguments)
-        self._columns, self._new_levels = GrowingMap(), NewLevels()
+        self._columns, self._new_levels = GrowingMap(), LevelCounts()
 
     @abstractmethod
     def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:

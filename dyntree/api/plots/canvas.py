@@ -140,7 +140,7 @@ class Scale:
         """What counts are divided by."""
         return 1.0 if self.exposure is None else self.exposure
 
-    def foreseen(self, tree: Any, rows: Matrix) -> Any:
+    def prediction_of(self, tree: Any, rows: Matrix) -> Any:
         """What trees predict of rows of features."""
         return tree.predict(Encoded(rows), exposure=self.exposure)
 

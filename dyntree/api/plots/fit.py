@@ -186,7 +186,7 @@ def _draw(
 ) -> None:
     """One slice, and the active rows over it."""
     grid, rows = _slice(view, place, row, n_grid)
-    answer = scale.foreseen(view.tree, rows)
+    answer = scale.prediction_of(view.tree, rows)
     name = plain(view.tree.feature_names[place])
     X, y = view.rows()[0], scale.y
     if isinstance(answer, ClassPrediction):

@@ -93,7 +93,7 @@ def plot_surface(
         )
     i, j = _pair(tree, features)
     scale = scale_of(model, view, response)
-    grids, answer = _foreseen(view, i, j, at, n_grid, scale)
+    grids, answer = _prediction_at(view, i, j, at, n_grid, scale)
     assert isinstance(answer, Prediction)
     figure, axes = panels(ax, 2, size=(4.8, 3.8))
     finite = np.where(np.isfinite(answer.var), answer.var, np.nan)
@@ -160,7 +160,7 @@ def plot_classes(
     place = None if label is None else tree.class_place(label)
     i, j = _pair(tree, features)
     scale = scale_of(model, view, "y")
-    grids, answer = _foreseen(view, i, j, at, n_grid, scale)
+    grids, answer = _prediction_at(view, i, j, at, n_grid, scale)
     assert isinstance(answer, ClassPrediction)
     figure, axes = panels(ax, 2, size=(4.8, 3.8))
     names, most = tree.feature_names, np.log(max(2, len(answer.classes)))
@@ -201,7 +201,7 @@ def _pair(tree: TreeModel, features: Pair) -> tuple[int, int]:
     return i, j
 
 
-def _foreseen(
+def _prediction_at(
     view: TreeView,
     i: int,
     j: int,
@@ -216,7 +216,7 @@ def _foreseen(
     rows = np.tile(fixed_row(view, at), (n * n, 1))
     rows[:, i] = np.tile(first, n)
     rows[:, j] = np.repeat(second, n)
-    return (first, second), scale.foreseen(view.tree, rows)
+    return (first, second), scale.prediction_of(view.tree, rows)
 
 
 def _draw(

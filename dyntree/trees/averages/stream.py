@@ -44,7 +44,7 @@ from dyntree.trees.learning.parts import (
     warn_degenerate,
 )
 from dyntree.trees.learning.scaling import on_scale
-from dyntree.trees.learning.warmup import Known, keep_or_plant, take_new_labels
+from dyntree.trees.learning.warmup import Known, buffer_or_start, take_new_labels
 from dyntree.trees.learning.weights import (
     Responses,
     admit_weights,
@@ -368,7 +368,7 @@ class AveragedStream(TreeAverage):
         self._check_same_rows()
         before = self.n_seen
         with late_interrupts():  # all members know the same, and keep what waited
-            rows, responses, growth, n_old = self._keep_or_plant(X, y, weights)
+            rows, responses, growth, n_old = self._buffer_or_start(X, y, weights)
             if n_old:
                 width = len(self.feature_names)
                 old = np.ascontiguousarray(rows[:n_old, :width])
@@ -386,16 +386,16 @@ class AveragedStream(TreeAverage):
                 partial(self._teach, run=run),
             )  # fmt: skip
 
-    def _keep_or_plant(
+    def _buffer_or_start(
         self, X: Any, y: Any, weights: Vector | None
     ) -> tuple[Matrix, Responses, Growth, int]:
         """Let all members check rows, and keep them back or plant trees.
 
-        The first member encodes and checks for all; returns what `keep_or_plant` does.
+        The first member encodes and checks for all; returns as `buffer_or_start`.
         """
         if self.is_ready:
             lead, *others = self.states
-            found = keep_or_plant(lead, X, y, weights)
+            found = buffer_or_start(lead, X, y, weights)
             for state in others:
                 admit_weights(state, found[1].weights)
                 take_new_labels(state, list(lead.options.classes or ()))
@@ -403,13 +403,13 @@ class AveragedStream(TreeAverage):
         known = checked(self.state, X, y)
         fresh = self._members_for(X, y, known)
         check = fresh[0].options.check_model
-        found = keep_or_plant(fresh[0].state, X, y, weights, check, known)
+        found = buffer_or_start(fresh[0].state, X, y, weights, check, known)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the first has said it
             for member in fresh[1:]:
                 member.state.new_levels = None
                 check = member.options.check_model
-                keep_or_plant(member.state, X, y, weights, check, known)
+                buffer_or_start(member.state, X, y, weights, check, known)
         self.members = fresh
         if self.is_ready and self.state.options.robust:
             lead_forests(self.members)
@@ -425,7 +425,7 @@ class AveragedStream(TreeAverage):
             trial = self.state.copy()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the members will say it
-                keep_or_plant(trial, X, y, known=known)
+                buffer_or_start(trial, X, y, known=known)
             assert trial.features is not None
             options = trial.options.with_width(trial.features.n_features)
             for k, member in enumerate(fresh):

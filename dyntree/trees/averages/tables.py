@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import Encoded, take
-from dyntree.encoding.levels import NewLevels
+from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import N_AVERAGED, NIG
@@ -35,8 +35,8 @@ from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.state import TreeState
 from dyntree.trees.streaming import StreamingTree
 
-N_BLOCKS = 10  # in which the second half of a call's rows is foreseen
-FEWEST = 20  # rows that are foreseen at least where powers are fitted
+N_BLOCKS = 10  # in which the second half of a call's rows is predicted
+FEWEST = 20  # rows that are predicted at least where powers are fitted
 FLOOR = 1e-12  # of probabilities whose logs are taken
 POWER_SD = 0.5  # of a power, about its share
 KINDS: dict[str, Any] = {
@@ -268,7 +268,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         n_clouds = params.count("n_clouds", n_clouds, 1)
         self.seed = given_or_drawn(seed)
         self.shuffle = params.flag("shuffle", shuffle)
-        self._new_levels = NewLevels()
+        self._new_levels = LevelCounts()
         self._lock = ModelLock()
         forests = forests_beside(n_clouds, options)
         seeds = spawned(self.seed, n_clouds + len(forests))
@@ -304,7 +304,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """
         average = cls.__new__(cls)
         average.members, average.seed, average.shuffle = [*members], seed, shuffle
-        average._new_levels = NewLevels()
+        average._new_levels = LevelCounts()
         average._lock = ModelLock()
         average.powers = average._even_powers() if powers is None else powers
         return average

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import NewLevels
+from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.values import MOST_COLUMNS, MOST_LEVELS, Matrix, declared
 from dyntree.errors import (
     ArgumentError,
@@ -95,7 +95,7 @@ def full_columns(features: FeatureMap) -> list[str]:
 
 
 def count_new(
-    counts: NewLevels,
+    counts: LevelCounts,
     before: FeatureMap | None,
     after: FeatureMap,
     rows: Matrix,

@@ -42,7 +42,7 @@ Check = Callable[[TreeOptions], None]
 Known = tuple[Matrix, list[Any], Growth]  # rows as `checked` gives them
 
 
-def take_in(
+def admit_rows(
     state: TreeState,
     X: Any,
     y: Any,
@@ -74,7 +74,7 @@ def take_in(
     """
     waits = state.cloud is None  # rows that were kept back must not be lost
     with late_interrupts() if waits else nullcontext():
-        rows, responses, growth, n_old = keep_or_plant(state, X, y, weights, check)
+        rows, responses, growth, n_old = buffer_or_start(state, X, y, weights, check)
         if n_old:
             assert state.features is not None
             width = state.features.n_features + state.ones
@@ -83,7 +83,7 @@ def take_in(
     return rows[n_old:], responses[n_old:], growth.since(n_old)
 
 
-def keep_or_plant(
+def buffer_or_start(
     state: TreeState,
     X: Any,
     y: Any,
@@ -93,7 +93,7 @@ def keep_or_plant(
 ) -> tuple[Matrix, Responses, Growth, int]:
     """Keep rows back, or plant trees on the first of them; learn no further row.
 
-    Parameters are those of `take_in`, and so is what is returned; but the rows have
+    Parameters are those of `admit_rows`, and so is what is returned; but the rows have
     those in front that earlier calls set aside, and their number comes last. `known`
     are the rows as `checked` gives them, where another state of the same columns and
     options has checked them.
@@ -133,7 +133,7 @@ def keep_or_plant(
     weights = in_units(weights, unit, len(rows), n_before)
     if options.robust:
         weights = _usual_weights(labels, state.n_scale, weights)
-    cloud, options, numbers = plant(
+    cloud, options, numbers = start_trees(
         options, rows[:, :width], labels, state.seed, state.n_scale
     )
     rows = on_scale(cloud, growth.features, rows, numbers, n_before)
@@ -214,7 +214,7 @@ def options_for(options: TreeOptions, X: Matrix) -> TreeOptions:
     return options.with_width(width, n_used)
 
 
-def plant(
+def start_trees(
     options: TreeOptions, X: Matrix, y: list[Any], seed: int, n_scale: int = N_SCALE
 ) -> tuple[Any, TreeOptions, Vector]:
     """Return a cloud with trees on the first n_start rows, if any, and what it knows.

@@ -21,7 +21,7 @@ new_state <- function(face, model, saved, since = list()) {
 held_model <- function(call) {
   guest() # which says what is missing
   if (is.null(python$models)) python$models <- imported("rbridge.guest_models")
-  make <- python$models$HeldModel
+  make <- python$models$RModel
   crossing(make(), call)
 }
 

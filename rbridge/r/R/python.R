@@ -31,7 +31,7 @@ imported <- function(name) {
 
 # Python's holder of a tree, still empty.
 held <- function(call) {
-  make <- guest()$Held
+  make <- guest()$RObject
   crossing(make(), call)
 }
 

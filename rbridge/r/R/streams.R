@@ -411,7 +411,7 @@ print.summary.dyntree_trees <- function(x, digits = max(3L, getOption("digits") 
     print(x$members, digits = 3L)
   }
   if (!is.null(x$inputs)) {
-    cat("\nshare of what is foreseen that each input accounts for:\n")
+    cat("\nshare of what is predicted that each input accounts for:\n")
     print(x$inputs, digits = digits)
   }
   invisible(x)
@@ -424,7 +424,7 @@ plot.dyntree_trees <- function(x, which = c("inputs", "members"), ...) {
     shares <- ask_model(x, "importance", list(), call)
     odr <- order(shares$share)
     graphics::dotchart(shares$share[odr], labels = shares$input[odr],
-                       xlab = "share of what is foreseen", ...)
+                       xlab = "share of what is predicted", ...)
     return(invisible(NULL))
   }
   if (is.null(x$history))

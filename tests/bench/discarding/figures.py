@@ -193,7 +193,7 @@ def cases_table1(scale: Scale, elec2: str | None) -> Iterator[Case]:
             yield {"data": data, "rules": "river", "method": name, "N": 0}
 
 
-def foreseen(case: Case, X: Any, y: Any, seed: int, window: int) -> np.ndarray:
+def prediction_of(case: Case, X: Any, y: Any, seed: int, window: int) -> np.ndarray:
     """Probability of label 1, of each row before it is learned."""
     if case["rules"] == "river":
         peer = models.river_classifiers()[case["method"]](seed)
@@ -222,7 +222,7 @@ def table_1(case: Case, repeat: int, elec2: str | None = None) -> Values:
         assert elec2 is not None
         X, y = scenes.elec2(elec2, 100 + repeat)
     start = time.process_time()
-    p = foreseen(case, X, y, repeat, 500)
+    p = prediction_of(case, X, y, repeat, 500)
     seconds = time.process_time() - start
     right = np.clip(np.where(y == 1, p, 1.0 - p), 1e-15, 1.0)[500:]
     return {
@@ -301,7 +301,7 @@ def figure_6(case: Case, repeat: int) -> Values:
     else:
         X, y = scenes.rare_events(case["rows"], 6000 + repeat)
     start = time.process_time()
-    p = foreseen(case, X, y, repeat, 200 if case["data"] == "xor" else 500)
+    p = prediction_of(case, X, y, repeat, 200 if case["data"] == "xor" else 500)
     seconds = time.process_time() - start
     late = slice(len(y) // 20, None)
     blocks = np.array_split(np.arange(len(y))[late], BLOCKS)

@@ -124,7 +124,7 @@ def test_no_rows_have_no_answers() -> None:
 
 @pytest.mark.parametrize("missing", ["none", "drop"])
 def test_where_there_is_nothing_to_learn_a_stream_goes_on(missing: str) -> None:
-    """Chunks without rows, and chunks of which no row is complete."""
+    """LineReader without rows, and chunks of which no row is complete."""
     fit = dtf.dynamic_tree("y ~ a + site", sites(40), missing=missing, **SMALL).fit()
     before, hole = fit.nobs, sites(3).assign(a=np.nan)
     with same_bytes(fit.tree):

@@ -320,7 +320,7 @@ def test_the_shell_takes_a_column_of_weights(
         asked += ["--window", 500, "--checkpoint", stream, "--out", out]
         assert said("stream", path, *asked) == 0
         assert checkpoint.load(stream).log_evidence == tree.log_evidence
-        assert len(pd.read_csv(out)) == 80  # those of weight 0 are foreseen
+        assert len(pd.read_csv(out)) == 80  # those of weight 0 are predicted
         assert said("stream", path, *asked[:2], *asked[6:], "--resume") == 1
         assert "--resume needs the" in capsys.readouterr().err
         assert said("evaluate", path, *asked[:10], "--start", 20) == 0

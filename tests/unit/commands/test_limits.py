@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from dyntree import cli
 from dyntree.checkpoint import load_with
-from dyntree.commands.lines import Chunks, Limits, Lines
+from dyntree.commands.lines import Limits, LineReader, Lines
 from dyntree.commands.readers import Csv, Ndjson
 from dyntree.commands.stops import Stops
 from tests.unit.commands.test_inputs import Runs
@@ -134,7 +134,7 @@ def test_lines_without_a_quote_are_rows_whatever_stands_in_others(data: Any) -> 
     assert "".join(record.text for record in records) == "".join(lines)
 
 
-class Source(Chunks):
+class Source(LineReader):
     """Lines of bytes."""
 
     def __init__(self, data: bytes) -> None:
@@ -172,7 +172,7 @@ def test_long_lines_are_not_collected(end: str, tmp_path: Path) -> None:
     path = tmp_path / "long"
     path.write_bytes(b"a\n" + b"z" * (1 << 20) + end.encode() + b"b")
     with path.open("rb") as file:
-        chunks, lines = Chunks(file, Stops(), most=1000), []
+        chunks, lines = LineReader(file, Stops(), most=1000), []
         while not chunks.ended:
             lines.append(next(chunks))
     assert lines[0] == "a\n"

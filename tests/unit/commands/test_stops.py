@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from dyntree.checkpoint import load_with
-from dyntree.commands.lines import CHUNK, Chunks, Lines
+from dyntree.commands.lines import CHUNK, LineReader, Lines
 from dyntree.commands.stops import Stopped, Stops
 from tests.kills import heeds
 from tests.unit.commands.test_commands import ROOT
@@ -183,7 +183,7 @@ def test_lines_are_those_of_the_file(text: str, tmp_path: Path) -> None:
     with path.open(encoding="utf-8-sig", newline="") as file:
         expected = list(file)
     with path.open("rb") as file:
-        assert list(Lines(Chunks(file, Stops()))) == expected
+        assert list(Lines(LineReader(file, Stops()))) == expected
 
 
 def test_a_stop_ends_a_file_at_once_and_keeps_what_is_not_taken(tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_stop_ends_a_file_at_once_and_keeps_what_is_not_taken(tmp_path: Path) 
     path.write_text('a\n"b\nb"\nc\nd')
     stops = Stops()
     with path.open("rb") as file:
-        chunks = Chunks(file, stops)
+        chunks = LineReader(file, stops)
         lines = Lines(chunks)
         assert next(lines) == "a\n"
         lines.taken()
@@ -206,7 +206,7 @@ def test_a_stop_takes_what_a_pipe_has_given() -> None:
     source, target = os.pipe()
     os.write(target, b"a\nb\nc")
     with Stops() as stops, os.fdopen(source, "rb") as file:
-        chunks = Chunks(file, stops)
+        chunks = LineReader(file, stops)
         lines = Lines(chunks)
         assert next(lines) == "a\n"
         signal.raise_signal(signal.SIGTERM)

@@ -61,7 +61,7 @@ def turned(X: Any) -> Any:
 
 
 @cache
-def taught(name: str) -> Ask:
+def learned_response(name: str) -> Ask:
     """A face that has learned the frame of pandas."""
     return FACES[name](*rows(name in TREES))
 
@@ -87,7 +87,7 @@ def test_a_table_of_any_library_is_the_same_table(
     name: str, form: Callable[[pd.DataFrame], Any]
 ) -> None:
     X, y = rows(name in TREES)
-    ask, given = taught(name), form(X)
+    ask, given = learned_response(name), form(X)
     expected = ask(X)
     other = FACES[name](given, y)
     np.testing.assert_array_equal(other(given), expected)

@@ -146,7 +146,7 @@ def test_changes_are_found_within_200_rows(name: str, n_before: int) -> None:
 
 
 def test_labels_that_flip_are_found_and_found_again() -> None:
-    """Labels are foreseen with .9, then with .1, and the model learns the new ones;
+    """Labels are predicted with .9, then with .1, and the model learns the new ones;
     250 rows later they flip again. False alarms: at most 1e-5 in each of ten runs."""
     for seed in range(10):
         rng = np.random.default_rng(seed)

@@ -51,7 +51,7 @@ def cut(rows: Any, start: int, end: int) -> Any:
 def by_hand(
     model: Any, X: Any, y: Any, exposure: Any, start: int, delay: int
 ) -> list[Any]:
-    """Means foreseen in a plain loop over raw rows; the model learns all of them."""
+    """Means predicted in a plain loop over raw rows; the model learns all of them."""
 
     def learn(first: int, end: int) -> None:
         over = {} if exposure is None else {"exposure": exposure[first:end]}

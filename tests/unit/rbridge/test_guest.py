@@ -28,12 +28,12 @@ def request(name: str, stream: RStream | None = None, **asked: Any) -> bytes:
     return dumps(named_list({key: to_r(value) for key, value in asked.items()}))
 
 
-def ask(held: guest.Held, *args: Any, **asked: Any) -> dict[str, Any]:
+def ask(held: guest.RObject, *args: Any, **asked: Any) -> dict[str, Any]:
     return loads(bytes(held.answer(request(*args, **asked)))).items()
 
 
 def test_calls_answer_as_the_mirror_does() -> None:
-    held = guest.Held()
+    held = guest.RObject()
     told = ask(held, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
     ours = rmirror.dynaTree(X, Y, 20, verb=0, seed=3)
     fields = from_r(told["value"])
@@ -52,7 +52,7 @@ def test_calls_answer_as_the_mirror_does() -> None:
 
 
 def test_errors_speak_of_rs_arguments() -> None:
-    held = guest.Held()
+    held = guest.RObject()
     ask(held, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
     told = ask(held, "retire", indices=[1.0], **{"lambda": 2.0})
     assert list(told) == ["error"]
@@ -62,7 +62,7 @@ def test_errors_speak_of_rs_arguments() -> None:
 
 
 def test_a_checkpoint_and_later_requests_make_the_same_tree() -> None:
-    held, again = guest.Held(), guest.Held()
+    held, again = guest.RObject(), guest.RObject()
     told = ask(held, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
     since = [
         request("rejuvenate", RStream(5), odr=np.arange(50.0, 0.0, -1.0), verb=0),
@@ -81,7 +81,7 @@ def test_a_checkpoint_and_later_requests_make_the_same_tree() -> None:
         assert np.array_equal(mine[name], theirs[name])
     assert mine["lpred"].tolist() == theirs["lpred"].tolist()
     assert len(mine["lpred"]) == 5  # the new ones
-    broken = bytes(guest.Held().restore(saved[:-40], []))
+    broken = bytes(guest.RObject().restore(saved[:-40], []))
     assert "data cannot be loaded" in from_r(loads(broken).items()["error"])
 
 
@@ -90,7 +90,7 @@ def from_r_raw(value: Any) -> bytes:
 
 
 def test_warnings_and_prints_reach_r() -> None:
-    held, shown = guest.Held(), []
+    held, shown = guest.RObject(), []
     guest.listen(shown.append)
     labels = 1.0 + (Y > 0.0)
     ask(held, "dynaTree", RStream(3), X=X, y=labels, N=5, model="class", verb=25)
@@ -176,7 +176,7 @@ def test_only_short_work_goes_without_a_guard(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(guest, "Interruptible", Guard)
     for n_particles, n_rows in ((1, 9000), (100, 1000)):
-        held = guest.Held()
+        held = guest.RObject()
         ask(held, "dynaTree", RStream(3), X=X, y=Y, N=n_particles, verb=0)
         rows = GENERATOR.random((n_rows, 2))
         guarded.clear()
@@ -200,12 +200,12 @@ def test_an_interrupt_raises_once_and_the_old_handler_comes_back() -> None:
         assert heard == ["old"]
     finally:
         signal.signal(signal.SIGINT, before)
-    ask(guest.Held(), "deleteclouds")
+    ask(guest.RObject(), "deleteclouds")
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_a_word_of_the_stream_may_look_like_a_missing_value() -> None:
-    held, state = guest.Held(), RStream(3).state.copy()
+    held, state = guest.RObject(), RStream(3).state.copy()
     state[1:3] = 0, -(2**31)  # R's NA_integer_, as one of the words
     stream = RStream.from_state(state)
     told = ask(held, "dynaTree", stream, X=X[:9], y=Y[:9], N=2, verb=0)

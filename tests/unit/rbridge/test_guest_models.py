@@ -21,7 +21,7 @@ from dyntree.mixtures import (
 )
 from dyntree.params import NIG
 from rbridge.convert import from_r, to_r
-from rbridge.guest_models import FACES, HeldModel
+from rbridge.guest_models import FACES, RModel
 from rbridge.wire import RValue, dumps, loads, named_list
 
 RNG = np.random.default_rng(5)
@@ -71,14 +71,14 @@ def request(name: str, face: str, rows: str = "newdata", **given: Any) -> bytes:
     return dumps(named_list({key: to_r(value) for key, value in asked.items()}))
 
 
-def ask(held: HeldModel, *args: Any, **given: Any) -> dict[str, Any]:
+def ask(held: RModel, *args: Any, **given: Any) -> dict[str, Any]:
     return loads(bytes(held.answer(request(*args, **given)))).items()
 
 
 def make(
     face: str, rows: dict[str, Any] | None = None, **options: Any
-) -> tuple[HeldModel, dict[str, Any]]:
-    held = HeldModel()
+) -> tuple[RModel, dict[str, Any]]:
+    held = RModel()
     seed = {"seed": 1} if face in SEEDED else {}
     asked = {**CHEAP[face], **seed, **options}
     chosen = named_list({key: to_r(value) for key, value in asked.items()})
@@ -168,7 +168,7 @@ def test_labels_and_memories() -> None:
     found = value(ask(held, "predict", "dyntree_average", x=TABLE[:5]))
     assert found["levels"].tolist() == ["low", "high"]
     assert found["prob"].tolist() == ours.predict(TABLE[:5]).proba.tolist()
-    held = HeldModel()
+    held = RModel()
     members = [{"window": 20, "forget": 0.5}, {"window": 60}]
     options = {"stream": True, "members": members, "n_particles": 10, "seed": 1}
     told = ask(held, "make", "dyntree_average", x=TABLE, y=Y, options=options)
@@ -235,7 +235,7 @@ def test_a_checkpoint_and_later_requests_make_the_same_model(face: str) -> None:
     since = [request("learn", face, **GIVEN[face]) for _ in range(2)]
     for one in since:
         assert "error" not in loads(bytes(held.answer(one))).items()
-    again = HeldModel()
+    again = RModel()
     assert loads(bytes(again.restore(data, since))).items() == {}
     last = [
         request("learn", face, **GIVEN[face]),
@@ -261,7 +261,7 @@ def test_what_fails_leaves_a_model_as_it_was(face: str) -> None:
     failed = ask(held, "learn", face, **bad)
     assert list(failed) == ["error"]
     assert "newdata" in from_r(failed["error"])
-    again = HeldModel()
+    again = RModel()
     again.restore(before, [])
     mine, theirs = (
         ask(model, "learn", face, **GIVEN[face])["saved"].data.tobytes()
@@ -311,7 +311,7 @@ def test_errors_of_options_are_in_words_of_r(face: str) -> None:
                 asked = {"stream": True, "n_particles": 20, "seed": 1, name: bad}
                 chosen = named_list({key: to_r(one) for key, one in asked.items()})
                 told = ask(
-                    HeldModel(), "make", face, "data", options=chosen, **GIVEN[face]
+                    RModel(), "make", face, "data", options=chosen, **GIVEN[face]
                 )
             else:
                 told = make(face, **{name: bad})[1]
@@ -371,7 +371,7 @@ def test_messages_show_what_was_given() -> None:
     assert from_r(told["error"]).startswith("prior$mean must have 2 numbers")
     members = [{"n_trees": 5, "discount": 0.5}, {"window": 20}]
     asked = {"stream": True, "members": members}
-    told = ask(HeldModel(), "make", "dyntree_average", x=TABLE, y=Y, options=asked)
+    told = ask(RModel(), "make", "dyntree_average", x=TABLE, y=Y, options=asked)
     assert "got list(discount = 0.5, n_trees = 5)." in from_r(told["error"])
     table = pd.DataFrame({"x": np.arange(9.0)})
     rows = {"x": table, "y": Y[:9], "weights": -np.arange(9.0)}
@@ -385,7 +385,7 @@ def test_options_of_members_are_read_as_those_of_a_stream() -> None:
     def members(first: int, prior: Any) -> list[dict[str, Any]]:
         return [{"window": 30, "first_split": first}, {"window": 60, "prior": prior}]
 
-    held, options = HeldModel(), {"stream": True, "model": "linear", "seed": 1}
+    held, options = RModel(), {"stream": True, "model": "linear", "seed": 1}
     options |= {"members": members(2, 0.02), "n_particles": 10}
     value(ask(held, "make", "dyntree_average", x=TABLE, y=Y, options=options))
     given = members(1, NIG(0.02))  # places from 0

@@ -51,7 +51,7 @@ def test_weights_go_with_their_rows() -> None:
 
 
 def test_a_checkpoint_has_the_weights() -> None:
-    held, again = guest.Held(), guest.Held()
+    held, again = guest.RObject(), guest.RObject()
     asked = {"X": X, "y": Y, "N": 20, "verb": 0, "weights": W, ".rules": "native"}
     told = ask(held, "dynaTree", RStream(3), **asked)
     again.restore(from_r_raw(told["saved"]), [])
@@ -65,7 +65,7 @@ def test_a_checkpoint_has_the_weights() -> None:
 
 
 def test_numbers_of_rows_are_told_where_they_are_asked_for() -> None:
-    held = guest.Held()
+    held = guest.RObject()
     ask(held, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
     told = from_r(ask(held, "retire", indices=[1.0, 4.0], **{".rows": True})["value"])
     places = told[".rows"] - 1

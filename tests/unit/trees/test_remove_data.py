@@ -26,7 +26,7 @@ def is_real(y: Any) -> bool:
     return y.dtype.kind == "f" and bool(np.any(y != np.floor(y)))
 
 
-def taught(name: str) -> tuple[Any, Any, Any]:
+def learned_response(name: str) -> tuple[Any, Any, Any]:
     """A model, the rows it learned, and rows to ask about."""
     subject = TREES[name]
     rng = np.random.default_rng(7)
@@ -49,7 +49,7 @@ def found_in(path: Path, values: Any) -> list[float]:
 
 @pytest.mark.parametrize("name", list(TREES))
 def test_a_file_without_data_holds_no_row(name: str, tmp_path: Path) -> None:
-    model, (X, y), _ = taught(name)
+    model, (X, y), _ = learned_response(name)
     numbers = np.column_stack([X, y]) if is_real(y) else X
     dyntree.save(model, tmp_path / "whole.dyn")
     assert found_in(tmp_path / "whole.dyn", numbers)  # the search finds what there is
@@ -60,7 +60,7 @@ def test_a_file_without_data_holds_no_row(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", list(TREES))
 def test_predictions_stay_and_learning_goes_on(name: str, tmp_path: Path) -> None:
-    model, _, (new, labels) = taught(name)
+    model, _, (new, labels) = learned_response(name)
     kept = {
         key: question
         for key, question in TREES[name].questions.items()
@@ -84,7 +84,7 @@ def test_predictions_stay_and_learning_goes_on(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", list(TREES))
 def test_what_needs_rows_says_that_there_are_none(name: str) -> None:
-    model, _, (new, _) = taught(name)
+    model, _, (new, _) = learned_response(name)
     tree = model.remove_data().tree
     label = {"label": tree.classes[0]} if tree.is_classifier else {}
     for call in (

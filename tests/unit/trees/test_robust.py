@@ -1,4 +1,4 @@
-"""Rows far outside of what was foreseen: how they count in all models of trees."""
+"""Rows far outside of what was predicted: how they count in all models of trees."""
 
 from __future__ import annotations
 

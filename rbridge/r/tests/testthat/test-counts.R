@@ -3,7 +3,7 @@ counted <- function(d = events(), ...) {
   dynaTree(d[c("a", "b")], d$k, N = 50, ..., exposure = d$hours, verb = 0)
 }
 
-test_that("counts are learned and foreseen with their exposures", {
+test_that("counts are learned and predicted with their exposures", {
   old <- options(dyntree.rules = "native")
   on.exit(options(old))
   d <- events()

@@ -166,7 +166,7 @@ test_that("trees print, summarise and draw", {
   told <- summary(fit)
   expect_identical(row.names(told$inputs), c("x", "g"))
   expect_equal(sum(told$inputs$share), 1)
-  expect_output(print(told), "log evidence.*share of what is foreseen")
+  expect_output(print(told), "log evidence.*share of what is predicted")
   auto <- dyntree_stream(y ~ x, d, window = "auto", n_particles = 10, seed = 1)
   expect_output(print(auto), "members averaged.*window")
   grDevices::pdf(NULL)

@@ -97,7 +97,7 @@ def table(name: str, n: int = 150) -> tuple[Any, Any, Any]:
     return X, y, asked
 
 
-def taught(name: str) -> tuple[Any, Any]:
+def learned_response(name: str) -> tuple[Any, Any]:
     """A model that has learned, and rows to ask."""
     X, y, asked = table(name)
     return ALL[name]().update(X, y), asked
@@ -112,7 +112,7 @@ def test_marginals_are_those_of_the_prediction(name: str) -> None:
     has a gap: linear leaves draw a value there, and predict one Student t of the same
     moments, whose quantiles are others.
     """
-    model, asked = taught(name)
+    model, asked = learned_response(name)
     told = model.predict(asked)
     mean = model.posterior_draws(asked, N, seed=3)
     new = model.posterior_draws(asked, N, "obs", seed=4)
@@ -136,7 +136,7 @@ def test_marginals_are_those_of_the_prediction(name: str) -> None:
 
 @pytest.mark.parametrize("name", LABELS)
 def test_probabilities_are_those_of_the_prediction(name: str) -> None:
-    model, asked = taught(name)
+    model, asked = learned_response(name)
     proba = model.predict(asked).proba
     draws = model.posterior_draws(asked, N // 2, seed=3)
     assert draws.shape == (N // 2, 4, 3)
@@ -165,7 +165,7 @@ def test_draws_of_averages_of_labels_are_moved_as_little_as_can_be() -> None:
 # ---------------------------------------------------------------- joint
 @pytest.mark.parametrize("name", ALL)
 def test_a_row_has_one_mean_in_a_draw(name: str) -> None:
-    model, asked = taught(name)
+    model, asked = learned_response(name)
     twice = model.posterior_draws(np.concatenate([asked, asked]), 300, seed=1).values
     np.testing.assert_array_equal(twice[:, :4], twice[:, 4:])
     none = model.compute_contrast(asked, asked, 300, seed=1)
@@ -198,7 +198,7 @@ def test_rows_of_one_leaf_are_correlated_as_the_formulas_say(level: bool) -> Non
 
 
 def test_contrasts_are_differences_of_one_world() -> None:
-    model, _ = taught("averaged")
+    model, _ = learned_response("averaged")
     low, high = np.array([[[0.8, 0.5, 0.5]], [[0.8, 0.5, 0.52]]])
     told = model.compute_contrast(low, high, 500, seed=1)
     assert told.shape == (500, 1)
@@ -232,13 +232,13 @@ def test_draws_repeat_and_leave_the_model_alone(name: str) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_no_rows_have_no_draws(name: str) -> None:
-    model, asked = taught(name)
+    model, asked = learned_response(name)
     assert model.posterior_draws(asked[:0], 7).shape[:2] == (7, 0)
     assert model.posterior_draws(asked[:1], 1, "obs").shape == (1, 1)
 
 
 def test_blocks_change_nothing_but_their_size(monkeypatch: Any) -> None:
-    model, asked = taught("linear")
+    model, asked = learned_response("linear")
     asked = np.nan_to_num(asked)
     rng = np.random.default_rng(1)
     whole = [*model.draw_blocks(asked, 500, rng)]
@@ -252,7 +252,7 @@ def test_blocks_change_nothing_but_their_size(monkeypatch: Any) -> None:
 
 def test_draws_after_all_rows_are_gone_are_the_same() -> None:
     for name in ("linear", "class", "window", "random trees"):
-        model, asked = taught(name)
+        model, asked = learned_response(name)
         before = model.posterior_draws(asked, 200, seed=1).values
         model.remove_data()
         after = model.posterior_draws(asked, 200, seed=1).values
@@ -363,7 +363,7 @@ KINDS = [
 
 @pytest.mark.parametrize("name", KINDS)
 def test_bad_arguments_are_refused(name: str) -> None:
-    model, asked = taught(name)
+    model, asked = learned_response(name)
     for ask in (model.posterior_draws, lambda X, *a: model.compute_contrast(X, X, *a)):
         with refused("n_draws", "0", model):
             ask(asked, 0)

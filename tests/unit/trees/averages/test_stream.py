@@ -304,10 +304,10 @@ def test_an_interrupt_of_the_planting_call_loses_no_row(
     X, y = data("constant", 30)
     for fresh in (small, lambda: StreamingTree(window=20, n_particles=9, seed=1)):
         model = fresh().update(X[:9], y[:9])
-        plant = warmup.keep_or_plant
+        start = warmup.buffer_or_start
 
-        def pressed(*given: Any, plant: Any = plant) -> Any:
-            found = plant(*given)
+        def pressed(*given: Any, start: Any = start) -> Any:
+            found = start(*given)
             signal.raise_signal(signal.SIGINT)
             return found
 
@@ -315,7 +315,7 @@ def test_an_interrupt_of_the_planting_call_loses_no_row(
         try:
             with monkeypatch.context() as patched:
                 for module in (warmup, averaged_stream):
-                    patched.setattr(module, "keep_or_plant", pressed)
+                    patched.setattr(module, "buffer_or_start", pressed)
                 with pytest.raises(KeyboardInterrupt):
                     model.update(X[9:10], y[9:10])
         finally:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dyntree.params import TreeOptions
-from dyntree.trees.learning.warmup import plant
+from dyntree.trees.learning.warmup import start_trees
 from dyntree.trees.learning.windows import row_positions
 from dyntree.trees.state import with_ones
 from tests.unit.models import data, grown, refused
@@ -17,7 +17,7 @@ from tests.unit.models import data, grown, refused
 def planted(name: str, n: int = 30, **options: Any) -> tuple[Any, ...]:
     X, y = data("class" if name == "class" else "constant", n)
     full = TreeOptions(model=name, rules="r", n_particles=5, **options).with_width(2)
-    return X, y, *plant(full, X, y.tolist(), 1)
+    return X, y, *start_trees(full, X, y.tolist(), 1)
 
 
 @pytest.mark.parametrize(("name", "start"), [("constant", 4), ("linear", 8)])
@@ -55,9 +55,9 @@ def test_regression_needs_two_responses_at_the_start(name: str) -> None:
     X, _ = data("constant", 30)
     y = np.where(np.arange(30) < (options.min_leaf or 0), 3.5, 1.0).tolist()
     with refused("y", "3.5"):
-        plant(options, X, y, 1)
+        start_trees(options, X, y, 1)
     y[0] = 2.0
-    plant(options, X, y, 1)
+    start_trees(options, X, y, 1)
 
 
 def test_row_numbers_lead_to_places_in_the_clouds_order() -> None:
