@@ -144,7 +144,22 @@ LONGEST = 30  # items of a list that a message shows
 MOST_STORED = 2000  # and that it stores
 _SETTING = re.compile(r"\b(\w+)=('[^']*'|-?[\d.]+|True|False|None|auto\b)")
 _OPEN_SETTING = re.compile(r"\b(\w+)=$")
-_repr = reprlib.Repr()
+
+
+class _Repr(reprlib.Repr):
+    """Short representations, in which dicts have their own order."""
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """As `reprlib.Repr.repr_dict`, not sorted."""
+        pairs = [
+            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
+            for key, value in [*x.items()][: self.maxdict]
+        ]
+        more = ["..."] * (len(x) > self.maxdict)
+        return f"{{{', '.join(pairs + more)}}}"
+
+
+_repr = _Repr()
 _repr.maxlist = _repr.maxtuple = _repr.maxdict = _repr.maxset = LONGEST
 _repr.maxstring = _repr.maxother = _repr.maxlong = 1000
 
@@ -241,10 +256,15 @@ class Words:
 
     def message(self, template: str, fields: Mapping[str, Any]) -> str:
         """Fill the fields of a template; see `Message`."""
-        parts = []
+        parts: list[str] = []
+        argument: str | None = None  # the field before, where it names an argument
         template = self.templates.get(template, template)
         for literal, name, spec, conversion in Formatter().parse(template):
             value = None if name is None else fields[name]
+            if literal == "=" and conversion == "r" and argument is not None:
+                parts[-1], argument = self.setting(argument, value), None
+                continue
+            argument = value if conversion == "a" else None
             if conversion == "r" and (before := _OPEN_SETTING.search(literal)):
                 parts.append(self.literal(literal[: before.start()]))
                 parts.append(self.setting(before[1], value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
@@ -64,7 +65,10 @@ class Face:
 
     def words_for(self, rows: str) -> RWords:
         """R's words, where rows have the name of R's argument."""
-        return self.words({**self.names, "X": rows}, self.phrases)
+        phrases = {
+            words: re.sub(r"\bX\b", rows, said) for words, said in self.phrases.items()
+        }
+        return self.words({**self.names, "X": rows}, phrases)
 
 
 def plain_option(name: str, value: RValue) -> Any:
@@ -170,7 +174,7 @@ def choice(
     def read(name: str, value: RValue) -> Any:
         if value.kind == "NULL" and optional:
             return None
-        known = ", ".join(repr(one) for one in kinds)
+        known = ", ".join(f'"{one}"' for one in kinds)
         names = value.strings("names") or [""] * len(value.data)
         is_list = value.kind == "list"
         first = None
@@ -182,7 +186,7 @@ def choice(
                 name,
                 "must be one of {known}, or a list of such a name and its options",
                 Message(
-                    "{value}", value=described(value) if first is None else repr(first)
+                    "{value}", value=described(value) if first is None else f'"{first}"'
                 ),
                 "Write {label} = {next!r}.",
                 known=known,
@@ -206,7 +210,7 @@ def _filled(
     known = [one.name for one in fields(kind) if one.init]
     stray = [one for one in names if one not in known]
     if len(names) != len(value.data) or stray or len(set(names)) < len(names):
-        what = f"got {stray[0]!r}" if stray and stray[0] else "got one without a name"
+        what = f'got "{stray[0]}"' if stray and stray[0] else "got one without a name"
         if not stray and len(names) == len(value.data):
             what = "got one twice"
         raise ArgumentError(
@@ -235,4 +239,4 @@ def described(value: RValue) -> str:
     if len(value.data) != 1:
         kind = words.get(value.kind, "numbers")
         return f"a vector of {len(value.data)} {kind}"
-    return repr(plain_option("", value))
+    return RWords({}).value(plain_option("", value))

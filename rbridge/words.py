@@ -38,6 +38,7 @@ _WORDS = (  # of the package's own text alone
     (r"(?<=\w)=(?=[\w\"-])", " = "),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
+_SHAPE = re.compile(r"\bshape \{(\w*shape\w*)\}")
 _PATH = re.compile(r"^(\w+)(?:\.(\w+)|\['(\w+)'\]|\[(\d+)\])$")
 
 
@@ -84,6 +85,10 @@ class RWords(Words):
     def setting(self, name: str, value: Any) -> str:
         """An argument with a value, ``window = NULL``."""
         return f"{self.argument(name)} = {self.value(value)}"
+
+    def message(self, template: str, fields: Mapping[str, Any]) -> str:
+        """As `Words.message`; shapes are rows and columns."""
+        return super().message(_SHAPE.sub(r"{\1}", template), fields)
 
     def value(self, value: Any) -> str:
         """A value as a program of R has it."""

@@ -150,7 +150,7 @@ def warn_of_defaults(design: Design, passed: Mapping[str, Any]) -> None:
     for name in _not_passed(design, passed):
         warn(
             AssumedValueWarning,
-            "{name} is {defaults} in new rows: the model was made with values of "
+            "{name!a} is {defaults} in new rows: the model was made with values of "
             "{name}, which belong to its own rows, and these rows have none. Pass "
             "{name}=... where the method takes it, or make the model with the name "
             "of a column.",

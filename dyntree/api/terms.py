@@ -229,7 +229,7 @@ class _StandIns:
             raise ArgumentError(
                 "formula",
                 "must have an offset of numbers",
-                text,
+                Message("{text}", text=text),
                 "Name a column, or a value such as offset(np.log(x)).",
             )
         return replace(found, label=text.strip())

@@ -438,9 +438,11 @@ class Design:
             self._told.append(name)
             warn(
                 UnseenLevelWarning,
-                "data has the level {{level!r}} in column {{name!r}}, which is new "
-                "and counts as missing. {remedy}.",
-                remedy=remedy,
+                "data has the level {level!r} in column {name!r}, which is new and "
+                "counts as missing. {remedy}.",
+                level=level,
+                name=name,
+                remedy=Message(remedy, way=factor.way_to_name),
             )
 
     def _term(

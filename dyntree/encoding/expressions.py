@@ -505,7 +505,7 @@ def _refusal(text: str, part: str) -> ValueError:
         "formula",
         "must be made of columns, C(column), numbers, + - * / // % **, comparisons "
         "such as x > 3, I(...), Q('column') and {functions}",
-        where,
+        Message("{where}", where=where),
         "Put such a column into the data.",
         functions=", ".join([*FUNCTIONS, *ARITY, *SCALERS, *BASES]),
     )

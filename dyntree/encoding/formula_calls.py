@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import Any, Self
 
-from dyntree.errors import ArgumentError
+from dyntree.errors import ArgumentError, Message
 
 Argument = str | float | bool | tuple[Any, ...] | None
 
@@ -106,7 +106,7 @@ def wrong(label: str, rule: str, came: object, remedy: str) -> ValueError:
     return ArgumentError(
         "formula",
         f"must give {rule}, in {{label}}",
-        came,
+        Message("{came}", came=came),
         f"{remedy}.",
         label=label,
     )

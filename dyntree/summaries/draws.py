@@ -56,7 +56,7 @@ def grouped(by: Any, n_rows: int, argument: str = "by") -> dict[Hashable, Any]:
     if n_out:
         warn(
             MissingGroupWarning,
-            "{argument} has no label in {n_out} of {n_rows} rows, which are left "
+            "{argument!a} has no label in {n_out} of {n_rows} rows, which are left "
             "out. Give them a label of their own to count them.",
             argument=argument,
             n_out=n_out,

@@ -84,7 +84,7 @@ window=None. Set window=..., the most rows to hold.
             stray[0],
             "is an option of one window only",
             Message(
-                "{stray}={given!r} with window={window!r}",
+                "{stray!a}={given!r} with window={window!r}",
                 stray=stray[0],
                 given=given[stray[0]],
                 window=window,
@@ -93,14 +93,16 @@ window=None. Set window=..., the most rows to hold.
         )
     tree = {k: v for k, v in given.items() if k not in STREAM_OPTIONS}
     if window == AUTO:
-        return _average(AveragedStream, tree, f"window={AUTO!r}")
+        return _average(AveragedStream, tree, "window", AUTO)
     if n_clouds == 1:
         return DynamicTree(**tree)
     more = {"n_clouds": n_clouds, "shuffle": shuffle}
-    return _average(AveragedTrees, tree | more, f"n_clouds={n_clouds!r}")
+    return _average(AveragedTrees, tree | more, "n_clouds", n_clouds)
 
 
-def _average(kind: type[Average], options: dict[str, Any], asked: str) -> Average:
+def _average(
+    kind: type[Average], options: dict[str, Any], asked: str, of: Any
+) -> Average:
     """An average with these options, once they are known to be of native rules."""
     checked = TreeOptions(**{k: v for k, v in options.items() if k in TREE_OPTIONS})
     for name, value, cause in [
@@ -108,10 +110,16 @@ def _average(kind: type[Average], options: dict[str, Any], asked: str) -> Averag
         ("model", checked.model, checked.model not in MEMORIES),
     ]:
         if cause:
+            more = " Or set n_clouds=1." if asked == "n_clouds" else ""
             raise ValueError(
-                f"{name}={value!r} is for one cloud of trees; got it with {asked}. Set "
-                "window=..., the most rows to hold."
-                + (" Or set n_clouds=1." if "n_clouds" in asked else "")
+                Message(
+                    "{name!a}={value!r} is for one cloud of trees; got it with "
+                    "{asked!a}={of!r}. Set window=..., the most rows to hold." + more,
+                    name=name,
+                    value=value,
+                    asked=asked,
+                    of=of,
+                )
             )
     known = defaults_of(kind)
     return kind(**{name: value for name, value in options.items() if name in known})

@@ -287,15 +287,8 @@ class Scaling:
         for name in ("mean", "variance"):
             value = getattr(given, name)
             if value is not None and len(value) != d:
-                raise ValueError(
-                    Message(
-                        "prior.{name} must have {d} numbers, one for each column; "
-                        "got {n_value}.",
-                        name=name,
-                        d=d,
-                        n_value=len(value),
-                    )
-                )
+                rule = f"must have {d} numbers, one for each column"
+                raise ArgumentError(f"prior.{name}", rule, len(value))
         mean = np.zeros(d)
         if given.mean is not None:
             mean = (given.mean - self.centre) / self.scale

@@ -38,7 +38,7 @@ def steps_of(name: str, value: Any, width: int) -> Vector:
     if found.ndim and len(found) != width:
         raise ValueError(
             Message(
-                "{name} of the transition must be a number, or one for each of the "
+                "{name!a} of the transition must be a number, or one for each of the "
                 "{width} columns of a location; got {n_found}.",
                 name=name,
                 width=width,

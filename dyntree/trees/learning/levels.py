@@ -78,7 +78,7 @@ def warn_missing(names: Sequence[Hashable], n_rows: int, argument: str) -> None:
     rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
     warn(
         MissingInputWarning,
-        "{argument} has no value in {listed} in {rows}, and all rows learned had "
+        "{argument!a} has no value in {listed} in {rows}, and all rows learned had "
         "one. Such rows are predicted over all values that the column may have had: "
         "their distributions are wide, and do not use that a value is missing. Give "
         "the values, or learn such rows.",

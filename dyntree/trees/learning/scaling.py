@@ -115,7 +115,7 @@ def on_scale(
     for j in moved:  # without the ends, which differ in each cloud of an average
         warn(
             DistantInputsWarning,
-            "{argument} has values in column {title!r} more than {reach:g} spreads "
+            "{argument!a} has values in column {title!r} more than {reach:g} spreads "
             "away from the mean of the first rows; they are clipped to that "
             "distance, so that linear leaves keep their precision for the other "
             "rows. Correct them, rescale the column, or begin with rows that vary as "

@@ -222,7 +222,7 @@ def response_weights(
         if options.meaning_of_weights == "frequency":
             raise ValueError(
                 Message(
-                    "{name} of a prediction divides the variance of its response, "
+                    "{name!a} of a prediction divides the variance of its response, "
                     "but weights of this model are frequencies (model={model!r}, "
                     "weighting={weighting!r}). Leave it out.",
                     name=name,

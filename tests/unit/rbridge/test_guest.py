@@ -144,7 +144,7 @@ def test_counts_are_those_of_the_model_and_its_predictions() -> None:
         native.dynaTree(X, Y, N=5, exposure=over, rng=RStream(1))
     with pytest.raises(ValueError, match="of no counts in repeats; got 'negbin'"):
         native.dynaTrees(X, y, 5, 2, model="negbin", rng=RStream(1))
-    with pytest.raises(ValueError, match=r"y must be counts .* in row 3\."):
+    with pytest.raises(ValueError, match=r"y must be counts .* in row 2\."):
         native.dynaTree(X, y + 0.5 * (np.arange(50) == 2), model="negbin",
                         rng=RStream(1))  # fmt: skip
 

@@ -372,7 +372,7 @@ def test_messages_show_what_was_given() -> None:
     members = [{"n_trees": 5, "discount": 0.5}, {"window": 20}]
     asked = {"stream": True, "members": members}
     told = ask(RModel(), "make", "dyntree_average", x=TABLE, y=Y, options=asked)
-    assert "got list(discount = 0.5, n_trees = 5)." in from_r(told["error"])
+    assert "got list(n_trees = 5, discount = 0.5)." in from_r(told["error"])
     table = pd.DataFrame({"x": np.arange(9.0)})
     rows = {"x": table, "y": Y[:9], "weights": -np.arange(9.0)}
     told = make("dyntree_stream", rows)[1]
