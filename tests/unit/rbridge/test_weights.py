@@ -46,7 +46,7 @@ def test_weights_go_with_their_rows() -> None:
         weights.update(unweighted, X[:3], Y[:3], 0, weights=2.0, rng=RStream(2))
     with pytest.raises(ValueError, match=r"weights must be > 0; got 0 in row 1"):
         native.dynaTree(X[:2], Y[:2], 5, weights=[1.0, 0.0], rng=RStream(1))
-    with pytest.raises(ValueError, match=r"weights must be finite .* in row 1"):
+    with pytest.raises(ValueError, match=r"weights must be finite .* in row 0"):
         native.dynaTree(X[:2], Y[:2], 5, weights=[np.inf, 1.0], rng=RStream(1))
 
 
