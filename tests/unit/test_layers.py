@@ -394,6 +394,30 @@ def test_rooms_are_entered_from_outside_alone(path: Path) -> None:
         assert own == "dyntree" or package != own or is_module, name
 
 
+PAGE = ROOT / "vignettes" / "contributing.md"
+SHOWN = re.compile(r"(?<=```text\n)cli .*?(?=\n```)", re.DOTALL)
+
+
+def drawing() -> str:
+    """The rooms, the highest first, with the first line of what each says of itself."""
+    lines = []
+    for rooms in reversed(PYTHON_ORDER):
+        for name in sorted(rooms - {"__init__", "__main__"}):
+            path = PACKAGE / f"{name}.py"
+            path = path if path.is_file() else PACKAGE / name / "__init__.py"
+            text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+            lines.append(f"{name:11} {text.splitlines()[0]}")
+        lines.append("")
+    return "\n".join(lines).strip().replace("\n\n\n", "\n\n")
+
+
+@pytest.mark.skipif(not PAGE.is_file(), reason="no source tree")
+def test_the_page_draws_the_layers() -> None:
+    found = SHOWN.search(PAGE.read_text(encoding="utf-8"))
+    assert found is not None
+    assert found[0] == drawing(), "run python -m tests.unit.test_layers"
+
+
 def circles(paths: list[Path]) -> list[list[str]]:
     """Files that lead back to themselves by imports of any kind."""
     names = {
@@ -653,3 +677,8 @@ def test_functions_that_versions_of_scipy_name_differently_are_not_cimported() -
     told = [found for path in SOURCES for found in CIMPORT.findall(path.read_text())]
     names = {part.split()[0] for text in told for part in text.strip("()").split(",")}
     assert names == STEADY
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(SHOWN.sub(lambda _: drawing(), text), encoding="utf-8")
