@@ -103,21 +103,6 @@ def test_they_are_cloned_pickled_and_put_into_pipelines(kind: Any) -> None:
     assert labels.shape == (300,)
 
 
-@pytest.mark.parametrize("kind", [DPGMMClusterer, DPMPPCAClusterer])
-def test_those_pickled_before_an_option_have_its_default(kind: Any) -> None:
-    """As files of before have no `covariance`."""
-    X, _ = blobs(3, 2, 12.0, 300, 1)
-    fit = kind(lambda_=0.5, noise=0.1) if kind is DPMPPCAClusterer else kind(0.5)
-    state = fit.fit(X).__getstate__()
-    del state["covariance"]
-    again = kind.__new__(kind)
-    again.__setstate__(state)
-    assert again.get_params()["covariance"] == "diag"
-    assert again.predict(X).tolist() == fit.predict(X).tolist()
-    assert again.partial_fit(X).fit(X).labels_.tolist() == fit.labels_.tolist()
-    assert repr(clone(again)) == repr(again)
-
-
 def test_demonstrations_are_kept_apart() -> None:
     rows = np.tile(np.repeat([0.0, 10.0, 20.0], 15), 4)[:, None]
     fit = HDPHSMMClusterer(5.0, noise=0.5).fit(rows, lengths=[45] * 4)
