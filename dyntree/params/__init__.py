@@ -14,7 +14,7 @@ from dyntree.params.checks import (
     real,
     short,
 )
-from dyntree.params.faces import derived, model_options
+from dyntree.params.faces import derived, model_options, with_options
 from dyntree.params.labels import (
     is_label,
     level_table,
@@ -105,4 +105,5 @@ __all__ = [
     "probabilities",
     "real",
     "short",
+    "with_options",
 ]

@@ -9,6 +9,7 @@ from inspect import Parameter, Signature, cleandoc, getdoc, signature
 from typing import Any, TypeVar
 
 Face = TypeVar("Face")
+Answer = TypeVar("Answer")
 HEADING = "Parameters\n----------\n"
 _SECTION = re.compile(re.escape(HEADING) + r"(.*?)(?=\n\n\S[^\n]*\n---|\Z)", re.DOTALL)
 _ENTRY = re.compile(
@@ -48,8 +49,8 @@ def derived(
     >>> @derived(Model, without=["seed"])
     ... class Face:
     ...     def __init__(self, *, depth=1, **options): ...
-    >>> vars(Face(5)), str(signature(Face))
-    ({'width': 5, 'depth': 1}, '(width=3, *, depth=1)')
+    >>> vars(Face(5)), [*signature(Face).parameters]
+    ({'width': 5, 'depth': 1}, ['width', 'depth'])
     """
 
     def finished(face: Any) -> Any:
@@ -60,21 +61,76 @@ def derived(
 
         @wraps(declared)
         def __init__(self: Any, *arguments: Any, **options: Any) -> None:
-            try:
-                bound = whole.bind(self, *arguments, **options)
-            except TypeError as error:
-                raise TypeError(f"{face.__name__}() {error}") from None
-            bound.apply_defaults()
-            given = {k: v for k, v in bound.arguments.items() if k != "self"}
+            given = _bound(whole, face.__name__, self, *arguments, **options)
+            del given["self"]
             vars(self).update(given)
             declared(self, **given)
 
         __init__.__signature__ = whole  # type: ignore[attr-defined]
         face.__init__ = __init__
-        face.__doc__ = _documented(face, parameters, models)
+        own_docs = parameter_docs(*face.__mro__)
+        face.__doc__ = _documented(face.__doc__, parameters, own_docs, models)
         return face
 
     return finished
+
+
+def with_options(
+    *models: type, without: Collection[str] = ()
+) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+    """Give a function the parameters of a model in place of its ``**options``.
+
+    Parameters
+    ----------
+    *models, without
+        As in `derived`.
+
+    Returns
+    -------
+    callable
+        A decorator of functions, which receive all options.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     def __init__(self, width=3, *, depth=2): ...
+    >>> @with_options(Model)
+    ... def make(*, name="a", **options):
+    ...     return name, options
+    >>> make(depth=1), str(signature(make))
+    (('a', {'width': 3, 'depth': 1}), "(*, name='a', width=3, depth=2)")
+    """
+
+    def finished(function: Callable[..., Answer]) -> Callable[..., Answer]:
+        whole = signature(function)
+        parameters = {k: v for k, v in whole.parameters.items() if v.kind not in _KINDS}
+        for name, one in signature(models[0]).parameters.items():
+            if name not in without:
+                named = one.replace(kind=Parameter.KEYWORD_ONLY)
+                parameters.setdefault(name, named)
+        whole = whole.replace(parameters=[*parameters.values()])
+
+        @wraps(function)
+        def filled(*arguments: Any, **options: Any) -> Answer:
+            return function(**_bound(whole, function.__name__, *arguments, **options))
+
+        filled.__signature__ = whole  # type: ignore[attr-defined]
+        if function.__doc__:
+            own = parameter_docs(function)
+            filled.__doc__ = _documented(function.__doc__, parameters, own, models)
+        return filled
+
+    return finished
+
+
+def _bound(whole: Signature, name: str, /, *given: Any, **options: Any) -> Any:
+    """All arguments of a call by their names, with defaults for absent ones."""
+    try:
+        bound = whole.bind(*given, **options)
+    except TypeError as error:
+        raise TypeError(f"{name}() {error}") from None
+    bound.apply_defaults()
+    return dict(bound.arguments)
 
 
 def _declared(face: type) -> dict[str, Parameter]:
@@ -110,7 +166,7 @@ def _entries(text: str) -> Iterator[tuple[str, str, str]]:
         yield names, kind, body.rstrip()
 
 
-def parameter_docs(*kinds: type) -> dict[str, tuple[str, str, str]]:
+def parameter_docs(*kinds: Any) -> dict[str, tuple[str, str, str]]:
     """Entries by the names of the parameters; later ones where one refers to them."""
     found: dict[str, tuple[str, str, str]] = {}
     for kind in kinds:
@@ -123,11 +179,13 @@ def parameter_docs(*kinds: type) -> dict[str, tuple[str, str, str]]:
 
 
 def _documented(
-    face: type, parameters: Collection[str], models: tuple[type, ...]
+    docstring: str | None,
+    parameters: Collection[str],
+    own: dict[str, tuple[str, str, str]],
+    models: tuple[type, ...],
 ) -> str:
-    """The docstring of a face, with an entry for every parameter."""
-    text = cleandoc(face.__doc__ or "")
-    own = parameter_docs(*face.__mro__)
+    """A docstring with an entry for every parameter, of its own or of the models."""
+    text = cleandoc(docstring or "")
     of_model = parameter_docs(*models)
     groups: dict[tuple[str, str, str], list[str]] = {}
     for name in parameters:
