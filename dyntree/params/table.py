@@ -67,18 +67,30 @@ def option(
     return field(default=default, metadata={"option": declared})
 
 
+def checked(default: Any, check: Callable[..., Any], *more: Any) -> Any:
+    """A field like `option` whose documentation stands in the model."""
+    return option(default, "", check, *more)
+
+
 def table_of(record: Any) -> dict[str, Option]:
     """The options that a record declares, by name."""
-    return {one.name: one.metadata["option"] for one in fields(record)}
+    return {
+        one.name: one.metadata["option"]
+        for one in fields(record)
+        if "option" in one.metadata
+    }
 
 
-def check_options(record: Any) -> None:
-    """Let a new record hold its options as their checks return them; None stands."""
+def check_options(record: Any, of: str = "") -> None:
+    """Let a new record hold its options as their checks return them.
+
+    None stands where it is the default. Errors call options parts `of` something.
+    """
     for name, one in table_of(record).items():
         value = getattr(record, name)
         if one.check and not (value is None and getattr(type(record), name) is None):
             check, *more = one.check
-            object.__setattr__(record, name, check(name, value, *more))
+            object.__setattr__(record, name, check(f"{of}{name}", value, *more))
 
 
 def documented(record: type) -> type:
