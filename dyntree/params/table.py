@@ -67,9 +67,9 @@ def option(
     return field(default=default, metadata={"option": declared})
 
 
-def checked(default: Any, check: Callable[..., Any], *more: Any) -> Any:
+def checked(default: Any, check: Callable[..., Any], *more: Any, r: str = "") -> Any:
     """A field like `option` whose documentation stands in the model."""
-    return option(default, "", check, *more)
+    return option(default, "", check, *more, r=r)
 
 
 def table_of(record: Any) -> dict[str, Option]:
@@ -79,6 +79,11 @@ def table_of(record: Any) -> dict[str, Option]:
         for one in fields(record)
         if "option" in one.metadata
     }
+
+
+def r_names(record: Any) -> dict[str, str]:
+    """R's names of options, by ours, where they are others."""
+    return {name: one.r for name, one in table_of(record).items() if one.r}
 
 
 def check_options(record: Any, of: str = "") -> None:

@@ -151,7 +151,7 @@ class MixtureOptions:
     family: str = checked("diag", params.one_of, FAMILIES)
     inference: str = checked("auto", params.one_of, INFERENCES)
     init: Any = "auto"
-    weights: str = checked("map", params.one_of, WEIGHTS)
+    weights: str = checked("map", params.one_of, WEIGHTS, r="mixing")
     concentration: float = checked(1.0, params.positive)
     prior: MixturePrior = MixturePrior()
     max_iter: int = checked(100, params.count, 1)

@@ -99,7 +99,7 @@ class DDPOptions(SweepOptions):
     survival: Survival = 0.95
     innovation: float | None = checked(None, params.positive)
     transition: Transition | None = None
-    weights: str = checked("gamma", params.one_of, ("gamma", "counts"))
+    weights: str = checked("gamma", params.one_of, ("gamma", "counts"), r="mixing")
     weight_memory: float = checked(1.0, within, 0.0, 1.0, "(]")
     count_memory: float = checked(1.0, within, 0.0, 1.0, "(]")
     history: int = checked(50, params.count, 1, 10**6)

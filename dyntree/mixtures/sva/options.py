@@ -51,7 +51,7 @@ def forgotten_share(name: str, value: Any) -> float:
 class ClusterOptions:
     """When clusters open, are confirmed, merge and go; see `OnlineDPGMM`."""
 
-    lambda_: float | str = checked("auto", positive_or_auto)
+    lambda_: float | str = checked("auto", positive_or_auto, r="lambda")
     merge_factor: float = checked(1.0, not_negative)
     check_every: int = checked(256, params.count, 1, MOST_ROWS)
     min_weight: float = checked(5.0, confirming_weight)
