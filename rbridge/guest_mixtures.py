@@ -29,9 +29,13 @@ from dyntree.mixtures import (
     RandomWalk,
     topics,
 )
+from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.ddp.input import separated
+from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 from dyntree.mixtures.sva.model import TOO_FEW
+from dyntree.mixtures.sva.options import GMMOptions
+from dyntree.params.table import r_names
 
 from .guest_options import Face, choice, record
 from .words import RWords
@@ -300,7 +304,7 @@ FACES = {
         _learn_dp_gmm,
         _tell_dp_gmm,
         {"predict": _ask_dp_gmm},
-        names={"lambda_": "lambda"},
+        names=r_names(GMMOptions),
         phrases={"Learn more rows": "Learn more rows by update()"},
         words=GaussianWords,
     ),
@@ -313,7 +317,7 @@ FACES = {
             "family": choice(_FAMILIES, {"location": record(GaussianUnknown)}),
             "transition": choice(_STEPS, {}, optional=True),
         },
-        names={"weights": "mixing"},
+        names=r_names(DDPOptions),
         phrases={
             "DependentDPMixture": "ddp_mixture()",
             ", or a function as described in CustomTransition": "",
@@ -326,7 +330,7 @@ FACES = {
         _tell_canopy,
         {"predict": _ask_canopy},
         readers={"prior": record(MixturePrior), "options": record(CanopyOptions)},
-        names={"weights": "mixing", "sample_weight": "weights"},
+        names=r_names(MixtureOptions) | {"sample_weight": "weights"},
     ),
     "hdp_topics": Face(
         _make_hdp,

@@ -21,6 +21,7 @@ from dyntree.storage.atomic_files import replacing
 from . import dynatree, schemes
 from .errors import RBridgeError, RError
 from .session import Session, default_session
+from .words import PYTHON_NAMES
 
 _CHANGES = (
     "dynaTree", "update", "retire", "rejuvenate", "copy", "stream", "design",
@@ -28,7 +29,6 @@ _CHANGES = (
 _DRAWS = ("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs")
 _SILENT = ("dynaTree", "dynaTrees", "update", "rejuvenate")
 _BLOCK, _MOST_BLOCKS = 624, 10**6
-_PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}
 _WITH_NA = ("S", "T", "varpropuse", "varproptotal")
 _BY_CLASS = ("MEmean", "MEq1", "MEq2", "S", "T")
 _PREDICTED = ("mean", "vmean", "var", "df", "q1", "q2", "ei", "p", "entropy")
@@ -181,7 +181,7 @@ class _Tape:
 
     def _resolve(self, value: Any) -> Any:
         if isinstance(value, Mapping) and "ref" not in value:
-            names = {key: _PYTHON_NAMES.get(str(key), str(key)) for key in value}
+            names = {key: PYTHON_NAMES.get(str(key), str(key)) for key in value}
             return {names[key]: self._resolve(item) for key, item in value.items()}
         rows = None
         if isinstance(value, Mapping):

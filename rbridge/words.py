@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 from dyntree.errors import Summarised, Words, shown
+from dyntree.params import TreeOptions
+from dyntree.params.table import r_names
 
 PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}  # R's names -> Python's
-MIRROR = {ours: theirs for theirs, ours in PYTHON_NAMES.items()} | {
-    "n_particles": "N", "min_leaf": "minp", "tree_prior": "ab",
-    "sample_weight": "weights",
-}  # fmt: skip
+MIRROR = {ours: theirs for theirs, ours in PYTHON_NAMES.items()}
+MIRROR |= r_names(TreeOptions) | {"sample_weight": "weights"}
 NATIVE = 'options(dyntree.rules = "native")'
 PHRASES: Mapping[str, str] = MappingProxyType(
     {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from types import MappingProxyType
@@ -51,16 +51,18 @@ from dyntree.errors import (
     UnseenLevelWarning,
 )
 from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder
-from dyntree.params import NIG
 from dyntree.params.labels import Level
 from dyntree.runtime.progress import Progress
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.tables import AveragedTrees
 from dyntree.trees.factory import Trees, make_tree
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
 # of the trees; categories are the design's
 OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed": None}
 del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
+NOT_BY_FORMULA = params.only_for("r") | {"weighting"}
 
 
 class DynamicTreeModel:
@@ -81,14 +83,12 @@ class DynamicTreeModel:
         As in `from_formula`. A column whose name is given here is not used as an input.
     missing : {"none", "drop", "raise"}, default "none"
         What happens to rows with missing values, as in `from_formula`.
-    new_levels, categories, model, window, n_clouds, discard, forget, drift
+    categories, model, window, n_clouds, n_particles, discard, forget, drift
         As in `from_formula`.
-    rejuvenate_every, n_particles
+    rejuvenate_every, intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `from_formula`.
-    intercept, proposal, min_leaf, tree_prior, first_split, n_basis
-        As in `DynamicTree`.
-    classes, prior, class_mass, max_retired_mass, dispersion, robust, seed
-        As in `DynamicTree`.
+    classes, prior, class_mass, max_retired_mass, new_levels, dispersion, robust, seed
+        As in `from_formula`.
 
     Attributes
     ----------
@@ -134,6 +134,7 @@ class DynamicTreeModel:
     _blank: Trees | None = None
     _start: Trees | None = None  # that rows of the data were learned by, if not blank
 
+    @params.with_options(StreamingTree, without=NOT_BY_FORMULA)
     def __init__(
         self,
         endog: Any,
@@ -144,31 +145,14 @@ class DynamicTreeModel:
         offset: Any = None,
         exposure: Any = None,
         missing: str = "none",
-        new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
         window: int | str | None = None,
         n_clouds: int = 1,
-        discard: str | None = None,
-        forget: float | None = None,
-        drift: bool = False,
-        rejuvenate_every: int | None = None,
         n_particles: int | None = None,
-        intercept: str = "implicit",
-        proposal: str = "luvar",
-        min_leaf: int | None = None,
-        tree_prior: tuple[float, float] | None = None,
-        first_split: int = 0,
-        n_basis: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        prior: str | NIG = "adaptive",
-        class_mass: float = 1.0,
-        max_retired_mass: float | None = None,
-        dispersion: float | None = None,
-        robust: bool = False,
-        seed: int | None = None,
+        **options: Any,
     ) -> None:
-        options = params.given_options(locals(), OPTIONS)
+        options = params.given_options(locals() | options, OPTIONS)
         endog, name = response_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
         drops = params.one_of("missing", missing, MISSING) == "drop"
@@ -181,11 +165,12 @@ class DynamicTreeModel:
         held = None if given is None else given.of(table, drops)
         known = [] if offsets is None else offsets.named
         self._begin(
-            None, table, response, terms, missing, new_levels, categories, options,
+            None, table, response, terms, missing, categories, options,
             given, held, known, offsets, _values_of(offsets, table, drops),
         )  # fmt: skip
 
     @classmethod
+    @params.with_options(StreamingTree, DynamicTree, without=NOT_BY_FORMULA)
     def from_formula(
         cls,
         formula: str,
@@ -198,29 +183,12 @@ class DynamicTreeModel:
         offset: Any = None,
         exposure: Any = None,
         missing: str = "none",
-        new_levels: str = "grow",
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
         window: int | str | None = None,
         n_clouds: int = 1,
-        discard: str | None = None,
-        forget: float | None = None,
-        drift: bool = False,
-        rejuvenate_every: int | None = None,
         n_particles: int | None = None,
-        intercept: str = "implicit",
-        proposal: str = "luvar",
-        min_leaf: int | None = None,
-        tree_prior: tuple[float, float] | None = None,
-        first_split: int = 0,
-        n_basis: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        prior: str | NIG = "adaptive",
-        class_mass: float = 1.0,
-        max_retired_mass: float | None = None,
-        dispersion: float | None = None,
-        robust: bool = False,
-        seed: int | None = None,
+        **options: Any,
     ) -> Self:
         """Make a model from a formula.
 
@@ -291,17 +259,11 @@ class DynamicTreeModel:
             `AveragedTrees`. The first cloud learns the rows in the order of the data,
             and all others in random orders. Predictions one step ahead are those of the
             first cloud.
-        discard, forget, drift, rejuvenate_every
-            As in `StreamingTree`, only with a window.
         n_particles : int, optional
             Number of trees in a cloud. The default is 100 if several clouds or windows
             are averaged, else 1000.
-        intercept, proposal, min_leaf, tree_prior, first_split, n_basis
-            As in `DynamicTree`.
         classes : sequence, optional
             As in `DynamicTree`. The default is the labels of `data`.
-        prior, class_mass, max_retired_mass, dispersion, robust, seed
-            As in `DynamicTree`.
 
         Returns
         -------
@@ -360,7 +322,7 @@ class DynamicTreeModel:
         >>> model.fit().predict({"x": 0.25, "site": "u"}).__round__(1)
         1.0
         """
-        options = params.given_options(locals(), OPTIONS)
+        options = params.given_options(locals() | options, OPTIONS)
         drops = params.one_of("missing", missing, MISSING) == "drop"
         table = table_of(data)
         given = RowWeights.given(weights, freq_weights)
@@ -379,7 +341,7 @@ class DynamicTreeModel:
             terms = without(terms, drop_cols)
         made = cls.__new__(cls)
         made._begin(
-            formula, table, response, terms, missing, new_levels, categories, options,
+            formula, table, response, terms, missing, categories, options,
             given, held, known, offsets, values,
         )  # fmt: skip
         return made
@@ -391,7 +353,6 @@ class DynamicTreeModel:
         response: Expression,
         terms: list[list[Expression]],
         missing: str,
-        new_levels: str,
         categories: Mapping[str, Sequence[Level]] | None,
         options: dict[str, Any],
         given: RowWeights | None,
@@ -413,7 +374,7 @@ class DynamicTreeModel:
             beside=beside | ({} if offsets is None else offsets.beside),
             is_class=None if model is None else model == "class",
             categories=categories,
-            new_levels=new_levels,
+            new_levels=options["new_levels"],
         )
         if model is None:
             options["model"] = "class" if design.is_class else "constant"

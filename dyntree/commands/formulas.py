@@ -70,7 +70,7 @@ def designed(
     """
     if is_plain(formula, table.names):
         return None
-    if options["rules"] == "r":
+    if options.get("rules") == "r":
         raise ValueError(
             f"formula must be of plain columns under --rules r; got {formula!r}."
         )

@@ -15,8 +15,17 @@ from dyntree.commands.paths import WORDS
 from dyntree.commands.readers import format_of, format_to_write, words_of
 from dyntree.commands.rows import MISSING, TIME, Cells
 from dyntree.encoding.expressions import response_name, sides
-from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS, StreamOptions, TreeOptions
+from dyntree.params import (
+    OPTIONS,
+    STREAM_OPTIONS,
+    TREE_OPTIONS,
+    StreamOptions,
+    TreeOptions,
+)
+from dyntree.params.table import Option
 from dyntree.trees.factory import Trees, make_tree, only_for_windows
+
+DEFAULTS = TREE_OPTIONS | STREAM_OPTIONS
 
 
 def add_model(
@@ -24,89 +33,40 @@ def add_model(
 ) -> None:
     """Add the arguments that `model_options` reads, with this window by default."""
     group = parser.add_argument_group("model", "as in dyntree.StreamingTree")
-    group.add_argument(
-        "--model", choices=params.MODELS,
-        help=f"model in the leaves; default class for labels, else {TreeOptions.model}",
-    )  # fmt: skip
-    group.add_argument(
-        "--window", type=_window, default=window, metavar="N",
-        help="most rows to hold, 0 for all, or auto for an average of several "
-        "windows, which needs no tuning (default %(default)s)",
-    )  # fmt: skip
-    group.add_argument(
-        "--discard", choices=params.DISCARDS,
-        help="with --window N: which row retires; the default depends on the model",
-    )  # fmt: skip
-    group.add_argument(
-        "--forget", type=float, metavar="F",
-        help="with --window N: factor in [0, 1] by which retired rows fade; default 1, "
-        "no fading",
-    )  # fmt: skip
-    group.add_argument(
-        "--drift", action="store_true",
-        help="with --window N: follow a changing stream",
-    )  # fmt: skip
-    group.add_argument(
-        "--rejuvenate-every", type=int, metavar="N",
-        help="with --window N: rows between trees that are grown anew; 0 for never",
-    )  # fmt: skip
-    group.add_argument(
-        "--particles", type=int, metavar="N", dest="n_particles",
-        help=f"trees in a cloud (default {TreeOptions.n_particles}; with --window auto "
-        f"{params.N_AVERAGED} in each)",
-    )  # fmt: skip
-    group.add_argument(
-        "--rules", default=TreeOptions.rules, choices=params.RULES,
-        help="rules of the filter; r gives the numbers of R's package (default "
-        "%(default)s)",
-    )  # fmt: skip
-    group.add_argument(
-        "--intercept", default=TreeOptions.intercept, choices=params.INTERCEPTS,
-        help="intercept of linear leaves (default %(default)s)",
-    )  # fmt: skip
-    group.add_argument(
-        "--min-leaf", type=int, metavar="N",
-        help="fewest rows in a leaf; the default depends on model and columns",
-    )  # fmt: skip
-    group.add_argument(
-        "--levels", action="append", default=[], metavar="COLUMN=A,B,...",
-        dest="categories", help="levels of a column of strings; in CSV such a cell is "
-        "this level, even if it is a word for what is missing; may be repeated",
-    )  # fmt: skip
-    group.add_argument(
-        "--classes", type=words, metavar="A,B,...",
-        help="labels of a classifier; they are text, and in CSV such a cell is this "
-        "label, even if it is a word for what is missing",
-    )  # fmt: skip
-    group.add_argument(
-        "--new-levels", choices=params.NEW_LEVELS,
-        help="treatment of unnamed levels that come once there are trees: a new "
-        f"feature, a missing value, or an error; default {TreeOptions.new_levels}",
-    )  # fmt: skip
+    for name, one in OPTIONS.items():
+        if one.shell:
+            group.add_argument(one.flag, dest=name, **_parsed(name, one, window))
     group.add_argument(
         "--exposure", metavar="COLUMN",
         help="column with the exposure of each count; it is not an input, and predict "
         "needs it, too",
     )  # fmt: skip
     group.add_argument(
-        "--dispersion", type=float, metavar="F",
-        help="for --model negbin: the variance of a mean m is m + F m^2; default tuned",
-    )  # fmt: skip
-    group.add_argument(
         "--weights", metavar="COLUMN",
         help="column with the weight of each row; it is not an input",
     )  # fmt: skip
-    group.add_argument(
-        "--weighting", choices=params.WEIGHTINGS,
-        help="meaning of weights: they divide the variance of real responses, or count "
-        "rows; default variance, or frequency for labels",
-    )  # fmt: skip
-    group.add_argument(
-        "--robust", action="store_true", default=None,
-        help="give less weight to rows far outside of their prediction, until four in "
-        "a row have shown that the stream has changed",
-    )  # fmt: skip
     group.add_argument("--seed", type=int, metavar="N", help="seed; drawn if absent")
+
+
+def _parsed(name: str, one: Option, window: int | str) -> dict[str, Any]:
+    """How a parser reads an option of the table."""
+    place = one.shell.partition(" ")[2]
+    default = window if name == "window" else DEFAULTS[name]
+    text = one.doc + MORE.get(name, "")
+    if name in STREAM_OPTIONS and name != "window":
+        text = f"with --window N: {text}"
+    elif default is not None and not isinstance(default, bool):
+        text = f"{text} (default {default})"
+    how: dict[str, Any] = {"help": text, "default": None}
+    if isinstance(DEFAULTS[name], bool):
+        return how | {"action": "store_true", "default": False}
+    if name == "categories":
+        return how | {"action": "append", "default": [], "metavar": place}
+    if one.choices:
+        return how | {"choices": one.choices}
+    if name == "window":
+        return how | {"type": _window, "default": window, "metavar": place}
+    return how | {"type": TYPES[place], "metavar": place}
 
 
 def words(text: str) -> list[str]:
@@ -135,6 +95,19 @@ def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
     if values["classes"] is not None and values["model"] is None:
         values["model"] = "class"
     return {name: value for name, value in values.items() if value is not None}
+
+
+MORE = {
+    "model": "; for labels class",
+    "window": ", 0 for all, or auto for an average of several windows, which needs no "
+    "tuning",
+    "n_particles": f"; with --window auto {params.N_AVERAGED} in each",
+    "categories": "; in CSV such a cell is this level, even if it is a word for what "
+    "is missing; may be repeated",
+    "classes": "; they are text, and in CSV such a cell is this label, even if it is a "
+    "word for what is missing",
+}  # of an option in a shell, beside what the table says
+TYPES = {"N": int, "F": float, "A,B,...": words}  # by the placeholder of the value
 
 
 def check_options(arguments: argparse.Namespace) -> None:
@@ -220,10 +193,10 @@ def _compared(name: str, value: Any) -> Any:
 
 def _shell_name(name: str) -> str:
     """The name of an option in the shell, without its dashes."""
-    own = {
-        "n_particles": "particles", "categories": "levels", "missing_words": "missing",
-    }  # fmt: skip
-    return own.get(name, name.replace("_", "-"))
+    if name == "missing_words":
+        return "missing"
+    flag = OPTIONS[name].flag if name in OPTIONS else ""
+    return flag.removeprefix("--") or name.replace("_", "-")
 
 
 def _told(value: Any) -> str:
@@ -349,6 +322,5 @@ def new_model(options: dict[str, Any]) -> Trees:
     if options["window"]:
         return make_tree(options)
     if stray := only_for_windows(options):
-        flag = stray[0].replace("_", "-")
-        raise ValueError(f"--{flag} needs a window; got --window 0.")
+        raise ValueError(f"{OPTIONS[stray[0]].flag} needs a window; got --window 0.")
     return make_tree(options | {"window": None})

@@ -8,23 +8,11 @@ from typing import Any
 
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import Words
-from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS
+from dyntree.params import OPTIONS
 
 LEVELS = "--levels {name}=A,B,..."
-OTHER_NAMES = {
-    "n_particles": "--particles", "sample_weight": "--weights",
-    "categories": "--levels", "exposure": "--exposure",
-}  # fmt: skip
-SETTINGS = (
-    "model", "window", "discard", "forget", "drift", "rejuvenate_every", "rules",
-    "intercept", "min_leaf", "new_levels", "weighting", "dispersion", "robust",
-    "classes",
-)  # fmt: skip
-FLAGS = {
-    name: f"--{name.replace('_', '-')}"
-    for name in SETTINGS
-    if name in TREE_OPTIONS or name in STREAM_OPTIONS
-}
+FLAGS = {name: one.flag for name, one in OPTIONS.items() if one.shell}
+COLUMNS = {"sample_weight": "--weights", "exposure": "--exposure"}
 ADVICE = {
     " Leave such rows out: missing='drop'.": " Mend such rows, or leave them out.",
     "Give them, with None or NaN for what is missing.": "A cell may be empty.",
@@ -55,7 +43,7 @@ class ShellWords(Words):
 
     def argument(self, name: str) -> str:
         """The option for an argument; others have no other name."""
-        return OTHER_NAMES.get(name) or FLAGS.get(name, name)
+        return (FLAGS | COLUMNS).get(name, name)
 
     def setting(self, name: str, value: Any) -> str:
         """An option with its value; one that is on or off stands alone."""

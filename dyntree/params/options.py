@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -21,6 +21,7 @@ from dyntree.params.checks import (
     real,
 )
 from dyntree.params.labels import checked_label, level_table
+from dyntree.params.table import Option, check_options, documented, option, table_of
 
 MODELS = ("constant", "linear", "class", "prior", "poisson", "negbin")
 COUNTS = ("poisson", "negbin")  # of events, whose rows have exposures
@@ -35,11 +36,6 @@ N_AVERAGED = 100  # particles of each cloud where several are averaged
 DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 N_SCALE = 10  # rows that fix the scale of regression under the native rules
 DISCARDS = ("alc", "entropy", "age", "random")
-LINEAR_ONLY = ("intercept", "first_split", "n_basis")
-NATIVE_ONLY = (
-    "prior", "class_mass", "max_retired_mass", "categories", "new_levels", "weighting",
-    "dispersion", "robust",
-)  # fmt: skip
 WEIGHTINGS = ("variance", "frequency")
 SCORES = ("alm", "alc", "ei", "ieci", "qei", "qentropy")
 
@@ -57,13 +53,13 @@ def discount_factor(name: str, value: Any) -> float:
     return factor
 
 
-def forget_factor(value: Any, rules: str) -> float:
+def forget_factor(name: str, value: Any, rules: str) -> float:
     """Return a forgetting factor, in [0, 1], or (0, 1] under R's rules."""
-    factor = real("forget", value)
+    factor = real(name, value)
     if not 0.0 <= factor <= 1.0 or (factor == 0.0 and rules == "r"):
         interval = "(0, 1]" if rules == "r" else "[0, 1]"
         raise ArgumentError(
-            "forget",
+            name,
             "must be in {interval}, where 1 forgets nothing",
             value,
             interval=interval,
@@ -88,6 +84,16 @@ def n_jobs(value: Any = None, name: str = "threads") -> int | None:
             "DYNTREE_NUM_THREADS", f"must be an int >= 1 and <= {MAX_THREADS}", text
         )
     return int(text)
+
+
+def tree_prior_of(name: str, value: Any) -> tuple[float, float]:
+    """Return `value` as the two numbers of a tree prior."""
+    alpha, beta = pair(name, value)
+    if not 0.0 <= alpha < 1.0 or not beta > 0.0:
+        raise ArgumentError(
+            name, "must be (a, b) with 0 <= a < 1 and b > 0", (alpha, beta)
+        )
+    return alpha, beta
 
 
 @dataclass(frozen=True)
@@ -119,114 +125,106 @@ def meaning_of_weights(model: str, weighting: str | None) -> str:
     return weighting or ("frequency" if model in ("class", *COUNTS) else "variance")
 
 
+@documented
 @dataclass(frozen=True)
 class TreeOptions:
-    """Checked options of one dynamic tree; some defaults depend on the width of X.
+    """Checked options of one dynamic tree; some defaults depend on the width of X."""
 
-    Parameters
-    ----------
-    model : {"constant", "linear", "class", "prior", "poisson", "negbin"}
-        Leaf model.
-    n_particles : int
-        Particles, >= 1.
-    rules : {"native", "r"}
-        Proper priors on the scale of the data, or the rules of CRAN dynaTree.
-    intercept : {"implicit", "augmented", "none"}
-        Whether and how linear leaves have an intercept.
-    proposal : {"luvar", "luall", "reject"}
-        How splits are proposed.
-    min_leaf, n_start : int or None
-        Smallest number of rows in a leaf; number of rows with which the first tree
-        begins.
-    tree_prior : (float, float) or None
-        The numbers a in [0, 1) and b > 0. A leaf at depth d splits with the prior
-        probability a (1 + d)^-b.
-    variance_prior : (float, float)
-        Degrees of freedom and scale of the leaf variance; (0, 0) is flat.
-    first_split : int
-        Index of the first column that may be split on.
-    n_basis : int or None
-        Number of leading columns that linear leaves use; by default all.
-    classes : tuple or None
-        Labels of a class model, in the order of the probabilities.
-    prior : "adaptive" or NIG
-        Native regression leaves: a prior that the cloud tunes, or a fixed one.
-    class_mass : float
-        Native class leaves: total mass of the Dirichlet prior, > 0.
-    max_retired_mass : float or None
-        Native rules: largest weight of a leaf's retired sums.
-    categories : tuple of (str, tuple of str), or None
-        Native rules: levels of text columns, if the user named them.
-    new_levels : {"grow", "missing", "error"}
-        Native rules: how a level is treated that is new after the trees have begun.
-    weighting : {"variance", "frequency"} or None
-        Native rules: what weights of rows mean; None stands for the default.
-    dispersion : float or None
-        Negative binomial leaves: a count with mean m has the variance
-        m + dispersion m^2 at an exposure of 1, > 0. With None the cloud tunes it.
-    robust : bool
-        Native regression leaves: whether rows far outside their prediction get less
-        weight.
-    """
-
-    model: str = "constant"
-    n_particles: int = 1000
-    rules: str = "native"
-    intercept: str = "implicit"
-    proposal: str = "luvar"
-    min_leaf: int | None = None
-    n_start: int | None = None
-    tree_prior: tuple[float, float] | None = None
-    variance_prior: tuple[float, float] = (0.0, 0.0)
-    first_split: int = 0
-    n_basis: int | None = None
-    classes: tuple[Hashable, ...] | None = None
-    prior: str | NIG = "adaptive"
-    class_mass: float = 1.0
-    max_retired_mass: float | None = None
-    categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
-    new_levels: str = "grow"
-    weighting: str | None = None
-    dispersion: float | None = None
-    robust: bool = False
+    model: str = option(
+        "constant", "model in the leaves", one_of, MODELS, shell="--model",
+    )  # fmt: skip
+    n_particles: int = option(
+        1000, "trees in a cloud", count, 1, MAX_PARTICLES, shell="--particles N", r="N",
+    )  # fmt: skip
+    rules: str = option(
+        "native", "rules of the filter; r gives the numbers of R's package", one_of,
+        RULES, only_for="r", shell="--rules",
+    )  # fmt: skip
+    intercept: str = option(
+        "implicit", "intercept of linear leaves", one_of, INTERCEPTS,
+        only_for="linear", shell="--intercept",
+    )  # fmt: skip
+    proposal: str = option("luvar", "how splits are proposed", one_of, PROPOSALS)
+    min_leaf: int | None = option(
+        None, "fewest rows in a leaf; the default depends on model and columns", count,
+        1, MAX_ROWS, shell="--min-leaf N", r="minp",
+    )  # fmt: skip
+    n_start: int | None = option(
+        None, "rows from which the first tree is made", only_for="r"
+    )
+    tree_prior: tuple[float, float] | None = option(
+        None, "numbers a and b, by which a leaf at depth d splits with the prior "
+        "probability a (1 + d)^-b", tree_prior_of, r="ab",
+    )  # fmt: skip
+    variance_prior: tuple[float, float] = option(
+        (0.0, 0.0), "degrees of freedom and scale of the leaf variance; (0, 0) is flat",
+        pair, only_for="r",
+    )  # fmt: skip
+    first_split: int = option(
+        0, "index of the first column that may be split on", count, 0, only_for="linear"
+    )
+    n_basis: int | None = option(
+        None, "leading columns that linear leaves use; default all", count, 1,
+        only_for="linear",
+    )  # fmt: skip
+    classes: tuple[Hashable, ...] | None = option(
+        None, "labels of a classifier, in the order of the probabilities",
+        only_for="class", shell="--classes A,B,...",
+    )  # fmt: skip
+    prior: str | NIG = option(
+        "adaptive", "prior of regression leaves, which the cloud tunes, or a fixed one",
+        only_for="native real",
+    )  # fmt: skip
+    class_mass: float = option(
+        1.0, "total mass of the Dirichlet prior of labels", only_for="native class"
+    )
+    max_retired_mass: float | None = option(
+        None, "largest weight of a leaf's retired sums", only_for="native"
+    )
+    categories: tuple[tuple[str, tuple[str, ...]], ...] | None = option(
+        None, "levels of a column of strings", only_for="native",
+        shell="--levels COLUMN=A,B,...",
+    )  # fmt: skip
+    new_levels: str = option(
+        "grow", "treatment of unnamed levels that come once there are trees: a new "
+        "feature, a missing value, or an error", one_of, NEW_LEVELS, only_for="native",
+        shell="--new-levels",
+    )  # fmt: skip
+    weighting: str | None = option(
+        None, "meaning of weights: they divide the variance of real responses, or "
+        "count rows; default variance, or frequency for labels", one_of, WEIGHTINGS,
+        only_for="native real", shell="--weighting",
+    )  # fmt: skip
+    dispersion: float | None = option(
+        None, "for negbin: the variance of a mean m is m + F m^2; default tuned",
+        only_for="native count", shell="--dispersion F",
+    )  # fmt: skip
+    robust: bool = option(
+        False, "give less weight to rows far outside of their prediction, until four "
+        "in a row have shown that the stream has changed", flag,
+        only_for="native real", shell="--robust",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        one_of("model", self.model, MODELS)
-        one_of("rules", self.rules, RULES)
-        one_of("intercept", self.intercept, INTERCEPTS)
-        one_of("proposal", self.proposal, PROPOSALS)
-        one_of("new_levels", self.new_levels, NEW_LEVELS)
-        if self.weighting is not None:
-            one_of("weighting", self.weighting, WEIGHTINGS)
-            if self.model == "class" and self.weighting != "frequency":
-                raise ValueError(
-                    Message(
-                        "weighting='variance' needs real responses: labels have no "
-                        "variance; with model='class' weights are frequencies."
-                    )
+        check_options(self)
+        if self.model == "class" and self.weighting == "variance":
+            raise ValueError(
+                Message(
+                    "weighting='variance' needs real responses: labels have no "
+                    "variance; with model='class' weights are frequencies."
                 )
-            if self.is_count and self.weighting != "frequency":
-                raise ValueError(
-                    Message(
-                        "weighting='variance' needs real responses: the variance of "
-                        "a count follows from its mean; with model={model!r} weights "
-                        "are frequencies.",
-                        model=self.model,
-                    )
+            )
+        if self.is_count and self.weighting == "variance":
+            raise ValueError(
+                Message(
+                    "weighting='variance' needs real responses: the variance of "
+                    "a count follows from its mean; with model={model!r} weights "
+                    "are frequencies.",
+                    model=self.model,
                 )
-        count("n_particles", self.n_particles, 1, MAX_PARTICLES)
-        if self.min_leaf is not None:
-            count("min_leaf", self.min_leaf, 1, MAX_ROWS)
+            )
         if self.n_start is not None:
             count("n_start", self.n_start, self.min_leaf or 1, MAX_ROWS)
-        count("first_split", self.first_split, 0)
-        if self.n_basis is not None:
-            count("n_basis", self.n_basis, 1)
-        if self.tree_prior is not None:
-            self._take_tree_prior(self.tree_prior)
-        object.__setattr__(
-            self, "variance_prior", pair("variance_prior", self.variance_prior)
-        )
         nu0, s20 = self.variance_prior
         if nu0 < 0.0 or s20 < 0.0 or (nu0 == 0.0 and s20 > 0.0):
             raise ArgumentError(
@@ -246,14 +244,12 @@ class TreeOptions:
                     model=self.model,
                 ),
             )
-        object.__setattr__(self, "robust", flag("robust", self.robust))
         if self.robust:
             self._check_robust()
         if self.model != "linear":
-            here = f"model={self.model!r}"
-            self._refuse(LINEAR_ONLY, "model='linear' only", here)
+            self._refuse("linear", "model='linear' only", f"model={self.model!r}")
         if self.rules == "r":
-            self._refuse(NATIVE_ONLY, "rules='native'", "rules='r'")
+            self._refuse("native", "rules='native'", "rules='r'")
         else:
             self._refuse_r()
         if self.categories is not None:
@@ -344,9 +340,9 @@ class TreeOptions:
             most = positive("max_retired_mass", self.max_retired_mass)
             object.__setattr__(self, "max_retired_mass", most)
 
-    def _refuse(self, names: Sequence[str], home: str, here: str) -> None:
-        """Raise ValueError where one of these options does not have its default."""
-        for name in names:
+    def _refuse(self, kind: str, home: str, here: str) -> None:
+        """Raise ValueError where an option of a kind does not have its default."""
+        for name in TREE_OPTIONS.keys() & only_for(kind):
             value = getattr(self, name)
             if not _is_default(value, getattr(TreeOptions, name)):
                 raise ArgumentError(
@@ -377,14 +373,6 @@ class TreeOptions:
                 "classes", "must name at least one label, each once", labels
             )
         object.__setattr__(self, "classes", labels)
-
-    def _take_tree_prior(self, given: tuple[float, float]) -> None:
-        alpha, beta = pair("tree_prior", given)
-        if not 0.0 <= alpha < 1.0 or not beta > 0.0:
-            raise ArgumentError(
-                "tree_prior", "must be (a, b) with 0 <= a < 1 and b > 0", (alpha, beta)
-            )
-        object.__setattr__(self, "tree_prior", (alpha, beta))
 
     def least_rows(self, n_basis: int) -> int:
         """Fewest rows in a leaf: `min_leaf`, or its default for so many columns."""
@@ -432,28 +420,26 @@ class TreeOptions:
         )
 
 
+@documented
 @dataclass(frozen=True)
 class StreamOptions:
-    """Options of the online scheme, which runs a dynamic tree in a window.
+    """Options of the online scheme, which runs a dynamic tree in a window."""
 
-    Parameters
-    ----------
-    window : int
-        Largest number of active rows, >= 2.
-    discard : {"alc", "entropy", "age", "random"} or None
-        Which active row retires; None stands for the default.
-    forget : float in [0, 1]
-        Factor by which the retired sums of a leaf are multiplied when one of its rows
-        retires.
-    rejuvenate_every : int or None
-        Number of rows between rejuvenations, or 0 for none; None stands for the
-        default.
-    """
-
-    window: int = 500
-    discard: str | None = None
-    forget: float = 1.0
-    rejuvenate_every: int | None = None
+    window: int = option(
+        500, "most rows to hold", count, 2, MAX_ROWS, shell="--window N"
+    )
+    discard: str | None = option(
+        None, "which row retires; the default depends on the model", one_of, DISCARDS,
+        shell="--discard",
+    )  # fmt: skip
+    forget: float = option(
+        1.0, "factor in [0, 1] by which retired rows fade; default 1, no fading",
+        forget_factor, "native", shell="--forget F",
+    )  # fmt: skip
+    rejuvenate_every: int | None = option(
+        None, "rows between trees that are grown anew; 0 for never", count, 0, MAX_ROWS,
+        shell="--rejuvenate-every N",
+    )  # fmt: skip
 
     @classmethod
     def given(
@@ -489,12 +475,7 @@ class StreamOptions:
         return cls(window, discard, forget, rejuvenate_every)
 
     def __post_init__(self) -> None:
-        count("window", self.window, 2, MAX_ROWS)
-        if self.discard is not None:
-            one_of("discard", self.discard, DISCARDS)
-        if self.rejuvenate_every is not None:
-            count("rejuvenate_every", self.rejuvenate_every, 0, MAX_ROWS)
-        object.__setattr__(self, "forget", forget_factor(self.forget, "native"))
+        check_options(self)
 
     @cached_property
     def terms(self) -> tuple[int, str, float, int]:
@@ -532,7 +513,7 @@ class StreamOptions:
 
     def check_model(self, options: TreeOptions) -> None:
         """Raise ValueError where the online scheme cannot run on such a tree."""
-        forget_factor(self.forget, options.rules)
+        forget_factor("forget", self.forget, options.rules)
         if (
             options.rules == "r"
             and options.model == "linear"
@@ -582,6 +563,13 @@ def defaults_of(maker: Callable[..., Any]) -> dict[str, Any]:
 
 TREE_OPTIONS = defaults_of(TreeOptions)
 STREAM_OPTIONS = defaults_of(StreamOptions.given)
+OPTIONS = table_of(TreeOptions) | table_of(StreamOptions)
+OPTIONS["drift"] = Option("follow a changing stream", (flag,), shell="--drift")
+
+
+def only_for(*kinds: str) -> set[str]:
+    """Names of the options that only models or rules of these kinds have."""
+    return {name for name, one in OPTIONS.items() if {*kinds} & {*one.only_for}}
 
 
 def given_options(
@@ -608,9 +596,3 @@ def given_options(
     return {
         name: arguments[name] for kind in kinds for name in kind if name in arguments
     }
-
-
-def keep_arguments(model: Any, arguments: Mapping[str, Any]) -> None:
-    """Store arguments as attributes, from ``locals()`` at the start of `__init__`."""
-    for name in defaults_of(type(model)):
-        setattr(model, name, arguments[name])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from dyntree import params
+from dyntree.params.table import check_options, checked
 
 MOST_DEPTH = 30  # of a node
 SPLIT_SHARE = 0.9  # prior probability that a node is split
@@ -21,17 +22,17 @@ class ForestOptions:
     encode rows and answer questions ask for them.
     """
 
-    model: str = "class"
-    n_trees: int = 20
-    discount: float = 1.0
-    min_split: int = 8
-    n_candidates: int = 16
+    model: str = checked("class", params.one_of, ("class", "constant"))
+    n_trees: int = checked(20, params.count, 1, params.MAX_PARTICLES)
+    discount: float = checked(1.0, params.discount_factor)
+    min_split: int = checked(8, params.count, 2, params.MAX_ROWS)
+    n_candidates: int = checked(16, params.count, 1, params.MAX_PARTICLES)
     window: int = 4096
-    max_nodes: int = 8192
+    max_nodes: int = checked(8192, params.count, 3, params.MAX_ROWS)
     classes: tuple[Hashable, ...] | None = None
-    class_mass: float = 1.0
+    class_mass: float = checked(1.0, params.positive)
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
-    new_levels: str = "grow"
+    new_levels: str = checked("grow", params.one_of, params.NEW_LEVELS)
     weighting: str | None = None
 
     rules: ClassVar[str] = "native"
@@ -43,15 +44,8 @@ class ForestOptions:
     terms: ClassVar[None] = None  # of a window, which there is none of
 
     def __post_init__(self) -> None:
-        params.one_of("model", self.model, ("class", "constant"))
-        params.count("n_trees", self.n_trees, 1, params.MAX_PARTICLES)
-        params.discount_factor("discount", self.discount)
-        params.count("min_split", self.min_split, 2, params.MAX_ROWS)
-        params.count("n_candidates", self.n_candidates, 1, params.MAX_PARTICLES)
+        check_options(self)
         params.count("window", self.window, self.min_split, params.MAX_ROWS)
-        params.count("max_nodes", self.max_nodes, 3, params.MAX_ROWS)
-        params.positive("class_mass", self.class_mass)
-        params.one_of("new_levels", self.new_levels, params.NEW_LEVELS)
         shared = params.TreeOptions(
             model=self.model, classes=self.classes, categories=self.categories,
             weighting=self.weighting,

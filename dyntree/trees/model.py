@@ -347,7 +347,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         """
         cloud = self.state.ready("retire")
         options = self.options
-        forget = params.forget_factor(forget, options.rules)
+        forget = params.forget_factor("forget", forget, options.rules)
         if (
             options.rules == "r"
             and options.model == "linear"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from river import base
 from dyntree import params
 from dyntree.api.adapters.base import Row, checked_frame, series_of
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
-from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,12 +23,10 @@ class MixtureAdapter(base.Clusterer):
     """
 
     model: Any
+    _kind: type
 
-    def _begin(self, model: type, options: Mapping[str, Any], given: Any) -> None:
-        """Keep the arguments of `__init__`, and make a model that has seen no row."""
-        for name in given.keys() - {"self"}:
-            setattr(self, name, given[name])
-        self.model = model(**params.given_options(given, options))
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.model = self._kind(**options)
 
     def learn_one(self, x: Row) -> None:
         """Learn a row.
@@ -94,17 +91,12 @@ class MixtureAdapter(base.Clusterer):
         return own + int(self.model.memory_usage())
 
 
+@params.derived(OnlineDPGMM, without=["seed"])
 class RiverDPGMMClusterer(MixtureAdapter):
     """Online Dirichlet process mixture of spherical Gaussians, as a river clusterer.
 
     Parameters
     ----------
-    lambda_ : float or "auto", default "auto"
-        Squared distance beyond which a row opens a cluster.
-    criterion, merge_factor, check_every, min_weight, patience, forget
-        As in `OnlineDPGMM`.
-    max_clusters, covariance
-        As in `OnlineDPGMM`.
     warm_up : int, default 500
         Number of rows that are held back for ``lambda_="auto"``. Until then,
         `predict_one` returns -1.
@@ -124,35 +116,15 @@ class RiverDPGMMClusterer(MixtureAdapter):
     1
     """
 
-    def __init__(
-        self,
-        lambda_: float | str = "auto",
-        criterion: str = "radius",
-        merge_factor: float = 1.0,
-        check_every: int = 256,
-        min_weight: float = 5,
-        patience: int = 2000,
-        forget: float = 0.0,
-        max_clusters: int = 1000,
-        covariance: str = "diag",
-        warm_up: int = 500,
-    ) -> None:
-        self._begin(OnlineDPGMM, GMM_OPTIONS, locals())
+    _kind = OnlineDPGMM
 
 
+@params.derived(OnlineDPMPPCA, OnlineDPGMM, without=["seed"])
 class RiverDPMPPCAClusterer(MixtureAdapter):
     """Online mixture of probabilistic principal components, as a river clusterer.
 
     Parameters
     ----------
-    lambda_ : float or "auto", default "auto"
-        Distance beyond which a row opens a cluster, in squared units of the rows.
-    noise : float or "auto", default "auto"
-        Standard deviation of the noise around subspaces.
-    lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
-        As in `OnlineDPMPPCA`.
-    check_every, min_weight, patience, forget, max_clusters, covariance
-        As in `OnlineDPMPPCA`.
     warm_up : int, default 800
         Number of rows that are held back for "auto". Until then, `predict_one` returns
         -1.
@@ -172,44 +144,12 @@ class RiverDPMPPCAClusterer(MixtureAdapter):
     1
     """
 
-    def __init__(
-        self,
-        lambda_: float | str = "auto",
-        noise: float | str = "auto",
-        lambda_1: float | None = None,
-        gate: str = "ppca",
-        bandwidth: float | None = None,
-        max_dim: int | None = None,
-        spare: int = 2,
-        subspace: str = "auto",
-        merge: bool = True,
-        merge_factor: float = 1.0,
-        check_every: int = 200,
-        min_weight: float = 5,
-        patience: int = 2000,
-        forget: float = 0.0,
-        max_clusters: int = 1000,
-        covariance: str = "diag",
-        warm_up: int = 800,
-    ) -> None:
-        self._begin(OnlineDPMPPCA, MPPCA_OPTIONS, locals())
+    _kind = OnlineDPMPPCA
 
 
+@params.derived(OnlineHDPHSMM, OnlineDPMPPCA, OnlineDPGMM, without=["seed"])
 class RiverHDPHSMMClusterer(MixtureAdapter):
     """Online hidden semi-Markov model, as a river clusterer.
-
-    Parameters
-    ----------
-    lambda_ : float
-        Distance beyond which a row opens a state, in squared units of the rows.
-    noise : float
-        Standard deviation of the noise around subspaces.
-    lambda_1, lambda_2, lambda_3, lambda_4, duration, max_duration, emission, gate
-        As in `OnlineHDPHSMM`.
-    bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
-        As in `OnlineDPMPPCA`.
-    min_weight, patience, forget, max_clusters
-        As in `OnlineDPMPPCA`.
 
     Attributes
     ----------
@@ -226,31 +166,7 @@ class RiverHDPHSMMClusterer(MixtureAdapter):
     [20.0, 19.0]
     """
 
-    def __init__(
-        self,
-        lambda_: float,
-        noise: float,
-        lambda_1: float | None = None,
-        lambda_2: float | None = None,
-        lambda_3: float | None = None,
-        lambda_4: float = 0.0,
-        duration: str = "gaussian",
-        max_duration: int | None = None,
-        emission: str = "mppca",
-        gate: str = "ppca",
-        bandwidth: float | None = None,
-        max_dim: int | None = None,
-        spare: int = 2,
-        subspace: str = "auto",
-        merge: bool = True,
-        merge_factor: float = 1.0,
-        check_every: int = 200,
-        min_weight: float = 5,
-        patience: int = 2000,
-        forget: float = 0.0,
-        max_clusters: int = 1000,
-    ) -> None:
-        self._begin(OnlineHDPHSMM, HSMM_OPTIONS, locals())
+    _kind = OnlineHDPHSMM
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

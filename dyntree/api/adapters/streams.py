@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +85,17 @@ Stream = StreamingTree | AveragedStream | RandomTreesStream
 
 
 class StreamAdapter(base.Estimator):
-    """What adapters around a stream have in common: rows as dicts or frames."""
+    """What adapters around a stream have in common: rows as dicts or frames.
+
+    Parameters
+    ----------
+    new_columns : {"grow", "ignore"}, default "grow"
+        What happens to features and levels that first come after the first row. "grow"
+        adds them to the model, which copies it. "ignore" leaves them out. Use it if
+        their number has no limit, as for identifiers, because memory grows with the
+        number of features. A column can have 1000 levels. All others count as missing,
+        with a warning the first time.
+    """
 
     new_columns: str
     stream: Stream
@@ -94,16 +104,16 @@ class StreamAdapter(base.Estimator):
     _new_levels: LevelCounts
     learn_one: Callable[[Row, Any, float], None]
 
-    def _begin(self, arguments: Mapping[str, Any]) -> None:
-        """Keep the arguments of `__init__`, and make a stream that has seen no row."""
-        params.keep_arguments(self, arguments)
+    def __init__(
+        self, *arguments: Any, new_columns: str = "grow", **options: Any
+    ) -> None:
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
-        self.stream = self._stream_of(arguments)
+        self.stream = self._fresh()
         self._columns, self._new_levels = GrowingMap(), LevelCounts()
 
     @abstractmethod
-    def _stream_of(self, arguments: Mapping[str, Any]) -> Stream:
-        """Make the stream that arguments of `__init__` stand for."""
+    def _fresh(self) -> Stream:
+        """Make a stream that has seen no row, by the parameters of the adapter."""
 
     def _learn(self, x: Row, y: Any, w: float) -> None:
         """Learn a row whose response was checked; an error leaves all as it was."""
@@ -186,7 +196,7 @@ class StreamAdapter(base.Estimator):
 class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
     """A stream of real responses, or of counts, as a regressor of river."""
 
-    exposure: str | None = None  # of models that have none
+    exposure: str | None = None  # of random trees, which have none
 
     def _apart(self, x: Row) -> tuple[Row, float | None]:
         """A row without its exposure, and that; None where the row has none."""

@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, ClusterMixin, DensityMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from dyntree import params
-from dyntree.api.estimators.answers import Ids, MixtureAnswers
+from dyntree.api.estimators.answers import Ids, MixtureAnswers, passed_on
 from dyntree.api.estimators.arguments import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError
-from dyntree.mixtures import Canopy, CanopyOptions, MixturePrior
+from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.parts import Parts
 
 
@@ -49,6 +49,7 @@ def parted(
 COUNTS = ("poisson", "multinomial")  # families of counts, which may be sparse
 
 
+@params.derived(Canopy, without=["seed", "batch_size", "n_threads"])
 class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     """Finite Gaussian mixture with up to many thousands of components.
 
@@ -58,32 +59,12 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    n_components : int, default 64
-    family : str, default "diag"
-        "spherical", "spherical_tied", "diag", "full", "poisson" or "multinomial".
-    inference : str, default "auto"
-        "em", "esca", "canopy1", "canopy2", "tree" or "auto".
-    init : str or array_like of shape (n_components, n_features), default "auto"
-        "random", "kmeans", "kmeans++", "covertree", "covertree_means",
-        "covertree_level", "auto", or the first means of the components.
-    weights : {"map", "sample", "collapsed"}, default "map"
-        How weights are updated, as in `dyntree.mixtures.Canopy`.
-    concentration : float, default 1.0
-        Concentration of the Dirichlet prior of the weights, over all components.
-    prior : MixturePrior, optional
-        Prior of each component.
-    max_iter : int, default 100
-        Largest number of sweeps.
-    tol : float, default 1e-4
-        The fit ends if five sweeps gain less than this, in nats per row.
     n_init : int, default 1
         Number of fits from different starts. The one with the largest likelihood is
         kept.
     validation : float or array_like of shape (n_held_out, n_features), optional
         Rows that decide when to stop, and which fit is kept. A float is the share of
         the rows that is held out, the same rows for all `n_init` fits.
-    options : CanopyOptions, optional
-        Options of the sweeps.
     warm_start : bool, default False
         Whether `fit` begins with the components of the last fit. Components then keep
         their numbers.
@@ -135,54 +116,32 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
 
     model_: Canopy
     _dtypes = (np.float64, np.float32)
+    predict = passed_on(Canopy.predict)
+    predict_proba = passed_on(Canopy.predict_proba)
+    score = passed_on(Canopy.score)
+    bic = passed_on(Canopy.bic)
+    aic = passed_on(Canopy.aic)
 
     def __init__(
         self,
         n_components: int = 64,
         *,
-        family: str = "diag",
-        inference: str = "auto",
-        init: Any = "auto",
-        weights: str = "map",
-        concentration: float = 1.0,
-        prior: MixturePrior | None = None,
-        max_iter: int = 100,
-        tol: float = 1e-4,
         n_init: int = 1,
         validation: Any = None,
-        options: CanopyOptions | None = None,
         warm_start: bool = False,
         random_state: Any = None,
         callback: Callable[[Any], object] | None = None,
         progress: bool | None = False,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.family = family
-        self.inference = inference
-        self.init = init
-        self.weights = weights
-        self.concentration = concentration
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.validation = validation
-        self.options = options
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.callback = callback
-        self.progress = progress
-        self.n_jobs = n_jobs
+        **options: Any,
+    ) -> None: ...
 
     def _fresh(self, seed: int) -> Canopy:
         """The model that parameters ask for."""
+        n_threads = threads_of(self.n_jobs)
         return Canopy(
-            self.n_components, family=self.family, inference=self.inference,
-            init=self.init, weights=self.weights, concentration=self.concentration,
-            prior=self.prior, max_iter=self.max_iter, tol=self.tol,
-            options=self.options, seed=seed, n_threads=threads_of(self.n_jobs),
-        )  # fmt: skip
+            **params.model_options(self, Canopy), seed=seed, n_threads=n_threads
+        )
 
     def _seed(self) -> int:
         """A seed from `random_state`."""
@@ -358,70 +317,6 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         turned: Any = np.linalg.inv if self.covariances_.ndim == 3 else np.reciprocal
         inverse: NDArray[np.float64] = turned(self.covariances_)
         return inverse
-
-    def predict_proba(self, X: Any, top: int | None = None) -> Any:
-        """Probability of each component at each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        top : int, optional
-            Number of largest probabilities to return for each row, as a sparse array.
-            By default all are returned.
-
-        Returns
-        -------
-        ndarray or scipy.sparse.csr_array of shape (n_rows, n_components)
-        """
-        rows = self._rows(X)
-        return self.model_.predict_proba(rows, top=top)
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log density of rows.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        y : object, optional
-            Ignored.
-        sample_weight : array_like of shape (n_rows,), optional
-
-        Returns
-        -------
-        float
-        """
-        rows = self._rows(X)
-        return self.model_.score(rows, sample_weight=sample_weight)
-
-    def bic(self, X: Any) -> float:
-        """Bayesian information criterion of rows; lower is better.
-
-        Parameters
-        ----------
-        X
-            As in `score`.
-
-        Returns
-        -------
-        float
-        """
-        rows = self._rows(X)
-        return self.model_.bic(rows)
-
-    def aic(self, X: Any) -> float:
-        """Akaike information criterion of rows; lower is better.
-
-        Parameters
-        ----------
-        X
-            As in `bic`.
-
-        Returns
-        -------
-        float
-        """
-        rows = self._rows(X)
-        return self.model_.aic(rows)
 
     def sample(self, n_samples: int = 1) -> tuple[Matrix, Ids]:
         """Rows drawn from the mixture.

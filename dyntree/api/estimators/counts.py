@@ -2,27 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import d2_tweedie_score
 
 from dyntree import params
-from dyntree.api.estimators.arguments import RandomState, seed_of
 from dyntree.api.estimators.supervised import OnlineRegressor
-from dyntree.api.estimators.trees import tree_of
+from dyntree.api.estimators.trees import NOT_FOR_COUNTS, CloudsMixin, tree_of
 from dyntree.encoding.targets import count_response
-from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, Message
-from dyntree.summaries.draws import PosteriorDraws
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.weights import check_weights
+from dyntree.trees.model import DynamicTree
+from dyntree.trees.streaming import StreamingTree
 
+Answer = TypeVar("Answer")
+EXPOSURE = """
+        exposure : array_like of shape (n_rows,) or float, optional
+            Exposures > 0 of the rows; by default 1."""
 SAME = 1e-12  # relative distance of rates that are one but for rounding
 
 
-class DynamicTreeCountRegressor(OnlineRegressor):
+def with_exposure(
+    method: Callable[..., Answer], ask: Callable[..., Any]
+) -> Callable[..., Answer]:
+    """A method of other regressors, which `ask` does, with exposures as last argument.
+
+    It has the documentation of the method.
+    """
+    asked = signature(method)
+    last = Parameter(
+        "exposure", Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation="Any"
+    )
+    asked = asked.replace(parameters=[*asked.parameters.values(), last])
+
+    @wraps(method)
+    def answer(*arguments: Any, **more: Any) -> Any:
+        bound = asked.bind(*arguments, **more)
+        bound.apply_defaults()
+        *others, exposure = bound.args
+        return ask(*others, exposure=exposure)
+
+    answer.__signature__ = asked  # type: ignore[attr-defined]
+    head, gap, rest = (method.__doc__ or "").partition("\n\n        Returns\n")
+    answer.__doc__ = head + EXPOSURE + gap + rest
+    return answer
+
+
+@params.derived(StreamingTree, DynamicTree, without=NOT_FOR_COUNTS)
+class DynamicTreeCountRegressor(CloudsMixin, OnlineRegressor):
     """Dynamic tree for counts of events with exposures, as a scikit-learn regressor.
 
     The model in each leaf is a rate of events per unit of exposure. The order of the
@@ -33,15 +65,6 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     ----------
     model : {"negbin", "poisson"}, default "negbin"
         Distribution of the counts given the rate: negative binomial or Poisson.
-    window, n_clouds, discard, forget, drift, rejuvenate_every, n_particles
-        As in `DynamicTreeRegressor`.
-    proposal, min_leaf, tree_prior, max_retired_mass, new_levels
-        As in `DynamicTree`.
-    dispersion : float, optional
-        "negbin": a count with mean m has the variance m + dispersion m^2 at an exposure
-        of 1. By default, the evidence tunes it.
-    n_jobs, random_state
-        As in `DynamicTreeRegressor`.
 
     Attributes
     ----------
@@ -67,27 +90,7 @@ class DynamicTreeCountRegressor(OnlineRegressor):
     array([2., 8.])
     """
 
-    def __init__(
-        self,
-        model: str = "negbin",
-        *,
-        window: int | str | None = None,
-        n_clouds: int | None = None,
-        discard: str | None = None,
-        forget: float | None = None,
-        drift: bool = False,
-        rejuvenate_every: int | None = None,
-        n_particles: int | None = None,
-        proposal: str = "luvar",
-        min_leaf: int | None = None,
-        tree_prior: tuple[float, float] | None = None,
-        max_retired_mass: float | None = None,
-        new_levels: str = "grow",
-        dispersion: float | None = None,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        params.keep_arguments(self, locals())
+    def __init__(self, model: str = "negbin", **options: Any) -> None: ...
 
     def _fresh(self) -> Trees:
         params.one_of("model", self.model, params.COUNTS)
@@ -137,47 +140,17 @@ class DynamicTreeCountRegressor(OnlineRegressor):
         self._learn(rows, counts, first, sample_weight, exposure=exposure)
         return self
 
-    def predict(
-        self, X: Any, return_std: bool = False, exposure: Any = None
-    ) -> Vector | tuple[Vector, Vector]:
-        """Expected number of events of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        return_std : bool, default False
-            Whether to return the predictive standard deviations of the counts, too.
-        exposure : array_like of shape (n_rows,) or float, optional
-            Exposures > 0 of the rows. The default is 1, so that rates are predicted.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or two of them
-            The means, and the standard deviations if they are requested.
-        """
-        prediction = self._prediction(X, exposure=exposure)
-        mean = prediction.mean.copy()
-        return (mean, np.sqrt(prediction.var)) if return_std else mean
-
-    def predict_quantiles(
-        self, X: Any, q: ArrayLike = (0.05, 0.5, 0.95), exposure: Any = None
-    ) -> Vector:
-        """Quantiles of the predictive distribution of the count of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        q : float or array_like of shape (n_q,), default (0.05, 0.5, 0.95)
-            Probabilities in (0, 1).
-        exposure : array_like of shape (n_rows,) or float, optional
-            Exposures > 0 of the rows; by default 1.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
-        """
-        quantiles: Vector = self._prediction(X, exposure=exposure).quantile(q)
-        return quantiles
+    predict = with_exposure(OnlineRegressor.predict, OnlineRegressor._predict)
+    predict_quantiles = with_exposure(
+        OnlineRegressor.predict_quantiles, OnlineRegressor._predict_quantiles
+    )
+    posterior_draws = with_exposure(
+        OnlineRegressor.posterior_draws, OnlineRegressor._posterior_draws
+    )
+    compute_contrast = with_exposure(
+        OnlineRegressor.compute_contrast, OnlineRegressor._compute_contrast
+    )
+    sample_y = with_exposure(OnlineRegressor.sample_y, OnlineRegressor._sample_y)
 
     def score(
         self, X: Any, y: Any, sample_weight: Any = None, exposure: Any = None
@@ -224,99 +197,6 @@ class DynamicTreeCountRegressor(OnlineRegressor):
             return 1.0 if np.allclose(told, rates, rtol=SAME, atol=0.0) else 0.0
         weights = (over * weights)[weights > 0.0]  # of rates; a deviance of counts
         return float(d2_tweedie_score(rates, told, sample_weight=weights, power=1))
-
-    def posterior_draws(
-        self,
-        X: Any,
-        n_draws: int = 1000,
-        kind: str = "mean",
-        seed: int | np.random.Generator | None = None,
-        exposure: Any = None,
-    ) -> PosteriorDraws:
-        """Draw from the posterior, jointly at all rows; see `DynamicTree`.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        n_draws : int, default 1000
-        kind : {"mean", "obs"}, default "mean"
-            "mean" draws expected numbers of events, and "obs" draws new counts.
-        seed : int or Generator, optional
-            Seed of the draws.
-        exposure : array_like of shape (n_rows,) or float, optional
-            Exposures > 0 of the rows; by default 1.
-
-        Returns
-        -------
-        PosteriorDraws
-        """
-        rows = self._asked(X)
-        found: PosteriorDraws = self.model_.posterior_draws(
-            rows, n_draws, kind, seed, exposure=exposure
-        )
-        return found
-
-    def compute_contrast(
-        self,
-        X_0: Any,
-        X_1: Any,
-        n_draws: int = 1000,
-        kind: str = "mean",
-        seed: int | np.random.Generator | None = None,
-        exposure: Any = None,
-    ) -> PosteriorDraws:
-        """Draw the differences between rows of X_1 and those of X_0, row by row.
-
-        Parameters
-        ----------
-        X_0, X_1 : array_like of shape (n_rows, n_features)
-        n_draws, kind, seed
-            As in `posterior_draws`.
-        exposure : array_like of shape (n_rows,) or float, optional
-            Exposures > 0, the same for both rows of a pair; by default 1.
-
-        Returns
-        -------
-        PosteriorDraws
-        """
-        rows = self._asked(X_0), self._asked(X_1)
-        found: PosteriorDraws = self.model_.compute_contrast(
-            *rows, n_draws, kind, seed, exposure
-        )
-        return found
-
-    def sample_y(
-        self,
-        X: Any,
-        n_samples: int = 1,
-        random_state: RandomState = None,
-        exposure: Any = None,
-    ) -> NDArray[Any]:
-        """Draw counts from the predictive distribution, jointly at all rows.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        n_samples : int, default 1
-            Number of draws for each row.
-        random_state : int, RandomState or Generator, optional
-            Seed of the draws. By default it is drawn from the system.
-        exposure : array_like of shape (n_rows,) or float, optional
-            Exposures > 0 of the rows; by default 1.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_samples)
-        """
-        n_samples = params.count("n_samples", n_samples, 1)
-        rows, rng = self._asked(X), np.random.default_rng(seed_of(random_state))
-        model = self.model_
-        if not model.is_ready:
-            found = model.predict(rows, exposure=exposure).sample(n_samples, rng)
-        else:
-            found = model.drawn(rows, n_samples, "obs", rng, None, exposure).values
-        counts: NDArray[Any] = found.T
-        return counts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,16 +9,16 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
-from dyntree.api.estimators.answers import Ids, MixtureAnswers
+from dyntree.api.estimators.answers import Ids, MixtureAnswers, passed_on
 from dyntree.api.estimators.arguments import seed_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
 from dyntree.mixtures.ddp.input import separated, without_phases
-from dyntree.mixtures.ddp.options import DDP_OPTIONS, Survival
 from dyntree.mixtures.shared.arrays import settled_aliases
 
 
+@params.derived(DependentDPMixture, without=["seed"])
 class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
     """Clusters that are born, move, fade and die over phases, for scikit-learn.
 
@@ -29,12 +29,6 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
     ----------
     family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial, optional
         Distribution of the rows of a cluster; by default `GaussianUnknown()`.
-    concentration, survival, innovation, transition, weights, sampler
-        As in `DependentDPMixture`.
-    n_sweeps, burn_in, thin, weight_memory, count_memory, history, history_merge
-        As in `DependentDPMixture`.
-    identity_move, prune, base, max_particles, n_chains
-        As in `DependentDPMixture`.
     random_state : int, RandomState instance or None, default None
         Seed of the sampler. An int gives the same labels in each call.
 
@@ -67,39 +61,20 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
 
     model_: DependentDPMixture
     random_state: Any
+    predict = passed_on(DependentDPMixture.predict)
+    predict_proba = passed_on(DependentDPMixture.predict_proba)
+    sample = passed_on(DependentDPMixture.sample)
 
     def __init__(
-        self,
-        family: Any = None,
-        *,
-        concentration: float = 1.0,
-        survival: Survival = 0.95,
-        innovation: float | None = None,
-        transition: Any = None,
-        weights: str = "gamma",
-        sampler: str = "collapsed",
-        n_sweeps: int = 60,
-        burn_in: int | None = None,
-        thin: int = 2,
-        weight_memory: float = 1.0,
-        count_memory: float = 1.0,
-        history: int = 50,
-        history_merge: bool = True,
-        identity_move: bool = True,
-        prune: float = 1e-6,
-        base: str = "stationary",
-        max_particles: int = 512,
-        n_chains: int = 1,
-        random_state: Any = None,
-    ) -> None:
-        self._keep(locals())
+        self, family: Any = None, *, random_state: Any = None, **options: Any
+    ) -> None: ...
 
     def _fresh(self) -> DependentDPMixture:
         """A model that has seen no phase."""
         seed = seed_of(self.random_state)
         if seed is None:
             seed = int(np.random.default_rng().integers(2**31))
-        given = params.given_options(self.get_params(), DDP_OPTIONS)
+        given = params.model_options(self, DependentDPMixture)
         if given["family"] is None:
             given["family"] = GaussianUnknown()
         return DependentDPMixture(**given, seed=seed)

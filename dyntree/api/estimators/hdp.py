@@ -20,8 +20,7 @@ from dyntree.api.estimators.arguments import threads_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
-from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
-from dyntree.mixtures.hdp.options import HDP_SETTINGS
+from dyntree.mixtures import MemoryBoundedHDP
 
 Ids = NDArray[np.int64]
 
@@ -38,6 +37,7 @@ def check_groups(groups: Any) -> None:
         )
 
 
+@params.derived(MemoryBoundedHDP, without=["seed", "n_threads", "callback"])
 class MemoryBoundedTopics(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
@@ -49,10 +49,6 @@ class MemoryBoundedTopics(
 
     Parameters
     ----------
-    family, memory_limit, max_items, max_groups, epoch_size, expected_documents
-        As in `dyntree.mixtures.MemoryBoundedHDP`.
-    expected_points, init_topics, max_topics, min_gain, prior, options, compat
-        As in `dyntree.mixtures.MemoryBoundedHDP`.
     random_state : int, RandomState or None, default None
         Seed of k-means++ and of the births of topics.
     n_jobs : int, optional
@@ -89,47 +85,24 @@ class MemoryBoundedTopics(
         self,
         family: str = "full",
         *,
-        memory_limit: int | str | None = None,
-        max_items: int | None = None,
-        max_groups: int | None = None,
-        epoch_size: int | str = "auto",
-        expected_documents: int | None = None,
-        expected_points: int | None = None,
-        init_topics: int | str = "auto",
-        max_topics: int | None = None,
-        min_gain: float = 0.0,
-        prior: HDPPrior | None = None,
-        options: HDPOptions | None = None,
-        compat: str | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.family = family
-        self.memory_limit = memory_limit
-        self.max_items = max_items
-        self.max_groups = max_groups
-        self.epoch_size = epoch_size
-        self.expected_documents = expected_documents
-        self.expected_points = expected_points
-        self.init_topics = init_topics
-        self.max_topics = max_topics
-        self.min_gain = min_gain
-        self.prior = prior
-        self.options = options
-        self.compat = compat
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        **options: Any,
+    ) -> None: ...
 
     def _fresh(self) -> MemoryBoundedHDP:
         """A model with these parameters that has seen nothing."""
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        given = params.given_options(self.get_params(deep=False), HDP_SETTINGS)
-        return MemoryBoundedHDP(**given, seed=seed, n_threads=threads_of(self.n_jobs))
+        options, n_threads = (
+            params.model_options(self, MemoryBoundedHDP),
+            threads_of(self.n_jobs),
+        )
+        return MemoryBoundedHDP(**options, seed=seed, n_threads=n_threads)
 
     @property
     def _is_words(self) -> bool:
-        return self.family == "multinomial"
+        return bool(self.family == "multinomial")
 
     def _checked(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn checks it: counts may be sparse."""
@@ -146,17 +119,23 @@ class MemoryBoundedTopics(
             accept_sparse="csr" if self._is_words else False,
         )  # fmt: skip
 
-    def _documents(self, rows: Any, groups: Any) -> dict[str, Any]:
-        """What the model takes."""
-        if self._is_words:
-            return {"documents": rows}
-        n = len(rows)
-        return {
-            "documents": rows,
-            "groups": np.zeros(n, dtype=np.int64) if groups is None else groups,
-        }
+    def _documents(
+        self, rows: Any, groups: Any, ids: Any, sample_weight: Any
+    ) -> dict[str, Any]:
+        """What the model learns: without groups, rows of numbers are one document."""
+        if groups is None and not self._is_words:
+            groups = np.zeros(len(rows), dtype=np.int64)
+        more = {"ids": ids, "sample_weight": sample_weight}
+        return {"documents": rows, "groups": groups} | more
 
-    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        ids: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn rows; what was learned before is dropped.
 
         Parameters
@@ -166,6 +145,10 @@ class MemoryBoundedTopics(
             Ignored.
         groups : array_like of shape (n_rows,), optional
             The document of each row.
+        ids : sequence, optional
+            Names of the documents, as in `MemoryBoundedHDP.fit`.
+        sample_weight : array_like of shape (n_rows,), optional
+            Number of points that each row represents, > 0.
 
         Returns
         -------
@@ -178,15 +161,23 @@ class MemoryBoundedTopics(
         """
         check_groups(groups)
         rows = self._checked(X, True)
-        model = self._fresh().fit(**self._documents(rows, groups), progress=False)
+        documents = self._documents(rows, groups, ids, sample_weight)
+        model = self._fresh().fit(**documents, progress=False)
         return self._kept(model, rows, groups)
 
-    def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        ids: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
         """Learn one more epoch on top of what was learned before.
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, ids, sample_weight
             As in `fit`.
 
         Returns
@@ -203,7 +194,8 @@ class MemoryBoundedTopics(
         rows = self._checked(X, first)
         model = self._fresh() if first else self.model_
         model.n_threads = params.n_threads(threads_of(self.n_jobs))
-        model.partial_fit(**self._documents(rows, groups), progress=False)
+        documents = self._documents(rows, groups, ids, sample_weight)
+        model.partial_fit(**documents, progress=False)
         return self._kept(model, rows, groups)
 
     def _kept(self, model: MemoryBoundedHDP, rows: Any, groups: Any) -> Self:
@@ -334,7 +326,14 @@ class MemoryBoundedTopics(
             density = self.model_.log_density(rows)
         return density
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        given: Any = None,
+        per: str = "point",
+    ) -> Any:
         """Mean of `score_samples`; where X counts words, the mean per word.
 
         Parameters
@@ -342,14 +341,23 @@ class MemoryBoundedTopics(
         X : array_like of shape (n_rows, n_features), or sparse counts of words
         y : object, optional
             Ignored.
+        groups : array_like of shape (n_rows,), optional
+            The document of each row, whose proportions then replace overall shares.
+        given : optional
+            Other documents, one for each of X, that determine the proportions.
+        per : {"point", "document"}, default "point"
+            Whether to average, or to sum over the points of each document.
 
         Returns
         -------
-        float
+        float, or ndarray of shape (n_documents,)
         """
-        if self._is_words:
-            return float(self.model_.score(self._rows(X)))
-        return float(np.mean(self.score_samples(X)))
+        check_groups(groups)
+        if not self._is_words and groups is given is None and per == "point":
+            return float(np.mean(self.score_samples(X)))
+        rows = self._rows(X)
+        found = self.model_.score(rows, groups=groups, given=given, per=per)
+        return float(found) if per == "point" else found
 
     def perplexity(self, X: Any) -> float:
         """Perplexity, exp(-score): per word where X counts words, otherwise per row.

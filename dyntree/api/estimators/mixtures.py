@@ -15,12 +15,12 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
-from dyntree.api.estimators.answers import Ids, MixtureAnswers
+from dyntree.api.estimators.answers import Ids, MixtureAnswers, passed_on
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.errors import Message
-from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM, Path
-from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
+from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
+from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.sequence_scales import with_scales
 
 
@@ -35,12 +35,20 @@ class MixtureMixin(MixtureAnswers):
     """What clusterers around small-variance mixtures have in common.
 
     A class that uses it defines `_fresh`, which makes a model from its parameters.
+
+    Parameters
+    ----------
+    n_passes : int, default 1
+        Number of times that `fit` goes over the rows. It keeps the clusters in between.
     """
 
     labels_: Ids
     n_passes: int
-    get_params: Callable[..., dict[str, Any]]
     _fresh: Callable[[Matrix], Any]
+
+    def __init__(
+        self, lambda_: float | str = "auto", *, n_passes: int = 1, **options: Any
+    ) -> None: ...
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn rows in order; what was learned before is dropped.
@@ -147,21 +155,27 @@ class MixtureMixin(MixtureAnswers):
         check_is_fitted(self)
         return int(self.model_.n_clusters)
 
-    def predict(self, X: Any) -> Ids:
-        """Most probable cluster of each row.
+    predict_proba = passed_on(SmallVarianceMixture.predict_proba)
+    _ids = passed_on(SmallVarianceMixture.predict)
+
+    def predict(self, X: Any, outliers: bool = False) -> Ids:
+        """Nearest cluster of each row, as in learning.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
+        outliers : bool, default False
+            Whether a row gets -1 if its distance is more than `lambda_`.
 
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
             Numbers of rows of `cluster_centers_`, or -1 while there are no clusters.
         """
-        return self._places(super().predict(X))
+        return self._places(self._ids(X, outliers))
 
 
+@params.derived(OnlineDPGMM, without=["seed"])
 class DPGMMClusterer(
     MixtureMixin,
     ClassNamePrefixFeaturesOutMixin,
@@ -177,17 +191,9 @@ class DPGMMClusterer(
 
     Parameters
     ----------
-    lambda_ : float or "auto", default "auto"
-        Squared distance beyond which a row opens a cluster.
-    criterion, merge_factor, check_every, min_weight, patience, forget
-        As in `OnlineDPGMM`.
-    max_clusters, covariance
-        As in `OnlineDPGMM`.
     warm_up : int, default 500
         Number of rows from which ``lambda_="auto"`` is chosen. `fit` uses all of its
         rows if there are fewer.
-    n_passes : int, default 1
-        Number of times that `fit` goes over the rows. It keeps the clusters in between.
 
     Attributes
     ----------
@@ -212,46 +218,18 @@ class DPGMMClusterer(
     (3, [2, 1])
     """
 
-    def __init__(
-        self,
-        lambda_: float | str = "auto",
-        *,
-        criterion: str = "radius",
-        merge_factor: float = 1.0,
-        check_every: int = 256,
-        min_weight: float = 5,
-        patience: int = 2000,
-        forget: float = 0.0,
-        max_clusters: int = 1000,
-        covariance: str = "diag",
-        warm_up: int = 500,
-        n_passes: int = 1,
-    ) -> None:
-        self._keep(locals())
+    transform = passed_on(OnlineDPGMM.transform)
+    sample = passed_on(OnlineDPGMM.sample)
 
     def _fresh(self, rows: Matrix) -> OnlineDPGMM:
-        return OnlineDPGMM(**params.given_options(self.get_params(), GMM_OPTIONS))
+        return OnlineDPGMM(**params.model_options(self, OnlineDPGMM))
 
     @property
     def _n_features_out(self) -> int:
         return self.n_clusters_
 
-    def transform(self, X: Any) -> Matrix:
-        """Distances of rows to the cluster centres.
 
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_clusters)
-        """
-        rows = self._rows(X)
-        distances: Matrix = self.model_.transform(rows)
-        return distances
-
-
+@params.derived(OnlineDPMPPCA, OnlineDPGMM, without=["seed"])
 class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     """Online mixture of probabilistic principal components, for scikit-learn.
 
@@ -261,19 +239,9 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    lambda_ : float or "auto", default "auto"
-        Distance beyond which a row opens a cluster, in squared units of the rows.
-    noise : float or "auto", default "auto"
-        Standard deviation of the noise around subspaces.
-    lambda_1, gate, bandwidth, max_dim, spare, subspace, merge, merge_factor
-        As in `OnlineDPMPPCA`.
-    check_every, min_weight, patience, forget, max_clusters, covariance
-        As in `OnlineDPMPPCA`.
     warm_up : int, default 800
         Number of rows from which "auto" values are chosen. `fit` uses all of its rows
         if there are fewer.
-    n_passes : int, default 1
-        Number of times that `fit` goes over the rows. It keeps the clusters in between.
 
     Attributes
     ----------
@@ -299,34 +267,13 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     [1, 1]
     """
 
-    def __init__(
-        self,
-        lambda_: float | str = "auto",
-        *,
-        noise: float | str = "auto",
-        lambda_1: float | None = None,
-        gate: str = "ppca",
-        bandwidth: float | None = None,
-        max_dim: int | None = None,
-        spare: int = 2,
-        subspace: str = "auto",
-        merge: bool = True,
-        merge_factor: float = 1.0,
-        check_every: int = 200,
-        min_weight: float = 5,
-        patience: int = 2000,
-        forget: float = 0.0,
-        max_clusters: int = 1000,
-        covariance: str = "diag",
-        warm_up: int = 800,
-        n_passes: int = 1,
-    ) -> None:
-        self._keep(locals())
+    sample = passed_on(OnlineDPMPPCA.sample)
 
     def _fresh(self, rows: Matrix) -> OnlineDPMPPCA:
-        return OnlineDPMPPCA(**params.given_options(self.get_params(), MPPCA_OPTIONS))
+        return OnlineDPMPPCA(**params.model_options(self, OnlineDPMPPCA))
 
 
+@params.derived(OnlineHDPHSMM, OnlineDPMPPCA, OnlineDPGMM, without=["seed"])
 class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     """Online hidden semi-Markov model, for scikit-learn.
 
@@ -344,12 +291,6 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     noise : float or "auto", default "auto"
         Standard deviation of the noise around subspaces, in units of the rows. "auto"
         estimates it from the same rows.
-    lambda_1, lambda_2, lambda_3, lambda_4, duration, max_duration, emission, gate
-        As in `OnlineHDPHSMM`.
-    bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
-        As in `OnlineDPMPPCA`.
-    min_weight, patience, forget, max_clusters
-        As in `OnlineDPMPPCA`.
     n_passes : int, default 1
         Number of times that `fit` goes over the rows. It keeps the states in between.
 
@@ -375,37 +316,22 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     6
     """
 
+    decode = passed_on(OnlineHDPHSMM.decode)
+    score = passed_on(OnlineHDPHSMM.score)
+    sample = passed_on(OnlineHDPHSMM.sample)
+
     def __init__(
         self,
         lambda_: float | str = "auto",
         *,
         noise: float | str = "auto",
-        lambda_1: float | None = None,
-        lambda_2: float | None = None,
-        lambda_3: float | None = None,
-        lambda_4: float = 0.0,
-        duration: str = "gaussian",
-        max_duration: int | None = None,
-        emission: str = "mppca",
-        gate: str = "ppca",
-        bandwidth: float | None = None,
-        max_dim: int | None = None,
-        spare: int = 2,
-        subspace: str = "auto",
-        merge: bool = True,
-        merge_factor: float = 1.0,
-        check_every: int = 200,
-        min_weight: float = 5,
-        patience: int = 2000,
-        forget: float = 0.0,
-        max_clusters: int = 1000,
-        n_passes: int = 1,
-    ) -> None:
-        self._keep(locals())
+        **options: Any,
+    ) -> None: ...
 
     def _fresh(self, rows: Matrix) -> OnlineHDPHSMM:
-        given = params.given_options(self.get_params(), HSMM_OPTIONS)
-        return OnlineHDPHSMM(**with_scales(given, rows))
+        return OnlineHDPHSMM(
+            **with_scales(params.model_options(self, OnlineHDPHSMM), rows)
+        )
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn rows in order; what was learned before is dropped.
@@ -436,20 +362,3 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         Without `lengths`, the sequence continues across calls.
         """
         return self._partial_fit(X, lengths)
-
-    def decode(self, X: Any, lengths: Any = None) -> Path:
-        """The most probable path of rows through the states, with the ids of the model.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        lengths : sequence of int, optional
-            Number of rows in each sequence. By default all rows are one sequence.
-
-        Returns
-        -------
-        Path
-        """
-        rows = self._rows(X)
-        path: Path = self.model_.decode(rows, lengths=lengths)
-        return path

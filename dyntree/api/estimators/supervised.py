@@ -31,6 +31,15 @@ class TreesMixin:
 
     A class that uses it defines `_fresh`, which makes a model from its parameters. The
     model handles missing values.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of clouds or trees that learn in parallel, and of threads of a
+        prediction; -1 means all cores. The default is 1, or the value of an enclosing
+        ``joblib.parallel_config``. Results do not depend on it.
+    random_state : int, RandomState or Generator, optional
+        An int is the seed of the model. By default the seed is drawn from the system.
     """
 
     model_: Any
@@ -38,6 +47,14 @@ class TreesMixin:
     n_features_in_: int
     _fresh: Callable[[], Any]
     get_params: Callable[..., dict[str, Any]]
+
+    def __init__(
+        self,
+        *,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        **options: Any,
+    ) -> None: ...
 
     def _is_plain(self, X: Any) -> bool:
         """Whether scikit-learn's checks would give later rows back as they are.
@@ -147,13 +164,18 @@ class TreesMixin:
             same parameters of it, as in `posterior_draws`. Before there are trees, rows
             are drawn independently.
         """
+        return self._sample_y(X, n_samples, random_state)
+
+    def _sample_y(
+        self, X: Any, n_samples: int, random_state: RandomState, **more: Any
+    ) -> NDArray[Any]:
         n_samples = params.count("n_samples", n_samples, 1)
         rows, rng = self._asked(X), np.random.default_rng(seed_of(random_state))
         model = self.model_
         if model.is_ready:
-            draws = model.drawn(rows, n_samples, "obs", rng).values
+            draws = model.drawn(rows, n_samples, "obs", rng, **more).values
         else:
-            draws = model.predict(rows).sample(n_samples, rng)
+            draws = model.predict(rows, **more).sample(n_samples, rng)
         responses: NDArray[Any] = draws.T.astype(getattr(self, "classes_", draws).dtype)
         return responses
 
@@ -198,8 +220,11 @@ class TreesMixin:
         -------
         PosteriorDraws
         """
+        return self._posterior_draws(X, n_draws, kind, seed)
+
+    def _posterior_draws(self, X: Any, *how: Any, **more: Any) -> PosteriorDraws:
         rows = self._asked(X)
-        return self._as_told(self.model_.posterior_draws(rows, n_draws, kind, seed))
+        return self._as_told(self.model_.posterior_draws(rows, *how, **more))
 
     def compute_contrast(
         self,
@@ -221,9 +246,13 @@ class TreesMixin:
         -------
         PosteriorDraws
         """
+        return self._compute_contrast(X_0, X_1, n_draws, kind, seed)
+
+    def _compute_contrast(
+        self, X_0: Any, X_1: Any, *how: Any, **more: Any
+    ) -> PosteriorDraws:
         rows = self._asked(X_0), self._asked(X_1)
-        found = self.model_.compute_contrast(*rows, n_draws, kind, seed)
-        return self._as_told(found)
+        return self._as_told(self.model_.compute_contrast(*rows, *how, **more))
 
     def _as_told(self, draws: PosteriorDraws) -> PosteriorDraws:
         """Draws with labels of the type of `classes_`, where there are some."""
@@ -308,8 +337,13 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         ndarray of shape (n_rows,), or two of them
             The means, and the standard deviations if they are requested.
         """
-        prediction = self._prediction(X)
-        mean = prediction.mean.copy()
+        return self._predict(X, return_std)
+
+    def _predict(
+        self, X: Any, return_std: bool, **more: Any
+    ) -> Vector | tuple[Vector, Vector]:
+        prediction = self._prediction(X, **more)
+        mean: Vector = prediction.mean.copy()
         return (mean, np.sqrt(prediction.var)) if return_std else mean
 
     def predict_quantiles(self, X: Any, q: ArrayLike = (0.05, 0.5, 0.95)) -> Vector:
@@ -325,7 +359,10 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
         """
-        quantiles: Vector = self._prediction(X).quantile(q)
+        return self._predict_quantiles(X, q)
+
+    def _predict_quantiles(self, X: Any, q: ArrayLike, **more: Any) -> Vector:
+        quantiles: Vector = self._prediction(X, **more).quantile(q)
         return quantiles
 
 
@@ -337,10 +374,25 @@ def check_labels(labels: Any) -> None:
 
 
 class OnlineClassifier(TreesMixin, ClassifierMixin, BaseEstimator):
-    """A classifier whose `_fresh` makes its model, for labels among `classes_`."""
+    """A classifier whose `_fresh` makes its model, for labels among `classes_`.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None, default None
+        Weights of the labels, which multiply those of the rows. With "balanced", which
+        only `fit` accepts, all labels have the same total weight. By default all
+        weights are 1.
+    """
 
     classes_: NDArray[Any]
     class_weight: str | dict[Any, float] | None
+
+    def __init__(
+        self,
+        *,
+        class_weight: str | dict[Any, float] | None = None,
+        **options: Any,
+    ) -> None: ...
 
     def _weights(self, labels: Any, sample_weight: Any) -> Any:
         """Weights of rows times those of their classes; None where all are 1."""

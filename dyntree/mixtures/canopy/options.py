@@ -9,6 +9,7 @@ from dyntree import params
 from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import not_negative, within
+from dyntree.params.table import check_options, checked
 
 FAMILIES = ("spherical", "spherical_tied", "diag", "full", "poisson", "multinomial")
 INFERENCES = ("em", "esca", "canopy1", "canopy2", "tree", "auto")
@@ -51,18 +52,14 @@ class MixturePrior:
     """
 
     mean: Vector | None = None
-    mean_strength: float = 0.01
-    df: float | None = None
+    mean_strength: float = checked(0.01, params.positive)
+    df: float | None = checked(None, params.positive)
     variance: Vector | None = None
-    rate: float | None = None
-    reg_covar: float | None = None
+    rate: float | None = checked(None, params.positive)
+    reg_covar: float | None = checked(None, params.positive)
 
     def __post_init__(self) -> None:
-        params.positive("mean_strength", self.mean_strength)
-        for name in ("df", "rate", "reg_covar"):
-            value = getattr(self, name)
-            if value is not None:
-                params.positive(name, value)
+        check_options(self)
         for name in ("mean", "variance"):
             value = getattr(self, name)
             if value is not None:
@@ -119,23 +116,20 @@ class CanopyOptions:
         Number of exact EM sweeps at the end.
     """
 
-    group_size: int = 32
-    prototypes: int | None = None
-    list_loss: float = 0.003
-    stale_target: float = 0.02
-    refresh_max: int = 128
-    explore: float = 0.01
-    list_max: int = 256
-    mh_steps: int | None = None
-    theta_step: str = "map"
-    empty: str = "reseed"
-    polish: int = 0
+    group_size: int = checked(32, params.count, 4, 4096)
+    prototypes: int | None = checked(None, params.count, 1)
+    list_loss: float = checked(0.003, within, 0.0, 0.5, "()")
+    stale_target: float = checked(0.02, within, 0.0, 0.5, "()")
+    refresh_max: int = checked(128, params.count, 1)
+    explore: float = checked(0.01, within, 0.0, 0.5, "()")
+    list_max: int = checked(256, params.count, 1, MOST_COMPONENTS)
+    mh_steps: int | None = checked(None, params.count, 1)
+    theta_step: str = checked("map", params.one_of, STEPS)
+    empty: str = checked("reseed", params.one_of, EMPTY)
+    polish: int = checked(0, params.count, 0)
 
     def __post_init__(self) -> None:
-        size = params.count("group_size", self.group_size, 4, 4096)
-        object.__setattr__(self, "group_size", size)
-        for name in ("list_loss", "stale_target", "explore"):
-            within(name, getattr(self, name), 0.0, 0.5, "()")
+        check_options(self)
         if self.list_loss >= self.stale_target:
             raise ArgumentError(
                 "list_loss",
@@ -144,38 +138,27 @@ class CanopyOptions:
                 Message("{list_loss:g}", list_loss=self.list_loss),
                 stale_target=self.stale_target,
             )
-        params.count("refresh_max", self.refresh_max, 1)
-        params.count("list_max", self.list_max, 1, MOST_COMPONENTS)
-        params.count("polish", self.polish, 0)
-        for name in ("prototypes", "mh_steps"):
-            if getattr(self, name) is not None:
-                params.count(name, getattr(self, name), 1)
-        params.one_of("theta_step", self.theta_step, STEPS)
-        params.one_of("empty", self.empty, EMPTY)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureOptions:
     """What a mixture is, and how it is fitted; see `Canopy`."""
 
-    n_components: int = 64
-    family: str = "diag"
-    inference: str = "auto"
+    n_components: int = checked(64, params.count, 1, MOST_COMPONENTS)
+    family: str = checked("diag", params.one_of, FAMILIES)
+    inference: str = checked("auto", params.one_of, INFERENCES)
     init: Any = "auto"
-    weights: str = "map"
-    concentration: float = 1.0
+    weights: str = checked("map", params.one_of, WEIGHTS, r="mixing")
+    concentration: float = checked(1.0, params.positive)
     prior: MixturePrior = MixturePrior()
-    max_iter: int = 100
-    tol: float = 1e-4
+    max_iter: int = checked(100, params.count, 1)
+    tol: float = checked(1e-4, not_negative)
     sweeps: CanopyOptions = CanopyOptions()
 
     def __post_init__(self) -> None:
-        params.count("n_components", self.n_components, 1, MOST_COMPONENTS)
-        params.one_of("family", self.family, FAMILIES)
-        params.one_of("inference", self.inference, INFERENCES)
+        check_options(self)
         if isinstance(self.init, str):
             params.one_of("init", self.init, STARTS)
-        params.one_of("weights", self.weights, WEIGHTS)
         if self.weights == "collapsed" and self.inference == "em":
             raise ValueError(
                 Message(
@@ -183,7 +166,6 @@ class MixtureOptions:
                     'inference="em" does not have; use "esca" or "canopy2".'
                 )
             )
-        params.positive("concentration", self.concentration)
         for name, kind in (("prior", MixturePrior), ("sweeps", CanopyOptions)):
             if not isinstance(getattr(self, name), kind):
                 word = "options" if name == "sweeps" else name
@@ -199,8 +181,6 @@ class MixtureOptions:
                     "MixturePrior.none()."
                 )
             )
-        params.count("max_iter", self.max_iter, 1)
-        not_negative("tol", self.tol)
         if self.inference == "tree" and self.family == "full":
             raise ValueError(
                 Message(

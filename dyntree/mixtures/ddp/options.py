@@ -16,7 +16,8 @@ from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.multinomial import Multinomial
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
 from dyntree.mixtures.ddp.transitions import Discount, RandomWalk, Transition
-from dyntree.mixtures.shared.checks import Checked, within
+from dyntree.mixtures.shared.checks import within
+from dyntree.params.table import check_options, checked
 
 FAMILIES: dict[str, type[Family]] = {
     "GaussianKnownVariance": GaussianKnownVariance,
@@ -61,20 +62,18 @@ def check_transition(family: Family, transition: Any) -> Transition:
 
 
 @dataclass(frozen=True)
-class SweepOptions(Checked):
+class SweepOptions:
     """How often labels are redrawn, and which draws vote; see `DependentDPMixture`."""
 
-    n_sweeps: int = 60
-    burn_in: int | None = None
-    thin: int = 2
-    sampler: str = "collapsed"
+    n_sweeps: int = checked(60, params.count, 1, MOST_SWEEPS)
+    burn_in: int | None = checked(None, params.count, 0)
+    thin: int = checked(2, params.count, 1)
+    sampler: str = checked("collapsed", params.one_of, ("collapsed", "uncollapsed"))
 
     def __post_init__(self) -> None:
-        n_sweeps = params.count("n_sweeps", self.n_sweeps, 1, MOST_SWEEPS)
-        burn_in = self.burn_in
-        burn_in = (
-            n_sweeps // 3 if burn_in is None else params.count("burn_in", burn_in, 0)
-        )
+        check_options(self)
+        n_sweeps, burn_in = self.n_sweeps, self.burn_in
+        burn_in = n_sweeps // 3 if burn_in is None else burn_in
         if burn_in >= n_sweeps:
             raise ArgumentError(
                 "burn_in",
@@ -82,10 +81,7 @@ class SweepOptions(Checked):
                 burn_in,
                 "By default it is a third of them.",
             )
-        self._set("n_sweeps", n_sweeps)
-        self._set("burn_in", burn_in)
-        self._check(params.count, "thin", more=(1,))
-        params.one_of("sampler", self.sampler, ("collapsed", "uncollapsed"))
+        object.__setattr__(self, "burn_in", burn_in)
 
     def kept(self) -> list[int]:
         """The sweeps that vote, numbered from 1."""
@@ -98,36 +94,28 @@ class DDPOptions(SweepOptions):
     """Options of `DependentDPMixture`, as named there."""
 
     family: Family
-    concentration: float = 1.0
+    concentration: float = checked(1.0, params.positive)
     survival: Survival = 0.95
-    innovation: float | None = None
+    innovation: float | None = checked(None, params.positive)
     transition: Transition | None = None
-    weights: str = "gamma"
-    weight_memory: float = 1.0
-    count_memory: float = 1.0
-    history: int = 50
-    history_merge: bool = True
-    identity_move: bool = True
-    prune: float = 1e-6
-    base: str = "stationary"
-    max_particles: int = 512
-    n_chains: int = 1
+    weights: str = checked("gamma", params.one_of, ("gamma", "counts"), r="mixing")
+    weight_memory: float = checked(1.0, within, 0.0, 1.0, "(]")
+    count_memory: float = checked(1.0, within, 0.0, 1.0, "(]")
+    history: int = checked(50, params.count, 1, 10**6)
+    history_merge: bool = checked(True, params.flag)
+    identity_move: bool = checked(True, params.flag)
+    prune: float = checked(1e-6, within, 0.0, 1.0, "[)")
+    base: str = checked("stationary", params.one_of, ("stationary", "moved"))
+    max_particles: int = checked(512, params.count, 1, 10**6)
+    n_chains: int = checked(1, params.count, 1, 1000)
 
     def __post_init__(self) -> None:
+        check_family(self.family)
         super().__post_init__()
-        self._set("family", check_family(self.family))
-        self._set("transition", check_transition(self.family, self.transition))
-        self._check(params.positive, "concentration")
-        self._check(params.positive, "innovation", optional=True)
+        object.__setattr__(
+            self, "transition", check_transition(self.family, self.transition)
+        )
         self._check_survival()
-        params.one_of("weights", self.weights, ("gamma", "counts"))
-        params.one_of("base", self.base, ("stationary", "moved"))
-        memories = ("weight_memory", "count_memory")
-        self._check(within, *memories, more=(0.0, 1.0, "(]"))
-        self._check(params.count, "history", "max_particles", more=(1, 10**6))
-        self._check(params.count, "n_chains", more=(1, 1000))
-        self._check(params.flag, "history_merge", "identity_move")
-        self._check(within, "prune", more=(0.0, 1.0, "[)"))
 
     def _check_survival(self) -> None:
         if callable(self.survival):
@@ -144,7 +132,7 @@ class DDPOptions(SweepOptions):
                     "is 0; got innovation=None."
                 )
             )
-        self._set("survival", q)
+        object.__setattr__(self, "survival", q)
 
     @property
     def alpha_new(self) -> float:

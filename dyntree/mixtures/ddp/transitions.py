@@ -12,24 +12,20 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, Message
-from dyntree.mixtures.shared.checks import Checked, not_negative, within
+from dyntree.mixtures.shared.checks import not_negative, within
+from dyntree.params.table import check_options, checked
 
 
-class Steps(Checked):
-    """A transition with steps of one variance, or of one for each column."""
-
-    def _check_steps(self, name: str) -> None:
-        value = params.as_array(name, getattr(self, name), np.float64)
-        if value.ndim == 0:
-            self._check(not_negative, name)
-            return
-        if value.ndim > 1 or not np.all(np.isfinite(value) & (value >= 0.0)):
-            raise ArgumentError(
-                name,
-                "must be a number >= 0, or one for each column",
-                getattr(self, name),
-            )
-        self._set(name, tuple(value.tolist()))
+def column_steps(name: str, value: Any) -> Any:
+    """Return variances of a step: a float >= 0, or one for each column."""
+    steps = params.as_array(name, value, np.float64)
+    if steps.ndim == 0:
+        return not_negative(name, value)
+    if steps.ndim > 1 or not np.all(np.isfinite(steps) & (steps >= 0.0)):
+        raise ArgumentError(
+            name, "must be a number >= 0, or one for each column", value
+        )
+    return tuple(steps.tolist())
 
 
 def steps_of(name: str, value: Any, width: int) -> Vector:
@@ -49,7 +45,7 @@ def steps_of(name: str, value: Any, width: int) -> Vector:
 
 
 @dataclass(frozen=True)
-class RandomWalk(Steps):
+class RandomWalk:
     """Locations take a Gaussian step each phase, optionally pulled back to the base.
 
     Parameters
@@ -68,16 +64,15 @@ class RandomWalk(Steps):
     RandomWalk(variance=0.5, reversion=1.0)
     """
 
-    variance: Any = 0.1
-    reversion: float = 1.0
+    variance: Any = checked(0.1, column_steps)
+    reversion: float = checked(1.0, within, 0.0, 1.0, "(]")
 
     def __post_init__(self) -> None:
-        self._check_steps("variance")
-        self._check(within, "reversion", more=(0.0, 1.0, "(]"))
+        check_options(self)
 
 
 @dataclass(frozen=True)
-class Discount(Steps):
+class Discount:
     """Knowledge of a location fades: the sums of its rows are discounted in each phase.
 
     Parameters
@@ -103,14 +98,12 @@ class Discount(Steps):
     Discount(delta=0.8, walk=0.0, relative_walk=0.0)
     """
 
-    delta: float = 0.9
-    walk: Any = 0.0
-    relative_walk: float = 0.0
+    delta: float = checked(0.9, within, 0.0, 1.0, "(]")
+    walk: Any = checked(0.0, column_steps)
+    relative_walk: float = checked(0.0, not_negative)
 
     def __post_init__(self) -> None:
-        self._check(within, "delta", more=(0.0, 1.0, "(]"))
-        self._check(not_negative, "relative_walk")
-        self._check_steps("walk")
+        check_options(self)
 
 
 Parameters = dict[str, NDArray[np.float64]]

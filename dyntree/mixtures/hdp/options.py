@@ -11,7 +11,8 @@ import numpy as np
 
 from dyntree import params
 from dyntree.errors import ArgumentError, Message
-from dyntree.mixtures.shared.checks import Checked, not_negative
+from dyntree.mixtures.shared.checks import not_negative
+from dyntree.params.table import check_options, checked
 
 FAMILIES = ("full", "diag", "multinomial")
 UNITS = {"": 1, "b": 1} | {
@@ -22,6 +23,7 @@ UNITS = {"": 1, "b": 1} | {
 }
 BYTES = r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|)\s*([a-z]*)\s*"
 MOST = 2**53
+SELECTIONS = ("auto", "always", "free_energy", "heldout")
 
 
 def byte_count(name: str, value: Any) -> int:
@@ -48,8 +50,13 @@ def optional(check: Callable[..., Any], name: str, value: Any, *more: Any) -> An
     return None if value is None else check(name, value, *more)
 
 
+def count_or(name: str, value: Any, word: str, *bounds: int) -> int | str:
+    """Return a word, or an int within bounds."""
+    return word if value == word else params.count(name, value, *bounds)
+
+
 @dataclass(frozen=True, kw_only=True)
-class HDPPrior(Checked):
+class HDPPrior:
     """Priors of a topic model, on the scale of the first epoch.
 
     Parameters
@@ -72,17 +79,17 @@ class HDPPrior(Checked):
         Whether columns are shifted and scaled by the first epoch.
     """
 
-    shape: float = 1.0
-    rate: float = 0.5
-    scale: float = 0.1
+    shape: float = checked(1.0, params.real)
+    rate: float = checked(0.5, params.positive)
+    scale: float = checked(0.1, params.positive)
     mean: Any = None
-    strength: float = 0.01
-    dof: float | None = None
-    word: float = 0.05
-    standardize: bool = True
+    strength: float = checked(0.01, params.positive)
+    dof: float | None = checked(None, params.real)
+    word: float = checked(0.05, params.positive)
+    standardize: bool = checked(True, params.flag)
 
     def __post_init__(self) -> None:
-        self._check(params.real, "shape", of="prior.")
+        check_options(self, "prior.")
         if self.shape < 1.0:
             raise ArgumentError(
                 "prior.shape",
@@ -90,17 +97,13 @@ class HDPPrior(Checked):
                 self.shape,
                 "Below 1 the best alpha need not be unique.",
             )
-        scales = ("rate", "scale", "strength", "word")
-        self._check(params.positive, *scales, of="prior.")
         if self.mean is not None:
             mean = params.as_array("prior.mean", self.mean, np.float64)
             if mean.ndim != 1 or not np.isfinite(mean).all():
                 raise ArgumentError(
                     "prior.mean", "must be finite numbers, one a column", self.mean
                 )
-            self._set("mean", tuple(mean.tolist()))
-        self._check(params.real, "dof", of="prior.", optional=True)
-        self._check(params.flag, "standardize", of="prior.")
+            object.__setattr__(self, "mean", tuple(mean.tolist()))
 
     def with_width(self, family: str, d: int) -> None:
         """Raise ValueError where the prior does not fit so many columns."""
@@ -125,7 +128,7 @@ class HDPPrior(Checked):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HDPOptions(Checked):
+class HDPOptions:
     """Options of the search of a topic model; the defaults suit most data.
 
     Parameters
@@ -180,56 +183,34 @@ class HDPOptions(Checked):
         Size of the vocabulary; by default that of the first epoch.
     """
 
-    tol: float = 1e-5
-    max_sweeps: int = 100
-    splits: int | str = "all"
-    merges: int | str = "auto"
-    moves: str = "disjoint"
-    alpha_update: str = "newton"
-    group_merge: str = "free_energy"
-    magnify_max: float | None = None
-    n_birth: int | str = "auto"
-    select: str = "auto"
-    swaps: bool = True
-    cap_growth: str = "sqrt"
-    start: str = "auto"
-    working_limit: int | str | None = None
-    track_documents: bool = False
-    compress_final: bool = True
-    block: int = 4096
-    allow_empty: bool = False
-    n_words: int | None = None
+    tol: float = checked(1e-5, params.positive)
+    max_sweeps: int = checked(100, params.count, 1, MOST)
+    splits: int | str = checked("all", count_or, "all", 0, MOST)
+    merges: int | str = checked("auto", count_or, "auto", 0, MOST)
+    moves: str = checked("disjoint", params.one_of, ("disjoint", "one"))
+    alpha_update: str = checked("newton", params.one_of, ("newton", "minka"))
+    group_merge: str = checked("free_energy", params.one_of, ("free_energy", "cosine"))
+    magnify_max: float | None = checked(None, params.real)
+    n_birth: int | str = checked("auto", count_or, "auto", 0, MOST)
+    select: str = checked("auto", params.one_of, SELECTIONS)
+    swaps: bool = checked(True, params.flag)
+    cap_growth: str = checked("sqrt", params.one_of, ("sqrt", "fixed"))
+    start: str = checked("auto", params.one_of, ("auto", "kmeans", "one"))
+    working_limit: int | str | None = checked(None, byte_count)
+    track_documents: bool = checked(False, params.flag)
+    compress_final: bool = checked(True, params.flag)
+    block: int = checked(4096, params.count, 1, MOST)
+    allow_empty: bool = checked(False, params.flag)
+    n_words: int | None = checked(None, params.count, 1, 2**31 - 1)
 
     def __post_init__(self) -> None:
-        own = "options."
-        self._check(params.positive, "tol", of=own)
-        counts = ("max_sweeps", "block")
-        self._check(params.count, *counts, more=(1, MOST), of=own)
-        for name, word in (("splits", "all"), ("merges", "auto"), ("n_birth", "auto")):
-            if getattr(self, name) != word:
-                self._check(params.count, name, more=(0, MOST), of=own)
-        choices = {
-            "moves": ("disjoint", "one"),
-            "alpha_update": ("newton", "minka"),
-            "group_merge": ("free_energy", "cosine"),
-            "select": ("auto", "always", "free_energy", "heldout"),
-            "cap_growth": ("sqrt", "fixed"),
-            "start": ("auto", "kmeans", "one"),
-        }
-        for name, allowed in choices.items():
-            params.one_of(f"options.{name}", getattr(self, name), allowed)
-        flags = ("swaps", "track_documents", "compress_final", "allow_empty")
-        self._check(params.flag, *flags, of=own)
-        self._check(params.real, "magnify_max", of=own, optional=True)
+        check_options(self, "options.")
         if self.magnify_max is not None and self.magnify_max < 1.0:
             raise ArgumentError(
                 "options.magnify_max",
                 "must be >= 1",
                 Message("{magnify_max:g}", magnify_max=self.magnify_max),
             )
-        self._check(byte_count, "working_limit", of=own, optional=True)
-        words = (1, 2**31 - 1)
-        self._check(params.count, "n_words", more=words, of=own, optional=True)
 
 
 PAPER = HDPOptions(
@@ -239,36 +220,25 @@ PAPER = HDPOptions(
 
 
 @dataclass(frozen=True, kw_only=True)
-class HDPSettings(Checked):
+class HDPSettings:
     """All that a user may say about a model, but for its seed; see the model."""
 
-    family: str = "full"
-    memory_limit: int | None = None
-    max_items: int | None = None
-    max_groups: int | None = None
-    epoch_size: int | str = "auto"
-    expected_documents: int | None = None
-    expected_points: int | None = None
-    init_topics: int | str = "auto"
-    max_topics: int | None = None
-    min_gain: float = 0.0
+    family: str = checked("full", params.one_of, FAMILIES)
+    memory_limit: int | None = checked(None, byte_count)
+    max_items: int | None = checked(None, params.count, 1, MOST)
+    max_groups: int | None = checked(None, params.count, 1, MOST)
+    epoch_size: int | str = checked("auto", count_or, "auto", 1, MOST)
+    expected_documents: int | None = checked(None, params.count, 1, MOST)
+    expected_points: int | None = checked(None, params.count, 1, MOST)
+    init_topics: int | str = checked("auto", count_or, "auto", 1, 10**6)
+    max_topics: int | None = checked(None, params.count, 1, MOST)
+    min_gain: float = checked(0.0, not_negative)
     prior: HDPPrior = HDPPrior()
     options: HDPOptions = HDPOptions()
-    compat: str | None = None
+    compat: str | None = checked(None, params.one_of, ("paper",))
 
     def __post_init__(self) -> None:
-        params.one_of("family", self.family, FAMILIES)
-        self._check(byte_count, "memory_limit", optional=True)
-        totals = ("expected_documents", "expected_points")
-        most = ("max_items", "max_groups", *totals, "max_topics")
-        self._check(params.count, *most, more=(1, MOST), optional=True)
-        if self.epoch_size != "auto":
-            self._check(params.count, "epoch_size", more=(1, MOST))
-        if self.init_topics != "auto":
-            self._check(params.count, "init_topics", more=(1, 10**6))
-        self._check(not_negative, "min_gain")
-        if self.compat is not None:
-            params.one_of("compat", self.compat, ("paper",))
+        check_options(self)
         for name, kind in (("prior", HDPPrior), ("options", HDPOptions)):
             value = getattr(self, name)
             if not isinstance(value, kind):

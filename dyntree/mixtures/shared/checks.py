@@ -1,8 +1,7 @@
-"""Options of mixtures: records that check their own fields while they are made."""
+"""Checks of numbers in options of mixtures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from dyntree import params
@@ -33,20 +32,3 @@ def not_negative(name: str, value: Any) -> float:
     if number < 0.0:
         raise ArgumentError(name, "must be >= 0", value)
     return number
-
-
-class Checked:
-    """A frozen record that may set its own fields while it is made."""
-
-    def _set(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)
-
-    def _check(
-        self, check: Callable[..., Any], *names: str, more: tuple[Any, ...] = (),
-        of: str = "", optional: bool = False,
-    ) -> None:  # fmt: skip
-        """Set fields to what a check makes of them; errors call them fields `of`."""
-        for name in names:
-            value = getattr(self, name)
-            if not (optional and value is None):
-                self._set(name, check(f"{of}{name}", value, *more))

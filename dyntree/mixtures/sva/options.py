@@ -7,7 +7,8 @@ from typing import Any
 
 from dyntree import params
 from dyntree.errors import ArgumentError, Message
-from dyntree.mixtures.shared.checks import Checked, not_negative
+from dyntree.mixtures.shared.checks import not_negative
+from dyntree.params.table import check_options, checked
 
 MOST_CLUSTERS = 30_000  # their squares fit an int32
 LEAST = 1e-75  # of noise, as that which "auto" finds in equal rows
@@ -30,42 +31,43 @@ def positive_or_auto(name: str, value: Any) -> float | str:
     return params.positive(name, value)
 
 
+def confirming_weight(name: str, value: Any) -> float:
+    """Return a finite float >= 1."""
+    least = params.real(name, value)
+    if least < 1.0:
+        raise ArgumentError(name, "must be >= 1", value)
+    return least
+
+
+def forgotten_share(name: str, value: Any) -> float:
+    """Return a float in [0, 1)."""
+    share = params.real(name, value)
+    if not 0.0 <= share < 1.0:
+        raise ArgumentError(name, "must be in [0, 1), where 0 forgets nothing", value)
+    return share
+
+
 @dataclass(frozen=True, kw_only=True)
-class ClusterOptions(Checked):
+class ClusterOptions:
     """When clusters open, are confirmed, merge and go; see `OnlineDPGMM`."""
 
-    lambda_: float | str = "auto"
-    merge_factor: float = 1.0
-    check_every: int = 256
-    min_weight: float = 5.0
-    patience: int = 2000
-    forget: float = 0.0
-    max_clusters: int = 1000
+    lambda_: float | str = checked("auto", positive_or_auto, r="lambda")
+    merge_factor: float = checked(1.0, not_negative)
+    check_every: int = checked(256, params.count, 1, MOST_ROWS)
+    min_weight: float = checked(5.0, confirming_weight)
+    patience: int = checked(2000, params.count, 1, MOST_ROWS)
+    forget: float = checked(0.0, forgotten_share)
+    max_clusters: int = checked(1000, params.count, 2, MOST_CLUSTERS)
 
     def __post_init__(self) -> None:
-        self._check(positive_or_auto, "lambda_")
-        self._check(not_negative, "merge_factor")
-        self._check(params.count, "check_every", more=(1, MOST_ROWS))
-        least = params.real("min_weight", self.min_weight)
-        if least < 1.0:
-            raise ArgumentError("min_weight", "must be >= 1", self.min_weight)
-        self._set("min_weight", least)
-        patience = params.count("patience", self.patience, 1, MOST_ROWS)
-        if patience <= least:
+        check_options(self)
+        if self.patience <= self.min_weight:
             raise ArgumentError(
                 "patience",
-                f"must be > min_weight, {least:g}",
-                patience,
+                f"must be > min_weight, {self.min_weight:g}",
+                self.patience,
                 "A cluster would be deleted before it can be confirmed.",
             )
-        self._set("patience", patience)
-        forget = params.real("forget", self.forget)
-        if not 0.0 <= forget < 1.0:
-            raise ArgumentError(
-                "forget", "must be in [0, 1), where 0 forgets nothing", self.forget
-            )
-        self._set("forget", forget)
-        self._check(params.count, "max_clusters", more=(2, MOST_CLUSTERS))
 
     @property
     def n_kept_back(self) -> int:
@@ -105,15 +107,9 @@ class ClusterOptions(Checked):
 class GMMOptions(ClusterOptions):
     """Options of `OnlineDPGMM`, as named there."""
 
-    criterion: str = "radius"
-    covariance: str = "diag"
-    warm_up: int = 500
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        params.one_of("criterion", self.criterion, CRITERIA)
-        params.one_of("covariance", self.covariance, COVARIANCES)
-        self._check(params.count, "warm_up", more=(2, MOST_ROWS))
+    criterion: str = checked("radius", params.one_of, CRITERIA)
+    covariance: str = checked("diag", params.one_of, COVARIANCES)
+    warm_up: int = checked(500, params.count, 2, MOST_ROWS)
 
     @property
     def n_kept_back(self) -> int:
@@ -148,19 +144,18 @@ GMM_OPTIONS = params.defaults_of(GMMOptions)
 class SubspaceOptions(ClusterOptions):
     """Options of mixtures whose clusters have subspaces; see `OnlineDPMPPCA`."""
 
-    noise: float | str = "auto"
-    lambda_1: float | None = None
-    gate: str = "ppca"
+    noise: float | str = checked("auto", positive_or_auto)
+    lambda_1: float | None = checked(None, params.positive)
+    gate: str = checked("ppca", params.one_of, GATES)
     bandwidth: float | None = None
-    max_dim: int | None = None
-    spare: int = 2
-    subspace: str = "auto"
-    merge: bool = True
-    check_every: int = 200
+    max_dim: int | None = checked(None, params.count, 0)
+    spare: int = checked(2, params.count, 1, 1000)
+    subspace: str = checked("auto", params.one_of, SUBSPACES)
+    merge: bool = checked(True, params.flag)
+    check_every: int = checked(200, params.count, 1, MOST_ROWS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check(positive_or_auto, "noise")
         if not isinstance(self.noise, str) and not LEAST <= self.noise <= 1.0 / LEAST:
             raise ArgumentError(
                 "noise",
@@ -169,8 +164,6 @@ class SubspaceOptions(ClusterOptions):
                 self.noise,
                 "Rescale the columns.",
             )
-        self._check(params.positive, "lambda_1", optional=True)
-        params.one_of("gate", self.gate, GATES)
         if self.gate == "bandwidth" and self.bandwidth is None:
             raise ValueError(
                 Message("gate='bandwidth' needs bandwidth, a squared length; got None.")
@@ -185,11 +178,9 @@ class SubspaceOptions(ClusterOptions):
                     gate=self.gate,
                 ),
             )
-        self._check(params.positive, "bandwidth", optional=True)
-        self._check(params.count, "max_dim", more=(0,), optional=True)
-        self._check(params.count, "spare", more=(1, 1000))
-        params.one_of("subspace", self.subspace, SUBSPACES)
-        self._check(params.flag, "merge")
+        if self.bandwidth is not None:
+            positive = params.positive("bandwidth", self.bandwidth)
+            object.__setattr__(self, "bandwidth", positive)
 
     @property
     def look_every(self) -> int:
@@ -210,13 +201,8 @@ class SubspaceOptions(ClusterOptions):
 class MPPCAOptions(SubspaceOptions):
     """Options of `OnlineDPMPPCA`, as named there."""
 
-    covariance: str = "diag"
-    warm_up: int = 800
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        params.one_of("covariance", self.covariance, COVARIANCES)
-        self._check(params.count, "warm_up", more=(2, MOST_ROWS))
+    covariance: str = checked("diag", params.one_of, COVARIANCES)
+    warm_up: int = checked(800, params.count, 2, MOST_ROWS)
 
     @property
     def n_kept_back(self) -> int:
@@ -233,12 +219,12 @@ class MPPCAOptions(SubspaceOptions):
 class HSMMOptions(SubspaceOptions):
     """Options of `OnlineHDPHSMM`, as named there."""
 
-    lambda_2: float | None = None
-    lambda_3: float | None = None
-    lambda_4: float = 0.0
-    duration: str = "gaussian"
-    max_duration: int | None = None
-    emission: str = "mppca"
+    lambda_2: float | None = checked(None, not_negative)
+    lambda_3: float | None = checked(None, not_negative)
+    lambda_4: float = checked(0.0, not_negative)
+    duration: str = checked("gaussian", params.one_of, DURATIONS)
+    max_duration: int | None = checked(None, params.count, 1, 10**6)
+    emission: str = checked("mppca", params.one_of, EMISSIONS)
 
     def __post_init__(self) -> None:
         for name in ("lambda_", "noise"):
@@ -250,11 +236,6 @@ class HSMMOptions(SubspaceOptions):
                     "OnlineDPMPPCA.lambda_path shows which one fits.",
                 )
         super().__post_init__()
-        self._check(not_negative, "lambda_2", "lambda_3", optional=True)
-        self._check(not_negative, "lambda_4")
-        params.one_of("duration", self.duration, DURATIONS)
-        self._check(params.count, "max_duration", more=(1, 10**6), optional=True)
-        params.one_of("emission", self.emission, EMISSIONS)
 
     @property
     def is_round(self) -> bool:

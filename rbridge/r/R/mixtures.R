@@ -6,9 +6,7 @@ dp_gmm <- function(x, data = NULL, lambda = "auto", criterion = c("radius", "obj
                    warm_up = 500, ...) {
   no_more(...)
   call <- sys.call()
-  options <- given_options(
-    c("lambda", "criterion", "merge_factor", "check_every", "min_weight", "patience",
-      "forget", "max_clusters", "covariance", "warm_up"), call)
+  options <- given_options(call)
   fit_mixture("dp_gmm", mixture_rows(x, data, call), list(), options, match.call(), call)
 }
 
@@ -22,11 +20,7 @@ ddp_mixture <- function(x, phase, data = NULL, family = "gaussian", concentratio
                         max_particles = 512, n_chains = 1, seed = NULL, ...) {
   no_more(...)
   call <- sys.call()
-  options <- given_options(
-    c("family", "concentration", "survival", "innovation", "transition", "mixing",
-      "sampler", "n_sweeps", "burn_in", "thin", "weight_memory", "count_memory",
-      "history", "history_merge", "identity_move", "prune", "base", "max_particles",
-      "n_chains"), call)
+  options <- given_options(call)
   rows <- mixture_rows(x, data, call)
   if (missing(phase))
     stop(simpleError(paste0("phase must be given, a label for each of the ", nrow(rows$x),
@@ -51,9 +45,7 @@ canopy_mixture <- function(x, n_components = 64, data = NULL,
                            options = NULL, weights = NULL, seed = NULL, ...) {
   no_more(...)
   call <- sys.call()
-  given <- given_options(
-    c("n_components", "family", "inference", "init", "mixing", "concentration", "prior",
-      "max_iter", "tol", "options"), call)
+  given <- given_options(call)
   rows <- mixture_rows(x, data, call)
   more <- list()
   more$weights <- case_weights(weights, nrow(rows$x), "x", call)

@@ -77,13 +77,16 @@ learned <- function(object, given, call, rows = "newdata") {
   list(value = told$value, state = after) # which has the model from now on
 }
 
+# The arguments of a fit that are no options of its model.
+not_options <- c("formula", "data", "x", "phase", "weights", "exposure", "subset",
+                 "na.action", "stream", "seed", "...")
+
 # The options that a function's caller has given, but for such as are NULL by default.
-# names: those that are options.
-given_options <- function(names, call) {
+given_options <- function(call) {
   frame <- parent.frame()
   defaults <- formals(sys.function(sys.parent()))
   found <- list()
-  for (name in names) {
+  for (name in setdiff(names(defaults), not_options)) {
     if (eval(base::call("missing", as.name(name)), frame)) next
     value <- get(name, frame)
     if (is.null(value) && is.null(defaults[[name]])) next

@@ -16,9 +16,7 @@ dyntree_stream <- function(formula, data = NULL,
                            dispersion = NULL, robust = FALSE, seed = NULL, ...) {
   no_more(...)
   call <- sys.call()
-  options <- given_options(
-    c("model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
-      tree_options), call)
+  options <- given_options(call)
   fit_trees("dyntree_stream", match.call(), data, parent.frame(), options, seed, call)
 }
 
@@ -42,8 +40,7 @@ dyntree_average <- function(formula, data = NULL,
                             "a table."), call))
   of_streams <- c("members", "discount", "tempering")
   of_tables <- c("n_clouds", "shuffle")
-  options <- given_options(c("model", "n_particles", of_streams, of_tables, tree_options),
-                           call)
+  options <- given_options(call)
   stray <- intersect(names(options), if (stream) of_tables else of_streams)
   if (length(stray))
     stop(simpleError(paste0(stray[1L], " is for stream = ", !stream, "; got it with stream = ",
@@ -51,10 +48,6 @@ dyntree_average <- function(formula, data = NULL,
   options$stream <- stream
   fit_trees("dyntree_average", match.call(), data, parent.frame(), options, seed, call)
 }
-
-tree_options <- c("intercept", "proposal", "min_leaf", "tree_prior", "first_split",
-                  "n_basis", "classes", "prior", "class_mass", "max_retired_mass",
-                  "categories", "new_levels", "weighting", "dispersion", "robust")
 
 # matched: the matched call, of which model.frame() takes its part in `frame`.
 fit_trees <- function(face, matched, data, frame, options, seed, call) {

@@ -7,10 +7,7 @@ hdp_topics <- function(x, memory_limit = NULL, max_items = NULL, max_groups = NU
                        seed = NULL, ...) {
   no_more(...)
   call <- sys.call()
-  given <- given_options(
-    c("memory_limit", "max_items", "max_groups", "epoch_size", "expected_documents",
-      "expected_points", "init_topics", "max_topics", "min_gain", "prior", "options",
-      "compat"), call)
+  given <- given_options(call)
   counts <- as_counts(x, "x", call)
   given$seed <- seed_for(seed, call)
   found <- made("hdp_topics", given, list(x = counts$sent), "x", call)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -15,167 +16,172 @@ from dyntree import (
     RandomTreesStream,
     StreamingTree,
     cli,
+    mixtures,
+    params,
 )
 from dyntree.api.formula import DynamicTreeModel
-from dyntree.params import STREAM_OPTIONS, TREE_OPTIONS
+from dyntree.mixtures.canopy.options import MixtureOptions
+from dyntree.mixtures.ddp.options import DDP_OPTIONS
+from dyntree.mixtures.hdp.options import HDP_SETTINGS
+from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
+from dyntree.params import OPTIONS, STREAM_OPTIONS, TREE_OPTIONS, only_for
 from dyntree.trees.factory import make_tree
 from dyntree.trees.forest_options import FOREST_OPTIONS
 
 DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
+FORESTS = FOREST_OPTIONS | {"seed": None}
+CANOPY = params.defaults_of(MixtureOptions) | {"prior": None, "seed": 0}
 
 # What a face leaves out, and why: R's rules, and what needs them, are for the mirror;
 # one leaf model has no use for the options of another; scikit-learn's frames name no
 # categories, and in river levels are columns like others.
-OF_R = {"rules", "n_start", "variance_prior"}
+OF_R, WINDOW = only_for("r"), set(STREAM_OPTIONS)
+NUMBERS, LABELS = only_for("real", "linear"), only_for("class")
+COUNTS = only_for("count")
 LEVELS = {"categories", "new_levels"}
-REAL = {"prior", "intercept", "first_split", "n_basis"}
-REGRESSION = REAL | {"model", "weighting", "dispersion", "robust"}
-WINDOW = set(STREAM_OPTIONS)
-COMMAND = {
-    "model", "window", "discard", "forget", "drift", "rejuvenate_every", "n_particles",
-    "rules", "intercept", "min_leaf", "categories", "new_levels", "weighting", "seed",
-    "dispersion", "robust", "classes",
-}  # fmt: skip
+TABLE = OF_R | {"categories", "seed"}
+ROW = OF_R | LEVELS
 
 # What a face has of its own, and the defaults it changes: whole tables are held by
 # default, and a formula tells by its response whether trees classify.
+JOBS = {"n_jobs": None, "random_state": None}
 WHOLE = {"window": None, "n_particles": None}
-CLOUDS = {"n_clouds": None, "n_jobs": None, "random_state": None}
-RIVER = {"new_columns": "grow", "window": "auto", "n_particles": None}
-
-
-def sklearn(name: str) -> Callable[..., Any]:
-    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
-    from dyntree.api import estimators
-
-    return getattr(estimators, name)
-
-
-def river(name: str) -> Callable[..., Any]:
-    pytest.importorskip("river", reason="river is not installed")
-    from dyntree.api import adapters
-
-    return getattr(adapters, name)
-
-
-def command() -> dict[str, Any]:
-    """Options of a command, with the defaults of its parser."""
-    given = cli.parser().parse_args(["fit", "T", "--formula", "y ~ .", "--out", "M"])
-    return {name: value for name, value in vars(given).items() if name in DECLARED}
-
-
-def arguments(face: Callable[..., Any]) -> dict[str, Any]:
-    """Arguments of a face that have defaults."""
-    return {
-        name: one.default
-        for name, one in inspect.signature(face).parameters.items()
-        if one.default is not inspect.Parameter.empty
-    }
-
-
-FACES: dict[str, tuple[Callable[[], Mapping[str, Any]], set[str], dict[str, Any]]] = {
-    "tree": (lambda: arguments(DynamicTree), WINDOW, {}),
-    "stream": (lambda: arguments(StreamingTree), set(), {}),
-    "averaged stream": (
-        lambda: arguments(AveragedStream),
-        OF_R | WINDOW,
-        {"n_particles": 100, "members": None, "discount": 0.98, "tempering": 0.3},
-    ),
-    "averaged trees": (
-        lambda: arguments(AveragedTrees),
-        OF_R | WINDOW,
-        {"n_particles": 100, "n_clouds": 10, "shuffle": True},
-    ),
-    "sklearn regressor": (
-        lambda: arguments(sklearn("DynamicTreeRegressor")),
-        OF_R | {"classes", "class_mass", "categories", "seed", "dispersion"},
-        WHOLE | CLOUDS,
-    ),
-    "sklearn regressor of counts": (
-        lambda: arguments(sklearn("DynamicTreeCountRegressor")),
-        OF_R
-        | REAL
-        | {"classes", "class_mass", "categories", "seed", "weighting", "robust"},
-        WHOLE | CLOUDS | {"model": "negbin"},
-    ),
-    "sklearn classifier": (
-        lambda: arguments(sklearn("DynamicTreeClassifier")),
-        OF_R | REGRESSION | {"classes", "categories", "seed"},
-        WHOLE | CLOUDS | {"class_weight": None},
-    ),
-    "river regressor": (
-        lambda: arguments(river("RiverDynamicTreeRegressor")),
-        OF_R | LEVELS | {"classes", "class_mass", "first_split", "n_basis"},
-        RIVER | {"exposure": None},
-    ),
-    "river classifier": (
-        lambda: arguments(river("RiverDynamicTreeClassifier")),
-        OF_R | LEVELS | REGRESSION | {"classes"},
-        RIVER,
-    ),
-    "arrays": (
-        lambda: arguments(DynamicTreeModel),
-        OF_R | {"weighting"},  # which weights tell
-        WHOLE
-        | {"weights": None, "freq_weights": None, "offset": None, "exposure": None}
-        | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1},
-    ),
-    "formula": (
-        lambda: arguments(DynamicTreeModel.from_formula),
-        OF_R | {"weighting"},
-        WHOLE
-        | {"weights": None, "freq_weights": None, "offset": None, "exposure": None}
-        | {"model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1}
-        | {"subset": None, "drop_cols": None},
-    ),
-    "command": (
-        command,
-        set(DECLARED) - COMMAND,
-        # what is not named
-        {"categories": [], "model": None, "new_levels": None, "n_particles": None}
-        | {"robust": None},
-    ),
+CLOUDS = WHOLE | JOBS | {"n_clouds": None}
+GROWS = {"new_columns": "grow"}
+RIVER = GROWS | {"window": "auto", "n_particles": None}
+FORMULA = WHOLE | {
+    "weights": None, "freq_weights": None, "offset": None, "exposure": None,
+    "model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1,
+}  # fmt: skip
+AVERAGE = {"n_particles": params.N_AVERAGED}
+EMPTY = inspect.Parameter.empty
+NEEDED = {"lambda_": EMPTY, "noise": EMPTY}  # by a sequence model
+AUTO = {"lambda_": "auto", "noise": "auto"}
+SEED, PASSES, THREADS = {"seed": 0}, {"n_passes": 1}, {"n_threads": None}
+FITS = {
+    "n_init": 1, "warm_start": False, "validation": None, "callback": None,
+    "progress": False,
 }  # fmt: skip
 
 
-JOBS = {"n_jobs": None, "random_state": None}
-FORESTS: dict[str, tuple[Callable[[], Any], set[str], dict[str, Any]]] = {
-    "stream": (lambda: RandomTreesStream, set(), {"seed": None}),
-    "sklearn regressor": (
-        lambda: sklearn("RandomTreesRegressor"),
-        {"model", "classes", "class_mass", "categories"},
-        JOBS,
+# Of a face: what is declared, what of this it has not, and what it has of its own.
+Face = tuple[Any, Mapping[str, Any], set[str], dict[str, Any]]
+FACES: dict[str, Face] = {
+    "tree": (DynamicTree, DECLARED, WINDOW, {}),
+    "stream": (StreamingTree, DECLARED, set(), {}),
+    "averaged stream": (
+        AveragedStream, DECLARED, OF_R | WINDOW,
+        AVERAGE | {"members": None, "discount": 0.98, "tempering": 0.3},
     ),
-    "sklearn classifier": (
-        lambda: sklearn("RandomTreesClassifier"),
-        {"model", "classes", "categories", "weighting"},
+    "averaged trees": (
+        AveragedTrees, DECLARED, OF_R | WINDOW,
+        AVERAGE | {"n_clouds": 10, "shuffle": True},
+    ),
+    "arrays": (DynamicTreeModel, DECLARED, OF_R | {"weighting"}, FORMULA),
+    "formula": (
+        DynamicTreeModel.from_formula, DECLARED, OF_R | {"weighting"},
+        FORMULA | {"subset": None, "drop_cols": None},
+    ),
+    "random trees": (RandomTreesStream, FORESTS, set(), {}),
+    "DPGMM": (mixtures.OnlineDPGMM, GMM_OPTIONS, set(), SEED),
+    "DPMPPCA": (mixtures.OnlineDPMPPCA, MPPCA_OPTIONS, set(), SEED),
+    "HDPHSMM": (mixtures.OnlineHDPHSMM, HSMM_OPTIONS, set(), NEEDED | SEED),
+    "DDP": (mixtures.DependentDPMixture, DDP_OPTIONS, set(), SEED),
+    "HDP": (
+        mixtures.MemoryBoundedHDP, HDP_SETTINGS, set(),
+        SEED | THREADS | {"callback": None},
+    ),
+    "Canopy": (
+        mixtures.Canopy, CANOPY, {"sweeps"},
+        {"options": None, "batch_size": 10_000} | THREADS,
+    ),
+    "estimators.DynamicTreeRegressor": (
+        None, DECLARED, TABLE | LABELS | COUNTS, CLOUDS
+    ),
+    "estimators.DynamicTreeCountRegressor": (
+        None, DECLARED, TABLE | LABELS | NUMBERS, CLOUDS | {"model": "negbin"}
+    ),
+    "estimators.DynamicTreeClassifier": (
+        None, DECLARED, TABLE | NUMBERS | COUNTS | {"model", "classes"},
+        CLOUDS | {"class_weight": None},
+    ),
+    "estimators.RandomTreesRegressor": (
+        None, FORESTS, {"model", "categories", "seed"} | LABELS, JOBS
+    ),
+    "estimators.RandomTreesClassifier": (
+        None, FORESTS, {"model", "classes", "categories", "weighting", "seed"},
         JOBS | {"class_weight": None},
     ),
-    "river regressor": (
-        lambda: river("RiverRandomTreesRegressor"),
-        LEVELS | {"model", "classes", "class_mass"},
-        {"new_columns": "grow", "seed": None},
+    "estimators.DPGMMClusterer": (None, GMM_OPTIONS, set(), PASSES),
+    "estimators.DPMPPCAClusterer": (None, MPPCA_OPTIONS, set(), PASSES),
+    "estimators.HDPHSMMClusterer": (None, HSMM_OPTIONS, set(), PASSES | AUTO),
+    "estimators.DependentDPClusterer": (
+        None, DDP_OPTIONS, set(), {"family": None, "random_state": None}
     ),
-    "river classifier": (
-        lambda: river("RiverRandomTreesClassifier"),
-        LEVELS | {"model", "classes", "weighting"},
-        {"new_columns": "grow", "seed": None},
+    "estimators.MemoryBoundedTopics": (None, HDP_SETTINGS, set(), JOBS),
+    "estimators.CanopyMixture": (
+        None, CANOPY, {"sweeps", "seed"}, FITS | JOBS | {"options": None}
     ),
-}
+    "adapters.RiverDynamicTreeRegressor": (
+        None, DECLARED, ROW | LABELS | {"first_split", "n_basis"},
+        RIVER | {"exposure": None},
+    ),
+    "adapters.RiverDynamicTreeClassifier": (
+        None, DECLARED, ROW | NUMBERS | COUNTS | {"model", "classes"}, RIVER
+    ),
+    "adapters.RiverRandomTreesRegressor": (
+        None, FORESTS, LEVELS | {"model"} | LABELS, GROWS
+    ),
+    "adapters.RiverRandomTreesClassifier": (
+        None, FORESTS, LEVELS | {"model", "classes", "weighting"}, GROWS
+    ),
+    "adapters.RiverDPGMMClusterer": (None, GMM_OPTIONS, set(), {}),
+    "adapters.RiverDPMPPCAClusterer": (None, MPPCA_OPTIONS, set(), {}),
+    "adapters.RiverHDPHSMMClusterer": (None, HSMM_OPTIONS, set(), NEEDED),
+}  # fmt: skip
+NO_OPTIONS = {"RiverAnomalyDetector", "RiverChangeAlarm", "RowDistribution"}
 
 
-@pytest.mark.parametrize("face", FORESTS)
-def test_a_face_of_random_trees_has_the_names_and_defaults(face: str) -> None:
-    found, left_out, changed = FORESTS[face]
-    expected = {k: v for k, v in FOREST_OPTIONS.items() if k not in left_out} | changed
-    assert arguments(found()) == expected
+def library_of(face: str) -> Any:
+    """The module of estimators or adapters, if its library is installed."""
+    kind, dot, _ = face.partition(".")
+    if dot:
+        pytest.importorskip({"estimators": "sklearn", "adapters": "river"}[kind])
+    return importlib.import_module(f"dyntree.api.{kind}") if dot else None
 
 
 @pytest.mark.parametrize("face", FACES)
 def test_a_face_has_the_names_and_defaults_that_are_declared(face: str) -> None:
-    found, left_out, changed = FACES[face]
-    expected = {k: v for k, v in DECLARED.items() if k not in left_out} | changed
-    assert dict(found()) == expected
+    model, declared, left_out, changed = FACES[face]
+    if library := library_of(face):
+        model = getattr(library, face.partition(".")[2])
+    found = inspect.signature(model).parameters
+    expected = {k: v for k, v in declared.items() if k not in left_out} | changed
+    own = {k: one.default for k, one in found.items() if k in expected}
+    assert own == expected
+    no_defaults = {k for k, one in found.items() if one.default is EMPTY}
+    assert found.keys() - expected <= no_defaults  # rows and formulas
+    if library:  # whose parameters are derived
+        docs = params.faces.parameter_docs(model)
+        assert {*docs} == {*expected}
+
+
+@pytest.mark.parametrize("kind", ["estimators", "adapters"])
+def test_every_face_is_compared(kind: str) -> None:
+    names = {*library_of(f"{kind}.").__all__} - NO_OPTIONS
+    assert {f"{kind}.{name}" for name in names} <= FACES.keys()
+
+
+def test_a_command_has_the_options_that_the_table_gives_a_shell() -> None:
+    given = vars(
+        cli.parser().parse_args(["fit", "T", "--formula", "y ~ .", "--out", "M"])
+    )
+    named = {name for name, one in OPTIONS.items() if one.shell}
+    assert named <= given.keys()
+    assert named | {"seed"} == DECLARED.keys() & given.keys()
+    others = {"window": 500, "categories": [], "drift": False, "robust": False}
+    for name in named:  # None: what is not named
+        assert given[name] in (None, others.get(name)), name
 
 
 def test_the_factory_takes_every_option() -> None:

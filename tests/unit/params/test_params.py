@@ -71,14 +71,14 @@ def test_pairs_may_be_any_sequence() -> None:
 @pytest.mark.parametrize("value", [-0.1, 1.0000001, np.nan, "1", None, True])
 def test_forget_is_at_least_zero_and_at_most_one(value: Any, rules: str) -> None:
     with refused("forget", repr(value)):
-        params.forget_factor(value, rules)
-    assert params.forget_factor(1, rules) == 1.0
+        params.forget_factor("forget", value, rules)
+    assert params.forget_factor("forget", 1, rules) == 1.0
 
 
 def test_forgetting_all_needs_native_rules() -> None:
-    assert params.forget_factor(0, "native") == 0.0
+    assert params.forget_factor("forget", 0, "native") == 0.0
     with refused("forget", "0"):
-        params.forget_factor(0, "r")
+        params.forget_factor("forget", 0, "r")
 
 
 @pytest.mark.parametrize("value", ["B", "", None, 1, ["a"]])

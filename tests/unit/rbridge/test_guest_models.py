@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+import rbridge
 from dyntree import AveragedStream, AveragedTrees, StreamingTree
 from dyntree.mixtures import (
     Canopy,
@@ -270,23 +272,30 @@ def test_what_fails_leaves_a_model_as_it_was(face: str) -> None:
     assert mine == theirs
 
 
-OPTIONS = {
-    "dyntree_stream": "model window discard forget drift rejuvenate_every n_particles "
-    "intercept proposal min_leaf tree_prior first_split n_basis prior class_mass "
-    "max_retired_mass categories new_levels weighting dispersion robust seed",
-    "dyntree_average": "model n_clouds shuffle n_particles intercept proposal min_leaf "
-    "tree_prior first_split n_basis prior class_mass max_retired_mass categories "
-    "new_levels weighting dispersion robust seed",
-    "dp_gmm": "lambda criterion merge_factor check_every min_weight patience forget "
-    "max_clusters covariance warm_up",
-    "ddp_mixture": "family concentration survival innovation transition mixing sampler "
-    "n_sweeps burn_in thin weight_memory count_memory history history_merge "
-    "identity_move prune base max_particles n_chains seed",
-    "canopy_mixture": "n_components family inference init mixing concentration prior "
-    "max_iter tol options seed",
-    "hdp_topics": "memory_limit max_items max_groups epoch_size expected_documents "
-    "expected_points init_topics max_topics min_gain prior options compat seed",
-}
+MODELS = {
+    "dyntree_stream": StreamingTree, "dyntree_average": AveragedTrees,
+    "dp_gmm": OnlineDPGMM, "ddp_mixture": DependentDPMixture,
+    "canopy_mixture": Canopy, "hdp_topics": MemoryBoundedHDP,
+}  # fmt: skip
+LEFT = {  # rules are dynaTree()'s, a stream draws nothing, and R has no callbacks
+    "dyntree_stream": {"rules", "n_start", "variance_prior"}, "dp_gmm": {"seed"},
+    "canopy_mixture": {"batch_size", "n_threads"},
+    "hdp_topics": {"family", "n_threads", "callback"},
+}  # fmt: skip
+
+
+def options_of(face: str) -> list[str]:
+    """Options of a face by R's names: those of its model."""
+    names = FACES[face].names
+    known = inspect.signature(MODELS[face]).parameters
+    return [names.get(one, one) for one in known if one not in LEFT.get(face, ())]
+
+
+NO_OPTIONS = {
+    "formula", "data", "x", "phase", "weights", "exposure", "subset", "na.action",
+    "stream", "seed", "...",
+}  # fmt: skip
+SOURCES = Path(rbridge.__file__).parent / "r" / "R"
 STREAMS = ["members", "discount", "tempering"]
 BAD: list[Any] = [
     "no such thing", -1.5, np.array([1.0, 2.0, 3.0]), np.array([True, False]),
@@ -304,7 +313,8 @@ PYTHON = re.compile(
 @pytest.mark.parametrize("face", FACES)
 def test_errors_of_options_are_in_words_of_r(face: str) -> None:
     """Bad values are refused by messages that name the option, with no Python in it."""
-    for name in OPTIONS[face].split() + STREAMS * (face == "dyntree_average"):
+    options = [name for name in options_of(face) if name != "classes"]
+    for name in options + STREAMS * (face == "dyntree_average"):
         refused = 0
         for bad in BAD:
             if name in STREAMS:
@@ -414,20 +424,12 @@ def test_weights_count_rows_in_the_likelihood_of_a_canopy() -> None:
     assert found["total_weight"] == weights.sum()
 
 
-def test_the_options_are_those_of_pythons_models() -> None:
-    kinds = {
-        "dyntree_stream": StreamingTree, "dyntree_average": AveragedTrees,
-        "dp_gmm": OnlineDPGMM, "ddp_mixture": DependentDPMixture,
-        "canopy_mixture": Canopy, "hdp_topics": MemoryBoundedHDP,
-    }  # fmt: skip
-    left = {
-        "dyntree_stream": {"rules", "n_start", "variance_prior", "classes"},
-        "dyntree_average": {"classes"}, "dp_gmm": {"seed"}, "ddp_mixture": set(),
-        "canopy_mixture": {"batch_size", "n_threads"},
-        "hdp_topics": {"family", "n_threads", "callback"},
-    }  # fmt: skip
-    for face, kind in kinds.items():
-        known = set(inspect.signature(kind).parameters) - left[face]
-        names = FACES[face].names
-        own = {names.get(one, one) for one in known}
-        assert own == set(OPTIONS[face].split()), face
+@pytest.mark.parametrize("face", FACES)
+def test_the_options_are_those_of_pythons_models(face: str) -> None:
+    source = "".join(path.read_text() for path in SOURCES.glob("*.R"))
+    written = source.partition(f"\n{face} <- function(")[2].partition(") {\n")[0]
+    while "(" in written:  # defaults that are calls
+        written = re.sub(r"\([^()]*\)", "", written)
+    formals = {one.partition("=")[0].strip() for one in written.split(",")}
+    own = {*options_of(face), *STREAMS * (face == "dyntree_average")}
+    assert formals - NO_OPTIONS == own - {"seed"}
