@@ -393,7 +393,9 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         tree = self.stream.tree
         with tree.exclusive():
             row = self._columns.encode(x)
-            proba = tree.proba_at(row) if tree.n_seen else self._foreseen(row).proba[0]
+            proba = (
+                tree.proba_at(row) if tree.n_seen else self._prediction_at(row).proba[0]
+            )
             return dict(zip(tree.classes or (), proba, strict=True))
 
     def predict_one(self, x: Row) -> Hashable:
@@ -425,7 +427,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             first label has come.
         """
         with self.stream.exclusive():
-            prediction = self._foreseen(self._columns.encode(x))
+            prediction = self._prediction_at(self._columns.encode(x))
         tail = prediction.tail_probability([y])
         return float(tail[0]) if prediction.classes else 1.0
 
@@ -473,9 +475,9 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
     def _predict(self, X: Any) -> ClassPrediction:
         """Probabilities at the rows of a frame."""
         with self.stream.exclusive():
-            return self._foreseen(self._rows(records_of(X)))
+            return self._prediction_at(self._rows(records_of(X)))
 
-    def _foreseen(self, rows: Matrix) -> ClassPrediction:
+    def _prediction_at(self, rows: Matrix) -> ClassPrediction:
         """Probabilities at encoded rows, also before the first label."""
         if not self.stream.n_seen:
             prediction = blank_prediction(self.stream.state.options, len(rows))

@@ -24,7 +24,7 @@ from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.sequence_scales import with_scales
 
 
-def taught(model: Any, rows: Matrix, lengths: Any) -> Any:
+def updated(model: Any, rows: Matrix, lengths: Any) -> Any:
     """The model once it has learned rows; only sequences have lengths."""
     if lengths is None:
         return model.update(rows, progress=False)
@@ -75,7 +75,7 @@ class MixtureMixin(MixtureAnswers):
         """Learn rows, as one sequence or as several."""
         n_passes = params.count("n_passes", self.n_passes, 1)
         rows = checked_rows(self, X, True, dtype=np.float64)
-        model = taught(self._fresh(rows), rows, lengths)
+        model = updated(self._fresh(rows), rows, lengths)
         if not model.is_ready:
             if len(rows) < 2:
                 raise ValueError(
@@ -86,7 +86,7 @@ class MixtureMixin(MixtureAnswers):
                 )
             model.finish_warm_up()
         for _ in range(n_passes - 1):
-            taught(model, rows, lengths)
+            updated(model, rows, lengths)
         model.merge_now()
         return self._kept(model, rows)
 
@@ -118,7 +118,7 @@ class MixtureMixin(MixtureAnswers):
         first = not hasattr(self, "model_")
         rows = checked_rows(self, X, first, dtype=np.float64)
         model = self._fresh(rows) if first else self.model_
-        return self._kept(taught(model, rows, lengths), rows)
+        return self._kept(updated(model, rows, lengths), rows)
 
     def _kept(self, model: Any, rows: Matrix) -> Self:
         """Keep a model, and where the rows of the last call belong."""
