@@ -119,7 +119,7 @@ OF_R = ("rules", "n_start", "variance_prior")
 NATIVE = {name: values for name, values in TREE.items() if name not in OF_R}
 CLUSTERS: dict[str, list[Any]] = {
     "merge_factor": [0.5], "check_every": [10], "min_weight": [2], "patience": [30],
-    "forget": [0.01], "max_clusters": [2], "seed": [7],
+    "forget": [0.99], "max_clusters": [2], "seed": [7],
 }  # fmt: skip
 SUBSPACES: dict[str, list[Any]] = CLUSTERS | {
     "lambda_": [30.0], "noise": [0.5], "lambda_1": [2.0], "gate": ["none", "bandwidth"],
@@ -217,7 +217,7 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
          "prior": [HDPPrior(mean=[0.5, 0.0], dof=9.0, standardize=False),
                    HDPPrior(shape=2.0, rate=1.0, scale=0.2, strength=0.1, word=0.1)],
          "options": [HDPOptions(**{name: value}) for name, value in TOPICS.items()],
-         "compat": ["paper"], "seed": [5], "n_threads": [2], "callback": [None]},
+         "compat": ["paper"], "seed": [5], "threads": [2], "callback": [None]},
         learn_documents,
     ),
     "Canopy": (
@@ -230,6 +230,6 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
                    MixturePrior(mean_strength=0.1, rate=2.0), MixturePrior.none()],
          "max_iter": [3], "tol": [1e-2],
          "options": [CanopyOptions(**{name: value}) for name, value in SWEEPS.items()],
-         "batch_size": [16], "seed": [4], "n_threads": [2]}, learn_rows,
+         "batch_size": [16], "seed": [4], "threads": [2]}, learn_rows,
     ),
 }  # fmt: skip

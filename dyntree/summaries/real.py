@@ -310,6 +310,11 @@ class Prediction(Record):
         return Prediction(mean, self.var, self.df, mixture, of_mean, self._least_df)
 
     @property
+    def std(self) -> Vector:
+        """Standard deviation of each response, shape (n_rows,)."""
+        return np.sqrt(self.var)
+
+    @property
     def mean_se(self) -> Vector:
         """Standard deviation of the posterior of the mean, shape (n_rows,).
 

@@ -72,7 +72,7 @@ window=None. Set window=..., the most rows to hold.
         raise ArgumentError(
             "n_clouds",
             "is for tables, which are learned whole",
-            Message(f"{n_clouds} with window={window}"),
+            Message(f"{n_clouds} with window={{window!r}}", window=window),
             "Set window=None, or n_clouds=1; window={auto!r} averages several clouds "
             "by itself.",
             auto=AUTO,

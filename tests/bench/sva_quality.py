@@ -262,9 +262,9 @@ def found_drift() -> Iterator[str]:
     for seed in range(3):
         X, label = walking(seed)
         made: dict[str, OnlineDPGMM] = {
-            "OnlineDPGMM(forget=0)": OnlineDPGMM(lambda_),
-            "OnlineDPGMM(forget=0.01)": OnlineDPGMM(lambda_, forget=0.01),
-            "OnlineDPGMM('auto', forget=0.04)": OnlineDPGMM(forget=0.04),
+            "OnlineDPGMM(forget=1)": OnlineDPGMM(lambda_),
+            "OnlineDPGMM(forget=0.99)": OnlineDPGMM(lambda_, forget=0.99),
+            "OnlineDPGMM('auto', forget=0.96)": OnlineDPGMM(forget=0.96),
         }
         for name, model in made.items():
             model.update(X)
@@ -276,7 +276,7 @@ def found_drift() -> Iterator[str]:
             names.setdefault(f"{name}, first 2,000 rows", []).append(score)
     for name, scores in names.items():
         yield f"    {name:<44} {np.mean(scores):.3f}"
-    model = OnlineDPGMM(lambda_, forget=0.01).update(walking(0)[0])
+    model = OnlineDPGMM(lambda_, forget=0.99).update(walking(0)[0])
     fresh = np.random.default_rng(1).normal(size=(20, 2)) + 200.0
     delay = next(
         n for n in range(1, 21)

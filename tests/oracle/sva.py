@@ -43,7 +43,7 @@ class Mixture:
 
     def __init__(
         self, lambda_: float, *, merge_factor: float = 1.0, check_every: int = 256,
-        min_weight: float = 5, patience: int = 2000, forget: float = 0.0,
+        min_weight: float = 5, patience: int = 2000, forget: float = 1.0,
         max_clusters: int = 1000, merge: bool = True,
     ) -> None:  # fmt: skip
         self.lambda_, self.merge_factor, self.check_every = (
@@ -89,11 +89,13 @@ class Mixture:
 
     def learn_row(self, x: Vector) -> int:
         number = self.n_rows + 1
-        for c in self.clusters if self.forget else ():
-            c.w *= 1.0 - self.forget
-            c.scatter *= 1.0 - self.forget
-            c.w_ref *= 1.0 - self.forget
-            if c.confirmed and self.n_rows - c.seen >= int(10.0 / self.forget):
+        for c in self.clusters if self.forget < 1.0 else ():
+            c.w *= self.forget
+            c.scatter *= self.forget
+            c.w_ref *= self.forget
+            if c.confirmed and self.n_rows - c.seen >= round(
+                10.0 / (1.0 - self.forget)
+            ):
                 c.confirmed, c.since = False, number
         costs = [self.cost(c, x) for c in self.clusters]
         fresh = self.lambda_
@@ -305,7 +307,7 @@ class DPMPPCA(Mixture):
 
     def rows_for_one(self, n: float) -> float:
         """Rows for each one not forgotten: twenty a cluster, if so many came."""
-        if not self.forget:
+        if self.forget == 1.0:
             return 1.0
         taken = sum(c.rows for c in self.clusters)
         return max(1.0, min(taken, 20.0 * self.n_looked) / n)

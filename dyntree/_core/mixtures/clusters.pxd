@@ -26,7 +26,7 @@ cdef class Clusters:
         public int64_t check_every      # rows; 0 never
         double min_weight
         int64_t patience
-        double keep                     # 1 - forget
+        double keep                     # forget     
         int64_t silence                 # rows after which an unseen cluster is provisional
         int32_t max_clusters
         bint by_objective               # costs and scores weigh by what they add to J

@@ -17,7 +17,7 @@ cdef enum:
     MOST_FEATURES = 256     # of a dict that is read without a list
 
 cdef double FAINT = 1e-100     # weight that fading leaves at least, so that means exist
-cdef double SILENCE = 10.0      # memories of 1 / forget rows, after which a cluster is gone
+cdef double SILENCE = 10.0      # memories of 1 / (1 - forget) rows, after which a cluster is gone
 
 
 cdef class Clusters:
@@ -37,7 +37,7 @@ cdef class Clusters:
     patience : int
         Rows after which one that is not is deleted.
     forget : float
-        Share of every weight that a row takes away.
+        Factor by which a row multiplies every weight.
     max_clusters : int
     by_objective : bool
         Whether rows and pairs are judged by what they add to the objective.
@@ -59,8 +59,11 @@ cdef class Clusters:
         self.check_every = check_every
         self.min_weight = min_weight
         self.patience = patience
-        self.keep = 1.0 - forget
-        self.silence = INT64_MAX if forget == 0.0 else <int64_t>(SILENCE / forget)
+        self.keep = forget
+        # rounded: 1 - .95 is a little more than .05
+        self.silence = INT64_MAX
+        if forget < 1.0:
+            self.silence = <int64_t> (SILENCE / (1.0 - forget) + 0.5)
         self.max_clusters = max_clusters
         self.by_objective = by_objective
         self.chain = chain

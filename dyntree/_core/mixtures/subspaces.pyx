@@ -208,7 +208,7 @@ cdef class Subspaces(Directions):
     cdef void merge_all(self) noexcept nogil:
         """Where the past fades, a row counts for more than itself.
 
-        Clusters have 1 / (forget n_clusters) rows on average then, too few to tell
+        Clusters have 1 / ((1 - forget) n_clusters) rows on average then, too few to tell
         even those apart that rows without number have shown to be. So they count for
         twenty a cluster, but for no more than there were. A merge changes neither sum.
         """

@@ -49,7 +49,7 @@ def parted(
 COUNTS = ("poisson", "multinomial")  # families of counts, which may be sparse
 
 
-@params.derived(Canopy, without=["seed", "batch_size", "n_threads"])
+@params.derived(Canopy, without=["seed", "batch_size", "threads"])
 class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     """Finite Gaussian mixture with up to many thousands of components.
 
@@ -138,10 +138,8 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
 
     def _fresh(self, seed: int) -> Canopy:
         """The model that parameters ask for."""
-        n_threads = threads_of(self.n_jobs)
-        return Canopy(
-            **params.model_options(self, Canopy), seed=seed, n_threads=n_threads
-        )
+        threads = threads_of(self.n_jobs)
+        return Canopy(**params.model_options(self, Canopy), seed=seed, threads=threads)
 
     def _seed(self) -> int:
         """A seed from `random_state`."""
@@ -236,7 +234,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
             return self.fit(X, sample_weight=sample_weight)
         with unchanged_on_errors(self):
             rows = self._checked(X, reset=False)
-            self.model_.n_threads = threads_of(self.n_jobs)
+            self.model_.threads = threads_of(self.n_jobs)
             self.model_.learn_batch(rows, sample_weight=sample_weight)
             return self._kept(self.model_, rows)
 

@@ -37,7 +37,7 @@ def check_groups(groups: Any) -> None:
         )
 
 
-@params.derived(MemoryBoundedHDP, without=["seed", "n_threads", "callback"])
+@params.derived(MemoryBoundedHDP, without=["seed", "threads", "callback"])
 class MemoryBoundedTopics(
     ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
 ):
@@ -94,11 +94,11 @@ class MemoryBoundedTopics(
         """A model with these parameters that has seen nothing."""
         random = check_random_state(self.random_state)
         seed = int(random.randint(np.iinfo(np.int32).max))
-        options, n_threads = (
+        options, threads = (
             params.model_options(self, MemoryBoundedHDP),
             threads_of(self.n_jobs),
         )
-        return MemoryBoundedHDP(**options, seed=seed, n_threads=n_threads)
+        return MemoryBoundedHDP(**options, seed=seed, threads=threads)
 
     @property
     def _is_words(self) -> bool:
@@ -193,7 +193,7 @@ class MemoryBoundedTopics(
         first = not hasattr(self, "model_")
         rows = self._checked(X, first)
         model = self._fresh() if first else self.model_
-        model.n_threads = params.n_threads(threads_of(self.n_jobs))
+        model.threads = params.n_threads(threads_of(self.n_jobs))
         documents = self._documents(rows, groups, ids, sample_weight)
         model.partial_fit(**documents, progress=False)
         return self._kept(model, rows, groups)

@@ -103,7 +103,7 @@ class Canopy(Mixture):
     batch_size : int, default 10_000
         Number of rows that `update` learns at a time.
     seed : int, default 0
-    n_threads : int, optional
+    threads : int, optional
         Number of threads of a fit; by default ``DYNTREE_NUM_THREADS``, or 1. The result
         does not depend on it, and files do not store it.
 
@@ -150,7 +150,7 @@ class Canopy(Mixture):
     options: MixtureOptions
     _state: State
     batch_size: int
-    n_threads: int | None  # None: as many as the environment says
+    threads: int | None  # None: as many as the environment says
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Canopy(Mixture):
         options: CanopyOptions | None = None,
         batch_size: int = 10_000,
         seed: int = 0,
-        n_threads: int | None = None,
+        threads: int | None = None,
     ) -> None:
         self.batch_size = params.count("batch_size", batch_size, 2)
         self._begin(
@@ -184,15 +184,15 @@ class Canopy(Mixture):
                 sweeps=CanopyOptions() if options is None else options,
             ),
             seed,
-            n_threads,
+            threads,
         )
 
-    def _begin(self, options: Any, seed: Any, n_threads: Any = None) -> None:
+    def _begin(self, options: Any, seed: Any, threads: Any = None) -> None:
         """Become a model that has seen no row."""
         super()._begin(options, seed)
-        if n_threads is not None:
-            n_threads = params.n_threads(n_threads, "n_threads")
-        self.n_threads = n_threads
+        if threads is not None:
+            threads = params.n_threads(threads, "threads")
+        self.threads = threads
         self._state = State()
 
     # ------------------------------------------------------------ what it is
@@ -369,7 +369,7 @@ class Canopy(Mixture):
         units = scaling.units(parts.total, family)
         plan = Plan(
             options.family, how, options.sweeps, scaling, units, self.seed,
-            params.n_threads(self.n_threads),
+            params.n_threads(self.threads),
         )  # fmt: skip
         prior = scaling.prior(options.prior, family, options.concentration)
         if start is None:
@@ -597,7 +597,7 @@ class Canopy(Mixture):
         plan = Plan(
             family.name, how, self.options.sweeps, scaling,
             scaling.units(parts.total, family), self.seed,
-            params.n_threads(self.n_threads),
+            params.n_threads(self.threads),
         )  # fmt: skip
         prior = own.prior(self.options.prior, family, self.options.concentration)
         options = replace(self.options, inference=how, max_iter=1)
@@ -851,7 +851,7 @@ class Canopy(Mixture):
         callback: Callback | None = None,
         save_every: int = 10,
         scratch: str | os.PathLike[str] | None = None,
-        n_threads: int | None = None,
+        threads: int | None = None,
     ) -> Canopy:
         """Continue a fit that `save_to` stored; the result is as if it had not stopped.
 
@@ -860,7 +860,7 @@ class Canopy(Mixture):
         path : str or path
         X, sample_weight, validation, progress, callback, save_every, scratch
             As for `fit`. The rows must be the same.
-        n_threads : int, optional
+        threads : int, optional
             As in `Canopy`.
 
         Returns
@@ -885,7 +885,7 @@ class Canopy(Mixture):
             )
         model = cls.__new__(cls)
         model.batch_size = stored.batch_size
-        model._begin(stored.options, stored.seed, n_threads)
+        model._begin(stored.options, stored.seed, threads)
         parts = Parts(X, None, sample_weight)
         parts, out = model._held_out(parts, validation)
         if files.fingerprint_of(parts, out) != notes:

@@ -80,7 +80,7 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
         for k, own in enumerate(learned)
         if own.document_ids is not None or not any(own is one for one in learned[:k])
     ]
-    context = Context(first.settings, first.seed, first.n_threads, first.callback)
+    context = Context(first.settings, first.seed, first.threads, first.callback)
     return first.with_state(joined(context, learned))
 
 

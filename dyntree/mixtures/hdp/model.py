@@ -99,7 +99,7 @@ class MemoryBoundedHDP(Mixture):
         "paper" makes all choices of Gomes et al. (2008). Given `options` take
         precedence.
     seed : int, default 0
-    n_threads : int, optional
+    threads : int, optional
         Number of threads; by default ``DYNTREE_NUM_THREADS``, or 1. The result does not
         depend on it.
     callback : callable, optional
@@ -146,7 +146,7 @@ class MemoryBoundedHDP(Mixture):
     unit = "epoch"
     _counted = "topics"
     settings: HDPSettings
-    n_threads: int
+    threads: int
     callback: Callable[[Any], Any] | None
     _state: State | None
 
@@ -167,14 +167,14 @@ class MemoryBoundedHDP(Mixture):
         options: HDPOptions | None = None,
         compat: str | None = None,
         seed: int = 0,
-        n_threads: int | None = None,
+        threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
         self.settings = HDPSettings.of_arguments(
             **params.given_options(locals(), HDP_SETTINGS)
         )
         self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        self.n_threads = params.n_threads(n_threads, "n_threads")
+        self.threads = params.n_threads(threads, "threads")
         if not (callback is None or callable(callback)):
             raise ArgumentError("callback", "must be a callable", callback)
         self.callback = callback
@@ -403,7 +403,7 @@ class MemoryBoundedHDP(Mixture):
 
     # ------------------------------------------------------------ what was learned
     def _context(self, total: float | None = None) -> Context:
-        return Context(self.settings, self.seed, self.n_threads, self.callback, total)
+        return Context(self.settings, self.seed, self.threads, self.callback, total)
 
     def _ready(self, what: str) -> State:
         """What was learned, where there is something."""

@@ -53,10 +53,10 @@ class OnlineDPGMM(SmallVarianceMixture):
         clusters only.
     patience : int, default 2000
         Number of rows after which a cluster that is still not confirmed is deleted.
-    forget : float in [0, 1), default 0
-        Share by which every weight decreases at each row, so that the memory is about
-        1 / forget rows. A confirmed cluster without a row among the last 10 / forget is
-        provisional until it gets one.
+    forget : float in (0, 1], default 1
+        Factor by which each row multiplies every weight; 1 forgets nothing. With .99
+        the memory is about 100 rows, 1 / (1 - forget). A confirmed cluster without a
+        row in ten times as many is provisional until it gets one.
     max_clusters : int, default 1000
         Largest number of clusters. If another one is needed, the two nearest merge.
     covariance : {"diag", "spherical"}, default "diag"
@@ -129,7 +129,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         check_every: int = 256,
         min_weight: float = 5,
         patience: int = 2000,
-        forget: float = 0.0,
+        forget: float = 1.0,
         max_clusters: int = 1000,
         covariance: str = "diag",
         warm_up: int = 500,
@@ -149,7 +149,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         check_columns(rows, names)
         sample = sample_of(rows)
         rows = sample.rows
-        options = replace(self.options, forget=0.0)  # all rows count alike for scales
+        options = replace(self.options, forget=1.0)  # all rows count alike for scales
 
         def run(lambda_: float) -> Any:
             clusters = new_clusters(options, rows.shape[1], lambda_, None, True)

@@ -127,7 +127,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         check_every: int = 200,
         min_weight: float = 5,
         patience: int = 2000,
-        forget: float = 0.0,
+        forget: float = 1.0,
         max_clusters: int = 1000,
         covariance: str = "diag",
         warm_up: int = 800,
@@ -153,7 +153,7 @@ class OnlineDPMPPCA(SubspaceMixture):
 
         All rows count alike for the scales: none is forgotten.
         """
-        options = replace(self.options, forget=0.0)
+        options = replace(self.options, forget=1.0)
 
         def run(lambda_: float, noise: float) -> Any:
             clusters = new_clusters(options, rows.shape[1], lambda_, noise, True)

@@ -137,7 +137,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         check_every: int = 200,
         min_weight: float = 5,
         patience: int = 2000,
-        forget: float = 0.0,
+        forget: float = 1.0,
         max_clusters: int = 1000,
         seed: int = 0,
     ) -> None:

@@ -527,7 +527,7 @@ class SmallVarianceMixture(Mixture):
     def _log_densities(self, X: Any) -> Vector:
         _, rows = self._answered(X, "score_samples")
         places, known = self._some("score_samples"), self._state.clusters
-        share = background_share(known, self.options.forget > 0.0)
+        share = background_share(known, self.options.forget < 1.0)
         clusters = logsumexp(self._log_joint(rows, places), axis=1) + np.log1p(-share)
         behind = background_log_density(known, self.noise, rows) + np.log(share)
         density: Vector = np.logaddexp(clusters, behind)

@@ -39,11 +39,11 @@ def confirming_weight(name: str, value: Any) -> float:
     return least
 
 
-def forgotten_share(name: str, value: Any) -> float:
-    """Return a float in [0, 1)."""
+def staying_share(name: str, value: Any) -> float:
+    """Return a float in (0, 1]."""
     share = params.real(name, value)
-    if not 0.0 <= share < 1.0:
-        raise ArgumentError(name, "must be in [0, 1), where 0 forgets nothing", value)
+    if not 0.0 < share <= 1.0:
+        raise ArgumentError(name, "must be in (0, 1], where 1 forgets nothing", value)
     return share
 
 
@@ -56,7 +56,7 @@ class ClusterOptions:
     check_every: int = checked(256, params.count, 1, MOST_ROWS)
     min_weight: float = checked(5.0, confirming_weight)
     patience: int = checked(2000, params.count, 1, MOST_ROWS)
-    forget: float = checked(0.0, forgotten_share)
+    forget: float = checked(1.0, staying_share)
     max_clusters: int = checked(1000, params.count, 2, MOST_CLUSTERS)
 
     def __post_init__(self) -> None:

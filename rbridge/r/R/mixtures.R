@@ -2,7 +2,7 @@
 
 dp_gmm <- function(x, data = NULL, lambda = "auto", criterion = c("radius", "objective"),
                    merge_factor = 1, check_every = 256, min_weight = 5, patience = 2000,
-                   forget = 0, max_clusters = 1000, covariance = c("diag", "spherical"),
+                   forget = 1, max_clusters = 1000, covariance = c("diag", "spherical"),
                    warm_up = 500, ...) {
   no_more(...)
   call <- sys.call()

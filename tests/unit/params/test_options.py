@@ -57,7 +57,7 @@ AVERAGE = {"n_particles": params.N_AVERAGED}
 EMPTY = inspect.Parameter.empty
 NEEDED = {"lambda_": EMPTY, "noise": EMPTY}  # by a sequence model
 AUTO = {"lambda_": "auto", "noise": "auto"}
-SEED, PASSES, THREADS = {"seed": 0}, {"n_passes": 1}, {"n_threads": None}
+SEED, PASSES, THREADS = {"seed": 0}, {"n_passes": 1}, {"threads": None}
 FITS = {
     "n_init": 1, "warm_start": False, "validation": None, "callback": None,
     "progress": False,
@@ -200,8 +200,8 @@ def test_the_factory_takes_every_option() -> None:
     ("options", "words"),
     [
         ({"window": "auto", "drift": True}, "drift is an option of one window only"),
-        ({"window": "auto", "n_clouds": 2}, "n_clouds is for tables that are held"),
-        ({"window": 50, "n_clouds": 2}, "n_clouds is for tables that are held whole"),
+        ({"window": "auto", "n_clouds": 2}, "n_clouds is for tables"),
+        ({"window": 50, "n_clouds": 2}, "n_clouds is for tables, which are learned whole"),
         ({"window": "fast"}, "window must be an int >= 2, or 'auto'.*'fast'"),
         ({"window": "auto", "rules": "r"}, "rules='r' is for one cloud"),
         ({"n_clouds": 3, "rules": "r"}, "rules='r' is for one cloud"),

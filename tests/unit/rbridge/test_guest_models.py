@@ -279,8 +279,8 @@ MODELS = {
 }  # fmt: skip
 LEFT = {  # rules are dynaTree()'s, a stream draws nothing, and R has no callbacks
     "dyntree_stream": {"rules", "n_start", "variance_prior"}, "dp_gmm": {"seed"},
-    "canopy_mixture": {"batch_size", "n_threads"},
-    "hdp_topics": {"family", "n_threads", "callback"},
+    "canopy_mixture": {"batch_size", "threads"},
+    "hdp_topics": {"family", "threads", "callback"},
 }  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def test_a_fork_of_a_mixture_answers_as_its_parent_does():
     assert in_child(lambda: np.array_equal(tree.query(X, k=3)[0], distances)) == 0
 
     def fitted():
-        model = Canopy(5, tol=0.1, seed=1, n_threads=2).fit(rows)
+        model = Canopy(5, tol=0.1, seed=1, threads=2).fit(rows)
         return model.labels_
 
     labels = fitted()

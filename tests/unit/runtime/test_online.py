@@ -185,13 +185,13 @@ MIXTURES: dict[str, Callable[[], Any]] = {
     "gmm auto": lambda: OnlineDPGMM(warm_up=20, check_every=7),
     "gmm objective": lambda: OnlineDPGMM(3.0, criterion="objective", check_every=7),
     "gmm forgets": lambda: OnlineDPGMM(
-        3.0, forget=0.05, patience=6, min_weight=2, check_every=5
+        3.0, forget=0.95, patience=6, min_weight=2, check_every=5
     ),
     "gmm few": lambda: OnlineDPGMM(0.1, max_clusters=3, min_weight=1, check_every=9),
     "mppca": lambda: OnlineDPMPPCA(3.0, noise=0.5, check_every=7, min_weight=2),
     "mppca auto": lambda: OnlineDPMPPCA(warm_up=20, check_every=7),
     "mppca thin": lambda: OnlineDPMPPCA(
-        3.0, noise=0.5, subspace="incremental", forget=0.02, check_every=9
+        3.0, noise=0.5, subspace="incremental", forget=0.98, check_every=9
     ),
     "hsmm": lambda: OnlineHDPHSMM(3.0, noise=0.5, check_every=7, min_weight=2),
     "hsmm durations": lambda: OnlineHDPHSMM(

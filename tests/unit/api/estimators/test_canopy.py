@@ -245,7 +245,7 @@ def test_jobs_are_threads_and_alter_no_bit(family: str, inference: str) -> None:
         fit.partial_fit(X[::-1])
         found.append(fit.means_.tobytes() + fit.weights_.tobytes())
         wanted = {None: None, -1: os.cpu_count()}.get(n_jobs, n_jobs)
-        assert fit.model_.n_threads == wanted
+        assert fit.model_.threads == wanted
     assert len(set(found)) == 1
 
 
@@ -253,9 +253,9 @@ def test_jobs_can_be_changed_between_batches() -> None:
     X = blobs(600)
     fit = CanopyMixture(6, random_state=0, n_jobs=1).fit(X)
     fit.set_params(n_jobs=2).partial_fit(X)
-    assert fit.model_.n_threads == 2
+    assert fit.model_.threads == 2
     again = pickle.loads(pickle.dumps(fit)).partial_fit(X)
-    assert again.model_.n_threads == 2
+    assert again.model_.threads == 2
     before = fit.means_.tobytes()
     for bad in (0, -2, 1.5, "all"):
         with pytest.raises(ValueError, match="n_jobs must be an int >= 1"):

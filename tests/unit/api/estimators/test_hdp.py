@@ -118,10 +118,10 @@ def test_jobs_are_threads_and_minus_one_is_all_cores() -> None:
         MemoryBoundedTopics(random_state=0, n_jobs=n).fit(X, groups=known)
         for n in (1, -1)
     )
-    assert all_.model_.n_threads == os.cpu_count()
+    assert all_.model_.threads == os.cpu_count()
     assert (one.predict(X, groups=known) == all_.predict(X, groups=known)).all()
     one.set_params(n_jobs=2).partial_fit(X, groups=known)
-    assert one.model_.n_threads == 2
+    assert one.model_.threads == 2
     with pytest.raises(ValueError, match="n_jobs must be an int >= 1"):
         MemoryBoundedTopics(random_state=0, n_jobs=0).fit(X, groups=known)
 

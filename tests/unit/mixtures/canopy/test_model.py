@@ -196,8 +196,8 @@ def test_the_seed_and_no_number_of_threads_decide(
         )
     monkeypatch.undo()
     for n_threads in (1, 3):
-        model = Canopy(12, inference=inference, n_threads=n_threads, **QUICK).fit(X)
-        assert model.copy().n_threads == n_threads
+        model = Canopy(12, inference=inference, threads=n_threads, **QUICK).fit(X)
+        assert model.copy().threads == n_threads
         found.append(
             (model.means.tobytes(), model.weights.tobytes(), model.labels_.tobytes())
         )
@@ -614,14 +614,14 @@ def test_an_argument_says_how_many_threads_every_kernel_gets(
     X = blobs(300)
     Canopy(4, **QUICK).fit(X)
     path = tmp_path / "fit"
-    model = Canopy(4, n_threads=3, **QUICK).fit(X, save_to=path, save_every=1)
+    model = Canopy(4, threads=3, **QUICK).fit(X, save_to=path, save_every=1)
     model.learn_batch(X)
-    again = Canopy.resume(path, X, n_threads=2)
+    again = Canopy.resume(path, X, threads=2)
     assert plans == [5, 3, 3, 2]
-    assert again.n_threads == 2
+    assert again.threads == 2
     for bad in (0, -1, 1.5, True, "2"):
-        with pytest.raises(ValueError, match="n_threads must be an int >= 1"):
-            Canopy(4, n_threads=bad)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="threads must be an int >= 1"):
+            Canopy(4, threads=bad)  # type: ignore[arg-type]
 
 
 def test_criteria_of_no_rows_are_refused() -> None:

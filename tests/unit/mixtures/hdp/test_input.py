@@ -356,7 +356,7 @@ def test_a_generator_comes_alone(model: MemoryBoundedHDP, name: str) -> None:
         ("prior must be HDPPrior(...) or None", {"prior": {"scale": 1}}),
         ("options must be HDPOptions(...) or None", {"options": 3}),
         ("seed must be", {"seed": -1}),
-        ("n_threads must be", {"n_threads": 0}),
+        ("threads must be", {"threads": 0}),
         ("callback must be a callable", {"callback": 3}),
         ("max_topics must be", {"max_topics": 0}),
         ("expected_documents must be", {"expected_documents": 0}),

@@ -133,7 +133,7 @@ def test_threads_and_files_alter_no_bit(family: str, tmp_path: Any) -> None:
     documents = documents_of(family, 30, size=700 if family != "multinomial" else 90)
     found = []
     for n_threads in (1, 2, 7):
-        model = MemoryBoundedHDP(family, max_items=60, n_threads=n_threads)
+        model = MemoryBoundedHDP(family, max_items=60, threads=n_threads)
         model.partial_fit(documents[:20])
         dyntree.save(model, tmp_path / "m.dyn")
         again = dyntree.load(tmp_path / "m.dyn")

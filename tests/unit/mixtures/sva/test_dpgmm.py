@@ -21,7 +21,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
     "objective": {"criterion": "objective"},
     "no merging": {"merge_factor": 0.0, "min_weight": 1},
-    "forgets": {"forget": 0.02, "patience": 40},
+    "forgets": {"forget": 0.98, "patience": 40},
     "few": {"max_clusters": 4},
     "impatient": {"patience": 12},
     "merges late": {"check_every": 97, "merge_factor": 2.5},
@@ -234,21 +234,19 @@ def test_a_path_tells_how_many_clusters_each_cost_gives() -> None:
 
 
 def test_what_leaves_a_stream_is_forgotten() -> None:
-    """A cluster's weight tends to 1 / forget; one that gets no rows goes."""
+    """A cluster's weight tends to 1 / (1 - forget); one that gets no rows goes."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(3000, 2))
     X[1000:] += 30.0
-    model = OnlineDPGMM(25.0, forget=0.01, patience=300).update(X)
+    model = OnlineDPGMM(25.0, forget=0.99, patience=300).update(X)
     assert model.clusters(provisional=True).mean.round(0).tolist() == [[30.0, 30.0]]
     assert model.clusters().weight[0] == pytest.approx(100.0, rel=0.01)
 
 
-@pytest.mark.parametrize(("K", "forget"), [(8, 0.04), (20, 0.02), (20, 0.1), (30, 0.5)])
+@pytest.mark.parametrize(("K", "share"), [(8, 0.04), (20, 0.02), (20, 0.1), (30, 0.5)])
 @pytest.mark.parametrize("kind", ["gmm", "mppca", "hsmm"])
-def test_many_clusters_stay_where_weights_fade(
-    kind: str, K: int, forget: float
-) -> None:
-    """Their weights tend to 1 / (K forget), which may be less than `min_weight`.
+def test_many_clusters_stay_where_weights_fade(kind: str, K: int, share: float) -> None:
+    """Their weights tend to 1 / (K (1 - forget)), which may be less than `min_weight`.
 
     Rows come to clusters in turn, so that none is ever silent for 2 K rows.
     """
@@ -256,11 +254,11 @@ def test_many_clusters_stay_where_weights_fade(
     z = np.concatenate([rng.permutation(K) for _ in range(40)])
     X = 30.0 * np.c_[z % 6, z // 6] + rng.normal(size=(len(z), 2))
     model = {
-        "gmm": OnlineDPGMM(50.0, forget=forget),
-        "mppca": OnlineDPMPPCA(50.0, noise=1.0, forget=forget, max_dim=0),
-        "hsmm": OnlineHDPHSMM(50.0, noise=1.0, forget=forget, emission="gmm"),
+        "gmm": OnlineDPGMM(50.0, forget=1.0 - share),
+        "mppca": OnlineDPMPPCA(50.0, noise=1.0, forget=1.0 - share, max_dim=0),
+        "hsmm": OnlineHDPHSMM(50.0, noise=1.0, forget=1.0 - share, emission="gmm"),
     }[kind].update(X)
-    if 2 * K * forget <= 10.0:
+    if 2 * K * share <= 10.0:
         assert model.n_clusters == K
         found = model.predict(X)
         assert len(set(zip(z, found, strict=True))) == K
@@ -311,7 +309,7 @@ def test_densities_integrate_to_one() -> None:
     assert mass == pytest.approx(1.0, abs=1e-4)
 
 
-@pytest.mark.parametrize("forget", [0.0, 0.01])
+@pytest.mark.parametrize("forget", [1.0, 0.99])
 def test_rows_outside_of_confirmed_clusters_have_a_density(forget: float) -> None:
     """A tenth of the rows lies anywhere: their clusters stay provisional, or go."""
     rng = np.random.default_rng(1)
@@ -364,8 +362,8 @@ def test_a_merged_id_is_told_of() -> None:
         ({"lambda_": 0.0}, "lambda_ must be > 0; got 0.0"),
         ({"lambda_": "large"}, "lambda_ must be a number > 0 or 'auto'; got 'large'"),
         ({"lambda_": np.nan}, "lambda_ must be finite"),
-        ({"forget": 1.0}, r"forget must be in \[0, 1\)"),
-        ({"forget": -0.1}, r"forget must be in \[0, 1\)"),
+        ({"forget": 0.0}, r"forget must be in \(0, 1\]"),
+        ({"forget": 1.1}, r"forget must be in \(0, 1\]"),
         ({"min_weight": 0.5}, "min_weight must be >= 1; got 0.5"),
         ({"patience": 5}, "patience must be > min_weight, 5; got 5"),
         ({"max_clusters": 1}, "max_clusters must be an int >= 2; got 1"),

@@ -146,7 +146,7 @@ def test_drift_that_is_followed_raises_no_alarm(speed: float) -> None:
     label = rng.integers(8, size=6000)
     X = CENTRES[label] + rng.normal(size=(6000, 4))
     X += speed * way[label] * np.arange(6000)[:, None]
-    for model in (OnlineDPGMM(forget=0.02), OnlineDPMPPCA(forget=0.02)):
+    for model in (OnlineDPGMM(forget=0.98), OnlineDPMPPCA(forget=0.98)):
         model.update(X)
 
 
