@@ -111,7 +111,7 @@ class Coding:
                 Message("endings must be text; got {endings!r}", endings=endings)
             )
         if len(rows) != n_levels or widths != {len(endings)}:
-            raise ValueError(Message(f"a coding must have a row a level; got {rows}"))
+            raise ValueError(Message(f"a coding must have a row a level; got {rows!r}"))
         return cls(endings, rows)
 
 

@@ -201,7 +201,7 @@ def test_the_factory_takes_every_option() -> None:
     [
         ({"window": "auto", "drift": True}, "drift is an option of one window only"),
         ({"window": "auto", "n_clouds": 2}, "n_clouds is for tables"),
-        ({"window": 50, "n_clouds": 2}, "n_clouds is for tables, which are learned whole"),
+        ({"window": 50, "n_clouds": 2}, "n_clouds is for tables, which are learned"),
         ({"window": "fast"}, "window must be an int >= 2, or 'auto'.*'fast'"),
         ({"window": "auto", "rules": "r"}, "rules='r' is for one cloud"),
         ({"n_clouds": 3, "rules": "r"}, "rules='r' is for one cloud"),
