@@ -38,7 +38,17 @@ _WORDS = (  # of the package's own text alone
     (r"(?<=\w)=(?=[\w\"-])", " = "),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
-_SHAPE = re.compile(r"\bshape \{(\w*shape\w*)\}")
+_N = r"(\d+|\{\w+\})"  # a number, or the field that has it
+_SHAPES = tuple(
+    (re.compile(pattern), words)
+    for pattern, words in (
+        (r"\bshape \{(\w*shape\w*)\}", r"{\1}"),
+        (rf"\bbe bounds of shape \({_N}, {_N}\)", r"have \1 row(s) and \2 columns"),
+        (rf"\bhave shape \({_N}, {_N}\)", r"have \1 rows and \2 columns"),
+        (rf"\bof shape \({_N}, {_N}\)", r"a matrix of \1 rows and \2 columns"),
+        (rf"(?:\b(?:of )?shape )?\({_N},\)", r"\1 values"),
+    )
+)
 _PATH = re.compile(r"^(\w+)(?:\.(\w+)|\['(\w+)'\]|\[(\d+)\])$")
 
 
@@ -88,7 +98,9 @@ class RWords(Words):
 
     def message(self, template: str, fields: Mapping[str, Any]) -> str:
         """As `Words.message`; shapes are rows and columns."""
-        return super().message(_SHAPE.sub(r"{\1}", template), fields)
+        for pattern, words in _SHAPES:
+            template = pattern.sub(words, template)
+        return super().message(template, fields)
 
     def value(self, value: Any) -> str:
         """A value as a program of R has it."""

@@ -368,7 +368,7 @@ def test_an_arrow_of_python_that_points_up_is_found(
     assert not python_arrows_up(path)
     path = tmp_path / "dyntree" / "trees" / "state.py"
     path.write_text("from dyntree.trees.learning.warmup import start_trees\n")
-    assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.plant"]
+    assert python_arrows_up(path) == ["dyntree.trees.learning.warmup.start_trees"]
 
 
 LOOSE = {"__init__", "__main__", "cli", "datasets", "errors"}  # modules in no folder

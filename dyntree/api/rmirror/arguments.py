@@ -74,9 +74,9 @@ def as_number(value: Any, name: str) -> float:
     if isinstance(item, bool | np.bool_) or not isinstance(item, numbers.Real):
         raise TypeError(
             Message(
-                "{name!a} must be a single number; got {shown}.",
+                "{name!a} must be a single number; got {value!r}.",
                 name=name,
-                shown=_shown(value),
+                value=value,
             )
         )
     number = float(item)
@@ -115,9 +115,9 @@ def as_flags(value: Any, name: str, length: int) -> NDArray[np.bool_]:
     if array.dtype.kind != "b":
         raise TypeError(
             Message(
-                "{name!a} must hold True and False only; got {shown}.",
+                "{name!a} must hold True and False only; got {value!r}.",
                 name=name,
-                shown=_shown(value),
+                value=value,
             )
         )
     array = array.reshape(-1)
@@ -183,10 +183,10 @@ def real_array(value: Any, name: str) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise TypeError(
             Message(
-                "{name!a} must hold real numbers; got {shown}. Turn text and "
+                "{name!a} must hold real numbers; got {value!r}. Turn text and "
                 "categories into 0/1 columns first.",
                 name=name,
-                shown=_shown(value),
+                value=value,
             )
         )
     if array.ndim > 2:
@@ -201,11 +201,3 @@ def is_real_extension(dtype: Any) -> bool:
     """Tell pandas' nullable number types, which NumPy sees as objects."""
     kind = getattr(dtype, "kind", None)
     return not isinstance(dtype, np.dtype) and kind in ("b", "i", "u", "f")
-
-
-def _shown(value: Any) -> str:
-    dtype = getattr(value, "dtype", None)
-    if dtype is not None:
-        return f"an array of {dtype}" if np.ndim(value) else repr(value)
-    text = repr(value)
-    return text if len(text) <= 60 else f"a {type(value).__name__}"
