@@ -258,9 +258,12 @@ class GaussianWords(RWords):
     """R's words of `dp_gmm`, which has no warm-up."""
 
     templates = MappingProxyType(
-        {TOO_FEW: "X must have at least 2 rows for lambda='auto'; got {n_waiting}. "
-         "Give lambda."}
-    )  # fmt: skip
+        {
+            **RWords.templates,
+            TOO_FEW: "X must have at least 2 rows for lambda='auto'; got {n_waiting}. "
+            "Give lambda.",
+        }
+    )
 
 
 class PhaseWords(RWords):

@@ -192,7 +192,7 @@ class TreeWords(RWords):
     """R's words; the place of a column counts from 1."""
 
     templates = MappingProxyType(
-        {BELOW: BELOW.replace("must be below", "must be at most")}
+        {**RWords.templates, BELOW: BELOW.replace("must be below", "must be at most")}
     )
 
     def message(self, template: str, fields: Mapping[str, Any]) -> str:

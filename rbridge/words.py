@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import Summarised, Words, shown
 from dyntree.params import TreeOptions
 from dyntree.params.table import r_names
@@ -15,6 +16,7 @@ from dyntree.params.table import r_names
 PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}  # R's names -> Python's
 MIRROR = {ours: theirs for theirs, ours in PYTHON_NAMES.items()}
 MIRROR |= r_names(TreeOptions) | {"sample_weight": "weights"}
+LEVELS = "categories = list({name} = c(...))"
 NATIVE = 'options(dyntree.rules = "native")'
 PHRASES: Mapping[str, str] = MappingProxyType(
     {
@@ -70,6 +72,7 @@ class RWords(Words):
     """
 
     first_row = 1
+    templates = MappingProxyType({NAMED: LEVELS, DECLARED: f"{LEVELS} or a factor"})
 
     def __init__(
         self,

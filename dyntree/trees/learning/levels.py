@@ -13,6 +13,7 @@ from dyntree.encoding.values import MOST_COLUMNS, MOST_LEVELS, Matrix, declared
 from dyntree.errors import (
     ArgumentError,
     ManyLevelsWarning,
+    Message,
     MissingInputWarning,
     UnseenLevelWarning,
     warn,
@@ -42,18 +43,17 @@ def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) ->
     )
 
 
-def listed(names: Sequence[Hashable]) -> str:
+def listed(names: Sequence[Hashable]) -> Message:
     """Columns in words.
 
     Examples
     --------
-    >>> listed(["a"]), listed(["a", "b"]), listed([*"abcde"])
-    ("column 'a'", "columns 'a', 'b'", "columns 'a', 'b', 'c' and 2 more")
+    >>> print(listed(["a"]), listed(["a", "b"]), listed([*"abcde"]), sep="; ")
+    column 'a'; columns 'a', 'b'; columns 'a', 'b', 'c' and 2 more
     """
-    some = ", ".join(map(repr, names[:3])) + f" and {len(names) - 3} more" * (
-        len(names) > 3
-    )
-    return f"column{'s' * (len(names) > 1)} {some}"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    noun = "column" if len(names) == 1 else "columns"
+    return Message(f"{noun} {{names:items}}{more}", names=list(names[:3]))
 
 
 def warn_unseen(names: Sequence[str], grows: bool) -> None:
