@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import dyntree
 import dyntree.formula.api as dtf
 from dyntree import checkpoint, evaluate, mixtures, params, summaries
 from dyntree.runtime.records import Record, in_short
+from dyntree.trees.base import INTERNAL, TreeModel
 from tests.property import subjects
 
 LONGEST = 400  # characters, five lines of a terminal
@@ -70,6 +73,52 @@ def test_dir_shows_what_users_call() -> None:
     assert len(names) < 40
 
 
+TABLE = Path(__file__).with_name("public_names.txt")
+MODULES = (dyntree, mixtures, summaries, evaluate)
+
+
+def listing() -> str:
+    """Arguments and public attributes of all public classes, one class a paragraph."""
+    lines = []
+    for module in MODULES:
+        for name in sorted(module.__all__):
+            kind = getattr(module, name)
+            if not inspect.isclass(kind):
+                continue
+            arguments = ", ".join(inspect.signature(kind).parameters)
+            names = ", ".join(n for n in sorted(vars_of(kind)) if not n.startswith("_"))
+            lines.append(f"{module.__name__}.{name}({arguments})\n    {names}\n")
+    return "\n".join(lines)
+
+
+def vars_of(kind: type) -> set[str]:
+    """Names of a class that users see: those of its bases, too, but internal ones."""
+    hidden = INTERNAL if issubclass(kind, TreeModel) else frozenset()
+    found = {name for base in kind.__mro__[:-1] for name in vars(base)}
+    return found - hidden
+
+
+def test_names_of_public_classes_are_those_that_are_listed() -> None:
+    """One word for one thing: who adds or changes a name looks at the list."""
+    said = TABLE.read_text(encoding="utf-8")
+    assert listing() == said, "run python -m tests.unit.test_public_names, and look"
+
+
+WORDS = {  # what is called otherwise elsewhere -> the one word here
+    "n_threads": "threads", "random_state": "seed", "n_jobs": "threads",
+}  # fmt: skip
+
+
+def test_one_thing_has_one_name() -> None:
+    for module in (dyntree, mixtures):
+        for name in module.__all__:
+            kind = getattr(module, name)
+            if inspect.isclass(kind):
+                wrong = WORDS.keys() & inspect.signature(kind).parameters.keys()
+                assert not wrong, (name, wrong)
+                assert not hasattr(kind, "n_threads"), name
+
+
 def answers() -> Iterator[Any]:
     """Models, and all that they answer."""
     rng = np.random.default_rng(1)
@@ -123,3 +172,7 @@ def test_forests_are_not_counted_as_clouds() -> None:
 )  # fmt: skip
 def test_fields_are_short(value: Any, text: str) -> None:
     assert in_short(value) == text
+
+
+if __name__ == "__main__":
+    TABLE.write_text(listing(), encoding="utf-8")
