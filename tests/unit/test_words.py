@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 
 import dyntree
 import dyntree.formula.api as dtf
+import rbridge
 from dyntree import cli
 from dyntree.commands.words import SHELL
 from dyntree.errors import (
@@ -262,3 +265,49 @@ def test_warnings_are_said_in_each_language() -> None:
         model.predict(pd.DataFrame({"g": ["model=constant"]}))
     said = [in_words(note.message, SHELL) for note in notes]
     assert any("--levels g=A,B,..." in text for text in said), said
+
+
+# ------------------------------------------------------------ templates of the sources
+SAID = {"ArgumentError", "Message", "warn", "UnusableValueError"}
+
+
+def template_of(node: ast.expr | None) -> str | None:
+    """The text of a constant or of an f-string, whose own fields are numbers."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        parts = (v.value if isinstance(v, ast.Constant) else "1" for v in node.values)
+        return "".join(map(str, parts))
+    return None
+
+
+def said() -> Iterator[tuple[str, str, set[str]]]:
+    """Place, template and fields of every error and warning."""
+    for package in (dyntree, rbridge):
+        root = Path(package.__file__).parent
+        for path in sorted(root.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                if not called or node.func.id not in SAID:
+                    continue
+                given = {keyword.arg for keyword in node.keywords}
+                if None in given:
+                    continue
+                first = 0 if node.func.id == "Message" else 1
+                last = (
+                    4 if node.func.id in ("ArgumentError", "UnusableValueError") else 2
+                )
+                texts = [a for k, a in enumerate(node.args[first:last]) if k != 1]
+                texts += [k.value for k in node.keywords if k.arg == "remedy"]
+                for text in map(template_of, texts):
+                    if text is not None:
+                        yield f"{path.name}:{node.lineno}", text, given  # type: ignore[misc]
+
+
+def test_templates_have_their_fields() -> None:
+    n_templates = 0
+    for place, template, given in said():
+        fields = {name for _, name, _, _ in Formatter().parse(template) if name}
+        assert fields <= given, (place, template)
+        n_templates += 1
+    assert n_templates > 500
