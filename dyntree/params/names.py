@@ -10,7 +10,8 @@ from typing import Any
 
 ARGUMENTS = {  # of other packages, and here; of several names that which a class has
     "random_state": ("seed",), "rng": ("seed",), "random_seed": ("seed",),
-    "n_jobs": ("threads",), "n_threads": ("threads",), "num_threads": ("threads",),
+    "seed": ("random_state",), "threads": ("n_jobs",), "n_jobs": ("threads",),
+    "n_threads": ("threads", "n_jobs"), "num_threads": ("threads", "n_jobs"),
     "n_trees": ("n_particles", "n_trees"), "n_estimators": ("n_particles", "n_trees"),
     "n_models": ("n_clouds", "n_particles"), "N": ("n_particles",),
     "num_particles": ("n_particles",), "particles": ("n_particles",),
@@ -52,6 +53,15 @@ def suggested(name: str, names: tuple[str, ...]) -> str | None:
     return known or next(iter(get_close_matches(name, names, 1)), None)
 
 
+def unexpected(owner: str, name: str, names: tuple[str, ...]) -> TypeError:
+    """Error for an argument that a class or a function does not have."""
+    meant = suggested(name, names)
+    return TypeError(
+        f"{owner}() got an unexpected argument {name!r}."
+        + (f" Did you mean {meant}?" if meant else "")
+    )
+
+
 class Suggesting:
     """Base class of models whose errors suggest a name for a wrong one."""
 
@@ -83,11 +93,7 @@ def _checked(init: Callable[..., None]) -> Callable[..., None]:
     def checked(self: Any, *args: Any, **given: Any) -> None:
         for name in given:
             if name not in parameters:
-                meant = suggested(name, names)
-                raise TypeError(
-                    f"{type(self).__name__}() got an unexpected argument {name!r}."
-                    + (f" Did you mean {meant}?" if meant else "")
-                )
+                raise unexpected(type(self).__name__, name, names)
         init(self, *args, **given)
 
     return checked

@@ -65,7 +65,7 @@ PYTHON_ORDER = [
 ]  # fmt: skip
 # The same for the files of a folder.
 FOLDER_ORDER = {
-    "params": [{"checks", "labels", "names", "faces"}, {"table"}, {"options"}],
+    "params": [{"checks", "labels", "names"}, {"faces"}, {"table"}, {"options"}],
     "runtime": [
         {"locking", "progress", "seeds", "blas", "config", "release", "records"},
         {"parallel"}, {"online"},

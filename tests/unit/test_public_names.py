@@ -51,6 +51,17 @@ def test_a_wrong_argument_gets_a_suggestion(kind: Any, name: str, meant: str) ->
     assert str(caught.value).startswith(f"{kind.__name__}() got an unexpected")
 
 
+def test_faces_and_formulas_suggest_names_too() -> None:
+    data = {"y": [1.0, 2.0], "a": [1.0, 2.0]}
+    with pytest.raises(TypeError, match=r"'random_state'\. Did you mean seed"):
+        dtf.dynamic_tree("y ~ a", data, random_state=1)
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from dyntree.api.estimators import DynamicTreeRegressor
+
+    with pytest.raises(TypeError, match=r"'seed'\. Did you mean random_state"):
+        DynamicTreeRegressor(seed=1)
+
+
 @pytest.mark.parametrize(("name", "meant"), WRONG_METHODS)
 def test_a_wrong_attribute_gets_a_suggestion(name: str, meant: str) -> None:
     model = dyntree.DynamicTree(n_particles=2, seed=1)
