@@ -19,10 +19,23 @@ from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.gaussian_leaves import SCALE, SHAPE
 from dyntree._core.trees.particles import FIRST_LOOK
+from dyntree.checkpoint.layout import (
+    Layout,
+    check_arrays,
+    check_close,
+    demand,
+    ints,
+    places,
+    reals,
+)
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.targets import count_response, label_list, real_response
+from dyntree.encoding.targets import (
+    MOST_EVENTS,
+    count_response,
+    label_list,
+    real_response,
+)
 from dyntree.encoding.values import LARGEST
-from dyntree.errors import CheckpointError, Message
 from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.learning.exposures import apart, check_exposure, read_back
@@ -35,7 +48,27 @@ MAX_DEPTH = 10_000  # of a leaf: the core's recursions go that deep
 MAX_COLUMNS = 1 << 20
 MAX_COUNT = 1 << 62
 BLOCK = 1 << 13  # leaf rows looked at together
-GROWING = {"fresh_roots", "waiting"}  # arrays of trees that are still growing
+ARRAYS = {
+    "X": reals("n", "p", low=-LARGEST, high=LARGEST, gaps=True),
+    "y": reals("n", low=-LARGEST, high=LARGEST),
+    "row_ids": ints("n", low=0, below="n_seen"),
+    "roots": places(None),
+    "split_variable": places("splits", low=0, below="p"),
+    "split_value": Layout("f8", ("splits",), low=-np.inf, high=np.inf),
+    "split_links": places("splits", 5),
+    "leaf_shape": places("leaves", 3),
+    "leaf_sums": Layout("f8", ("leaves", "sums"), low=-np.inf, high=np.inf, gaps=True),
+    "leaf_rows": places(None, low=0, below="n"),
+    "leaf_credit": reals(None),
+    "leaf_outside": places("leaves", low=0, high="n_seen"),
+    "weights": reals("n", above=0.0),
+    "exposures": reals("n", above=0.0),
+    "spans": reals("p", 4, low=-LARGEST, high=LARGEST, gaps=True),
+}
+GROWING = {  # arrays of trees that are still growing
+    "fresh_roots": places("n_particles", needed=False),
+    "waiting": places(None, low=0, below="n", needed=False),
+}
 POSITIVE = ("b0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
             "mean_weight", "weight_unit", "rate", "shape", "exposure_unit")  # fmt: skip
 ROUNDING = 1e-9  # of weights that were added and taken away
@@ -75,7 +108,10 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     if header["cloud"] is not None:
         kind = RSource if state.options.rules == "r" else CounterSource
         source = kind.from_state(arrays["random_state"])
+        keyed = kind is RSource or arrays["random_state"][0] == seed
+        demand(keyed, "its random numbers are of another seed")
         state.cloud = Cloud.from_arrays(header["cloud"], arrays, source)
+        check_computed(state.cloud, header["cloud"], arrays)
     return state
 
 
@@ -177,20 +213,29 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     demand(least <= width, "leaf_sums is too narrow")
     like = _template(options)
     like_header, like_arrays = like.to_arrays()
-    if options["rules"] == "native" and arrays.keys() & GROWING:
-        like_arrays |= {name: np.empty(0, dtype=np.int32) for name in GROWING}
-    _check_layout(header, arrays, like_header, like_arrays)
+    demand(header.keys() == like_header.keys(), "its cloud has other fields")
     for name, value in options.items():
         demand(_listed(header[name]) == _listed(value), f"{name} is {header[name]!r}")
     _check_counts(header, arrays, options)
     _check_prior(header["leaf_model"], like_header["leaf_model"], options)
+    random_state = like_arrays.pop("random_state")
+    layouts = {name: ARRAYS[name] for name in like_arrays}
+    layouts["random_state"] = Layout(random_state.dtype.str, random_state.shape)
+    if options["rules"] == "native":
+        layouts |= GROWING
+    else:  # rows of any size, without gaps
+        layouts |= {"X": reals("n", "p"), "y": reals("n")}
+    demand(("fresh_roots" in arrays) == ("waiting" in arrays), "no tree is growing")
+    check_arrays(
+        arrays, layouts, p=options["n_features"], n_seen=header["n_seen"],
+        n_particles=options["n_particles"], sums=like_arrays["leaf_sums"].shape[1],
+    )  # fmt: skip
+    demand(len(arrays["roots"]) >= options["n_particles"], "it lacks particles")
     _check_rows(header, arrays, options)
     if "spans" in arrays:
-        _check_spans(arrays, header["n_seen"])
-    if "leaf_outside" in arrays:
-        demand(np.all(arrays["leaf_outside"] >= 0), "leaf_outside are no counts")
+        _check_spans(header, arrays)
     forest = Forest(arrays)
-    forest.check_places()
+    forest.check_places(options["rules"] == "native" or not header["n_retired"])
     forest.check_rows()
     implicit = options["model"] == "linear" and options["intercept"]
     if not (options["rules"] == "r" and implicit):  # whose leaves round their rows
@@ -199,12 +244,53 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     _check_sums(forest, arrays, options, like.row_width)
 
 
-def demand(condition: Any, failure: str) -> None:
-    """Raise CheckpointError unless the condition holds."""
-    if not condition:
-        raise CheckpointError(
-            Message("it does not describe a valid model: {failure}", failure=failure)
-        )
+def check_computed(cloud: Cloud, header: Header, arrays: Arrays) -> None:
+    """Raise CheckpointError unless leaf_sums agree with the rows and one another.
+
+    What leaves derive from their sums is computed from them again. Active sums are
+    those of the rows, but for what rounding leaves of the rows that have gone: it is
+    judged by the retired sums, so that it cannot be where these have faded.
+    """
+    sums = arrays["leaf_sums"]
+    rows, found = cloud.computed_sums()
+    stride = rows.shape[1]
+    active, retired, derived = np.split(sums, [stride, 2 * stride], axis=1)
+    lazy = np.isnan(derived)  # made when they are asked for
+    lazy[:, [0, *range(4, lazy.shape[1])]] = False
+    if header["rules"] == "r":  # whose inverses of singular matrices are rounding
+        lazy |= np.abs(found[:, 8:]).max(axis=1, initial=0.0)[:, None] > 1e12
+    size = np.abs(active + retired).max(axis=1, keepdims=True)
+    check_close("leaf_sums", np.where(lazy, found, derived), found, 1.0 + 1e-4 * size)
+    if header["fades"] and header["model"] not in params.COUNTS:
+        return
+    largest = np.abs(rows).max(axis=0) + np.abs(retired).max(axis=0)
+    if header["model"] in ("constant", "linear", "prior"):
+        largest = _term_sizes(largest, header)
+    if header["rules"] == "r":  # which lets go of products that have no inverse
+        rows[:, 3:] *= np.any(active[:, 3:], axis=1, keepdims=True)
+    check_close("leaf_sums", active, rows, largest, 1e-8)
+
+
+def _term_sizes(largest: NDArray[np.float64], header: Header) -> NDArray[np.float64]:
+    """Sizes of what cross products are sums of, by those of the squares.
+
+    A sum of products is no larger than the root of the sums of both squares.
+    """
+    size = largest.copy()
+    if header["rules"] == "r":
+        size[1] = np.sqrt(largest[0] * largest[2])
+        n_terms = header["n_basis"] if len(size) > 3 else 0
+        first = 3
+    else:
+        n_terms = int(np.sqrt(2 * len(size) + 1) - 0.5)
+        first = len(size) - n_terms * (n_terms + 1) // 2
+    ends = first + np.cumsum(np.arange(n_terms) + 1) - 1
+    roots = np.sqrt(largest[ends])
+    for j, end in enumerate(ends):
+        size[end - j : end + 1] = roots[: j + 1] * roots[j]
+    if header["rules"] == "r" and n_terms:
+        size[ends[-1] + 1 :] = roots * np.sqrt(largest[2])
+    return size
 
 
 def _template(options: dict[str, Any]) -> Cloud:
@@ -215,26 +301,6 @@ def _template(options: dict[str, Any]) -> Cloud:
     return cloud
 
 
-def _check_layout(
-    header: Header, arrays: Arrays, like_header: Header, like: Arrays
-) -> None:
-    """Raise an error unless fields, types and widths are those of a sound cloud."""
-    demand(header.keys() == like_header.keys(), "its cloud has other fields")
-    demand(arrays.keys() == like.keys(), "it has other arrays")
-    for name, model in like.items():
-        array = arrays[name]
-        fits = array.dtype == model.dtype and array.ndim == model.ndim
-        fits = fits and array.shape[1:] == model.shape[1:] and array.flags.c_contiguous
-        if name in ("random_state", "spans"):
-            fits = fits and array.shape == model.shape
-        demand(fits, f"{name} has type {array.dtype} and shape {array.shape}")
-    for many, one in (("X", "y"), ("row_ids", "y"), ("leaf_shape", "leaf_sums"),
-                      *[("leaf_outside", "leaf_sums")] * ("leaf_outside" in like),
-                      ("split_links", "split_value"),
-                      ("split_variable", "split_value")):  # fmt: skip
-        demand(len(arrays[many]) == len(arrays[one]), f"{many} and {one} differ")
-
-
 def _listed(value: Any) -> Any:
     """A value with its tuples as lists."""
     if isinstance(value, list | tuple):
@@ -243,15 +309,14 @@ def _listed(value: Any) -> Any:
 
 
 def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
-    """Raise an error unless so many rows, particles and looks there can be."""
+    """Raise an error unless so many rows and looks there can be."""
     for name in ("n_seen", "n_retired", "n_degenerate", "time", "last_look",
                  "n_outside"):  # fmt: skip
         params.count(name, header[name], 0, MAX_COUNT)
+    extra = params.real("extra_told", header["extra_told"])
+    demand(0.0 <= extra <= MAX_COUNT, "extra_told is no frequency")
     n_held = header["n_seen"] - header["n_retired"]
     demand(n_held == len(arrays["y"]), f"{n_held} rows should be held")
-    n_particles, fresh = options["n_particles"], arrays.get("fresh_roots")
-    demand(len(arrays["roots"]) >= n_particles, "it lacks particles")
-    demand(fresh is None or len(fresh) == n_particles, "too few trees are growing")
     demand(isinstance(header["log_evidence"], float), "log_evidence is no number")
     params.flag("fades", header["fades"])
     if options["prior"] is not None and options["prior"]["adaptive"]:
@@ -285,39 +350,33 @@ def _check_prior(
 
 
 def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
-    """Raise an error unless the rows held have values, responses and numbers."""
-    X, y, ids = arrays["X"], arrays["y"], arrays["row_ids"]
-    if options["rules"] == "native":
-        demand(not np.any(np.abs(X) > LARGEST), "X is too large")
-        demand(np.all(np.abs(y) <= LARGEST), "y is too large, or missing")
-    else:
-        demand(not np.any(np.isnan(X)), "X has missing values")
-        demand(not np.any(np.isnan(y)), "y has missing values")
+    """Raise an error unless the rows held have responses and numbers of their own."""
+    y, ids = arrays["y"], arrays["row_ids"]
     if options["model"] == "class":
         places = np.arange(options["n_classes"], dtype=np.float64)
-        demand(np.all(np.isin(y, places)), "y names labels that there are not")
+        demand(np.isin(y, places), "y names labels that there are not")
     if options["model"] in params.COUNTS:
-        demand(np.all((y >= 0.0) & (y == np.floor(y))), "y are no counts")
-    for name in arrays.keys() & {"weights", "exposures"}:
-        values = arrays[name]
-        good = len(values) == len(y) and np.all(np.isfinite(values) & (values > 0))
-        demand(good, f"{name} are odd")
-    known = np.all((ids >= 0) & (ids < header["n_seen"]))
-    demand(known and len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
+        demand((y >= 0.0) & (y <= MOST_EVENTS) & (y == np.floor(y)), "y are no counts")
+    demand(len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
 
 
-def _check_spans(arrays: Arrays, n_seen: int) -> None:
-    """Raise an error unless the ranges of all rows learned cover the rows held."""
+def _check_spans(header: Header, arrays: Arrays) -> None:
+    """Raise an error unless ranges cover the rows held, and are theirs if none went."""
     low, high, other, gaps = arrays["spans"].T
     X = arrays["X"]
-    demand(not np.any(low > high), "a span runs backwards")
-    demand(np.all((other == 0.0) | (other == 1.0)), "spans are flagged oddly")
-    demand(not np.any(np.abs(arrays["spans"]) > LARGEST), "spans are too wide")
-    demand(np.array_equal(np.isnan(low), np.isnan(high)), "a span has one end")
-    demand(np.all((gaps >= 0.0) & (gaps <= n_seen)), "gaps are miscounted")
-    there = ~np.isnan(X)
+    demand(~(low > high), "a span runs backwards")
+    demand((other == 0.0) | (other == 1.0), "spans are flagged oddly")
+    demand(np.isnan(low) == np.isnan(high), "a span has one end")
+    missing = np.isnan(X)
+    counted = gaps >= missing.sum(axis=0) * (1.0 - ROUNDING)  # of late columns: guessed
+    demand(counted & (gaps <= header["n_seen"]), "gaps are miscounted")
     within = (low <= X) & (high >= X) & ((X == 0.0) | (X == 1.0) | (other == 1.0))
-    demand(np.all(within[there]), "a row is beyond the spans")
+    demand(within | missing, "a row is beyond the spans")
+    if not header["n_retired"]:
+        demand(gaps == missing.sum(axis=0), "gaps are miscounted")
+        ends = [np.where(missing, odd, X) for odd in (np.inf, -np.inf)]
+        exact = (low == ends[0].min(axis=0)) & (high == ends[1].max(axis=0))
+        demand(exact | missing.all(axis=0), "spans are wider than the rows")
 
 
 def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
@@ -327,14 +386,11 @@ def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
     demand(isinstance(columns, list), "open_columns is no list")
     columns = [params.count("open_columns", c, least, most) for c in columns]
     demand(sorted(set(columns)) == columns, "open_columns are out of order")
-    demand(np.all(np.isin(arrays["split_variable"], columns)), "a split is odd")
+    demand(np.isin(arrays["split_variable"], columns), "a split is odd")
     value = arrays["split_value"]
-    good = ~np.isnan(value)
-    if options["rules"] == "native":  # infinity: by whether there is a value
-        good = np.isfinite(value) | (
-            (value == np.inf) & (arrays["split_links"][:, 3] == 0)
-        )
-    demand(np.all(good), "split_value is odd")
+    by_gap = (value == np.inf) & (arrays["split_links"][:, 3] == 0)
+    demand(np.isfinite(value) | (by_gap & (options["rules"] == "native")),
+           "split_value is odd")  # fmt: skip
 
 
 def _check_sums(
@@ -347,24 +403,26 @@ def _check_sums(
     """
     sums = arrays["leaf_sums"]
     native = options["rules"] == "native"
-    classes = options["n_classes"] if options["model"] == "class" else 0
     retired = sums[:, stride]
     if options["weighting"] == "frequency":
         forest.check_masses(sums[:, 0])
     else:
-        good = np.all(sums[:, 0] == forest.n_rows)
-        demand(good, "leaf_sums does not weigh the rows")
-    demand(np.all(np.isfinite(retired) & (retired >= 0.0)), "a retired weight is odd")
-    if classes:
+        demand(sums[:, 0] == forest.n_rows, "leaf_sums does not weigh the rows")
+    demand(np.isfinite(retired) & (retired >= 0.0), "a retired weight is odd")
+    none = (retired[:, None] == 0.0) & (sums[:, stride : 2 * stride] != 0.0)
+    demand(~none, "retired sums are of no rows")
+    if options["model"] == "class":
         forest.check_labels(sums[:, 1:stride])
-        rest = sums[:, stride : 2 * stride]
-        demand(np.all(np.isfinite(rest) & (rest >= 0.0)), "retired labels are odd")
+        rest = sums[:, stride + 1 : 2 * stride]
+        demand(np.isfinite(rest) & (rest >= 0.0), "retired labels are odd")
+        off = np.abs(rest.sum(axis=1) - retired)
+        demand(off <= ROUNDING * (1.0 + retired), "retired labels are miscounted")
     elif native:
         derived = sums[:, 2 * stride :]
-        demand(np.all(np.isfinite(sums[:, : 2 * stride])), "leaf_sums is not finite")
-        demand(np.all(np.isfinite(derived[:, SHAPE:])), "a posterior is not finite")
-        demand(np.all(derived[:, [SHAPE, SCALE]] > 0.0), "a posterior is not positive")
-        demand(np.all(derived[:, -stride] >= 0.0), "an inherited weight is negative")
+        demand(np.isfinite(sums[:, : 2 * stride]), "leaf_sums is not finite")
+        demand(np.isfinite(derived[:, SHAPE:]), "a posterior is not finite")
+        demand(derived[:, [SHAPE, SCALE]] > 0.0, "a posterior is not positive")
+        demand(derived[:, -stride] >= 0.0, "an inherited weight is negative")
 
 
 class Forest:
@@ -402,7 +460,7 @@ class Forest:
         demand(np.all(known), "a tree leads nowhere")
         return np.where(found > 0, found - 1, self.n_splits - found - 1)
 
-    def check_places(self) -> None:
+    def check_places(self, has_depths: bool) -> None:
         """Nodes lie below their parents, and in the same place in all trees.
 
         A place is the splits above and the sides taken. As a node has but one, no tree
@@ -413,7 +471,10 @@ class Forest:
         met[self.roots] = met[self.fresh] = met[self.below] = True
         demand(np.all(met), "a node belongs to no tree")
         demand(np.all((depth >= 0) & (depth <= MAX_DEPTH)), "a depth is odd")
-        demand(np.all(depth[self.below] > depth[:n, None]), "a tree goes in circles")
+        demand(depth[self.below] > depth[:n, None], "a tree goes in circles")
+        if has_depths:  # R's rules leave them as they are when a split above goes
+            demand(depth[self.below] == depth[:n, None] + 1, "a depth is odd")
+            demand(depth[np.append(self.roots, self.fresh)] == 0, "a root is deep")
         side, last = self.arrays["split_links"][:, 3], 0
         parts = self.arrays["split_links"][:, 4]
         for flags in (side, parts):
@@ -533,6 +594,14 @@ class Forest:
             first = last
 
 
+AVERAGE = {
+    "log_weights": reals("m", high=0.0), "coef": reals("m"),
+    "covariance": reals("m", "m"), "log_shares": reals(2, high=0.0),
+    "noted_weights": reals("n", "m", low=0.0, high=1.0),
+    "noted": ints("n", low=0, high="n_seen"),
+}  # fmt: skip
+
+
 def check_members(states: list[TreeState]) -> None:
     """Raise CheckpointError unless trees, each checked, have learned the same rows."""
     known = set()
@@ -560,13 +629,14 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.flag("follows_width", header["_follows_width"])
     demand(isinstance(header["_log_evidence"], float), "its evidence is no number")
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)
-    m, n = len(states), len(arrays["noted"])
-    wanted = {
-        "log_weights": (m,), "coef": (m,), "covariance": (m, m), "log_shares": (2,),
-        "noted_weights": (n, m), "noted": (n,),
-    }  # fmt: skip
-    demand(arrays.keys() == wanted.keys(), "it has arrays without a use")
-    for name, shape in wanted.items():
-        dtype = np.int64 if name == "noted" else np.float64
-        fits = arrays[name].shape == shape and arrays[name].dtype == dtype
-        demand(fits and bool(np.all(np.isfinite(arrays[name]))), f"its {name} are odd")
+    check_arrays(arrays, AVERAGE, m=len(states), n_seen=states[0].n_seen)
+    for name in ("log_weights", "log_shares"):
+        demand(arrays[name].max() == 0.0, f"the largest of {name} is not 0")
+    shares = arrays["noted_weights"].sum(axis=1)
+    demand(np.abs(shares - 1.0) < 1e-6, "noted_weights do not sum to 1")
+    demand(np.diff(arrays["noted"]) > 0, "noted rows are out of order")
+    covariance = arrays["covariance"]
+    size = 1e-9 * np.trace(covariance)
+    demand(np.abs(covariance - covariance.T) <= size, "covariance is not symmetric")
+    positive = np.linalg.eigvalsh(covariance)[0] >= -size
+    demand(positive, "covariance is not positive")

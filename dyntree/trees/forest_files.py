@@ -13,25 +13,45 @@ import numpy as np
 
 from dyntree import params
 from dyntree._core.rng import CounterSource
-from dyntree._core.trees.forest import CUT, KNOT, Forest
+from dyntree._core.trees.forest import Forest
+from dyntree.checkpoint.layout import Layout, check_arrays, demand, ints, places, reals
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.errors import CheckpointError, Message
+from dyntree.encoding.values import LARGEST
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.files import take_weights
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.state import TreeState
 
-FIELDS = {name: KNOT[name] for name in KNOT.names or () if name != "cut"}
-FIELDS |= {name: CUT[name] for name in CUT.names or ()}
+N_REFERENCE, FIRST_DUE = 256, 16
 GIVEN_UP = -2
-
-
-def demand(holds: Any, fault: str) -> None:
-    """Raise CheckpointError unless something holds."""
-    if not holds:
-        raise CheckpointError(
-            Message("the file does not hold a model: {fault}.", fault=fault)
-        )
+ROUNDING = 1e-9  # of counts that fade
+ARRAYS = {
+    "n_knots": ints("trees", low=1, high="most_nodes"),
+    "n_spare": ints("trees", low=0),
+    "spare": places("spares", low=1),
+    "at": reals("knots"),
+    "weight": reals("knots"),
+    "weight_2": reals("knots"),
+    "feature": places("knots"),
+    "feature_2": places("knots"),
+    "missing_left": places("knots", low=0, high=1),
+    "parts_gaps": places("knots", low=0, high=1),
+    "odds": reals("knots"),
+    "total": reals("knots", low=0.0),
+    "last": ints("knots", low=0, high="n_seen"),
+    "head": ints("knots", low=-1, below="n_seen"),
+    "left": places("knots", low=-1),
+    "parent": places("knots", low=GIVEN_UP),
+    "held": places("knots", low=0),
+    "depth": places("knots", low=0, high="most_depth"),
+    "sums": reals("knots", "sums"),
+    "before": ints("trees", "rows", low=-1),
+    "X": reals("rows", "p", low=-LARGEST, high=LARGEST, gaps=True),
+    "y": reals("rows", low=-LARGEST, high=LARGEST),
+    "reference": reals(None, None, gaps=True),
+    "random_state": Layout("u8", (2,)),
+}
+FIELDS = [name for name, layout in ARRAYS.items() if layout.shape == ("knots",)]
 
 
 def forest_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:
@@ -71,14 +91,14 @@ def forest_state(header: Header, arrays: Arrays) -> tuple[TreeState, bool]:
         demand(state.features is not None and not waiting.size, "columns are missing")
         assert state.features is not None
         own = {name: array for name, array in arrays.items() if name != "waiting_X"}
-        check_forest(header["forest"], own, options, state.features.n_features)
+        check_forest(header["forest"], own, options, state.features.n_features, seed)
         source = CounterSource.from_state(own["random_state"])
         state.cloud = Forest.from_arrays(header["forest"], own, source)
     return state, params.flag("is_frozen", header["is_frozen"])
 
 
 def check_forest(
-    header: dict[str, Any], arrays: Arrays, options: ForestOptions, width: int
+    header: Header, arrays: Arrays, options: ForestOptions, width: int, seed: int
 ) -> None:
     """Raise an error unless header and arrays describe a forest of these options."""
     kind = header["weighting"]
@@ -91,68 +111,61 @@ def check_forest(
     mean, spread = header["scale"]
     demand(np.isfinite([mean, spread]).all() and spread >= 0.0, "a scale is odd")
     demand(np.isfinite(header["log_evidence"]), "its evidence is odd")
-    n_trees, n = wanted["n_trees"], int(arrays["n_knots"].sum())
-    held = len(arrays["y"])  # fewer than there were after remove_data
-    demand(held <= min(n_seen, wanted["n_held"]), "too many rows are held")
-    shapes: dict[str, Any] = {name: ((n,), kind) for name, kind in FIELDS.items()}
     unit = params.positive("weight_unit", header["weight_unit"])
     demand(unit == 1.0 or kind == "variance", "its weights have an odd unit")
-    n_sums = wanted["n_classes"] or 2 + (kind == "variance")
-    shapes |= {
-        "sums": ((n, n_sums), np.float64), "n_knots": ((n_trees,), np.int64),
-        "n_spare": ((n_trees,), np.int64),
-        "spare": ((int(arrays["n_spare"].sum()),), np.int32),
-        "before": ((n_trees, held), np.int64), "X": ((held, width), np.float64),
-        "y": ((held,), np.float64),
-        "random_state": (arrays["random_state"].shape, np.uint64),
-    }  # fmt: skip
-    if kind is not None:
-        shapes["weights"] = (held,), np.float64
-    demand({*arrays} == {*shapes, "reference"}, "arrays are missing, or too many")
-    for name, (shape, kind) in shapes.items():
-        fits = arrays[name].shape == shape and arrays[name].dtype == kind
-        demand(fits, f"{name} has another shape or type")
-    known = arrays["reference"]
-    demand(known.dtype == np.float64 and known.ndim == 2, "references are odd")
-    demand(known.shape[0] <= width and known.shape[1] == 256, "references are odd")
-    sums, total = arrays["sums"], arrays["total"]
-    demand(np.isfinite(sums).all() and (sums[:, -1] >= 0.0).all(), "sums are odd")
-    if wanted["n_classes"]:
-        counted = (sums >= 0.0).all() and np.allclose(sums.sum(axis=1), total)
-        demand(counted, "labels are miscounted")
-    for name in ("at", "odds", "total", "weight", "weight_2"):
-        demand(np.isfinite(arrays[name]).all(), f"{name} is odd")
-    check_rows(arrays, wanted, n_seen)
+    n_held = len(arrays["y"])  # fewer than there were after remove_data
+    demand(n_held <= min(n_seen, wanted["n_held"]), "too many rows are held")
+    layouts = ARRAYS | ({"weights": reals("rows", above=0.0)} if kind else {})
+    check_arrays(
+        arrays, layouts, p=width, trees=wanted["n_trees"], n_seen=n_seen,
+        knots=int(arrays["n_knots"].sum()), spares=int(arrays["n_spare"].sum()),
+        sums=wanted["n_classes"] or 2 + (kind == "variance"),
+        most_nodes=wanted["most_nodes"], most_depth=wanted["most_depth"],
+    )  # fmt: skip
+    demand(arrays["random_state"][0] == seed, "its random numbers are of another seed")
+    rows = np.arange(n_seen - n_held, n_seen)
+    demand(arrays["before"] < rows, "rows lead nowhere")
+    y, n_classes = arrays["y"], wanted["n_classes"]
+    if n_classes:
+        demand((y >= 0) & (y < n_classes) & (y == np.floor(y)), "a row has no label")
+    check_references(arrays, n_seen, wanted["n_held"])
     ends = np.cumsum(arrays["n_knots"])
     spare_ends = np.cumsum(arrays["n_spare"])
     for k, (end, spare_end) in enumerate(zip(ends, spare_ends, strict=True)):
         part = slice(end - arrays["n_knots"][k], end)
         spare = arrays["spare"][spare_end - arrays["n_spare"][k] : spare_end]
-        check_tree({name: arrays[name][part] for name in FIELDS}, spare, wanted, n_seen)
+        tree = {name: arrays[name][part] for name in (*FIELDS, "sums")}
+        check_tree(tree, spare, wanted)
+        check_counts(Counted(tree, wanted, kind, n_seen, arrays, arrays["before"][k]))
 
 
-def check_rows(arrays: Arrays, wanted: dict[str, Any], n_seen: int) -> None:
-    """Rows held have labels or responses, and lead to rows before them."""
-    y, before = arrays["y"], arrays["before"]
-    n_classes = wanted["n_classes"]
-    if n_classes:
-        codes = (y >= 0) & (y < n_classes) & (y == np.floor(y))
-        demand(codes.all(), "a row has no label")
-    demand(np.isfinite(y).all(), "a response is odd")
-    weights = arrays.get("weights", np.ones(len(y)))
-    demand((np.isfinite(weights) & (weights > 0.0)).all(), "a weight is odd")
-    rows = np.arange(n_seen - len(y), n_seen)
-    demand(((before >= -1) & (before < rows)).all(), "rows lead nowhere")
+def check_references(arrays: Arrays, n_seen: int, room: int) -> None:
+    """Values to cut at are in order, and those of rows that are all held still."""
+    known, X = arrays["reference"], arrays["X"]
+    demand(known.shape[0] <= X.shape[1] and known.shape[1] == N_REFERENCE, "references")
+    gone = np.isnan(known)
+    demand((np.diff(known) >= 0.0) | gone[:, 1:], "references are out of order")
+    due = FIRST_DUE
+    while 2 * due < n_seen and 2 * due <= room:
+        due *= 2
+    if len(X) < n_seen or due >= n_seen or n_seen > room or 2 * due < n_seen:
+        return
+    n_taken = min(due, N_REFERENCE)
+    taken = X[due - 1 - np.arange(n_taken) * due // n_taken]
+    for j, values in enumerate(known):
+        found = np.sort(taken[~np.isnan(taken[:, j]), j])
+        n = len(found)
+        same = np.array_equal(values[:n], found) and gone[j, n:].all()
+        demand(same or gone[j].all(), "references are of other rows")
 
 
-def check_tree(tree: Arrays, spare: Any, wanted: dict[str, Any], n_seen: int) -> None:
+def check_tree(tree: Arrays, spare: Any, wanted: dict[str, Any]) -> None:
     """Nodes form one tree, beside pairs that were given up."""
     n, left, parent = len(tree["left"]), tree["left"], tree["parent"]
-    demand(1 <= n <= wanted["most_nodes"], "a tree has too many nodes")
     for name in ("feature", "feature_2"):
         low = 0 if name == "feature" else -1
         inside = (tree[name] >= low) & (tree[name] < wanted["n_features"])
-        demand(inside[left >= 0].all(), "a cut uses no column")
+        demand(inside[left >= 0], "a cut uses no column")
     split = np.flatnonzero(left >= 0)
     children = np.concatenate([left[split], left[split] + 1])
     leads = (left[split] % 2 == 1).all() and (children < n).all()
@@ -162,14 +175,145 @@ def check_tree(tree: Arrays, spare: Any, wanted: dict[str, Any], n_seen: int) ->
     demand(((spare % 2 == 1) & (spare > 0)).all() and (gone < n).all(), "pairs are odd")
     met = np.sort(np.concatenate([[0], children, gone]))
     demand(np.array_equal(met, np.arange(n)), "a node belongs to no tree")
-    demand((parent[gone] == GIVEN_UP).all(), "a pair is not given up")
+    demand(parent[gone] == GIVEN_UP, "a pair is not given up")
     demand(parent[0] == -1, "a tree has no root")
     depth = tree["depth"]
     demand(np.array_equal(parent[children], np.tile(split, 2)), "parents are odd")
     demand(depth[0] == 0 and (depth[children] == depth[np.tile(split, 2)] + 1).all(),
            "depths are odd")  # fmt: skip
-    demand((depth <= wanted["most_depth"]).all(), "a tree is too deep")
-    head = tree["head"]
-    demand(((head >= -1) & (head < n_seen)).all(), "a leaf holds no row")
-    demand(((tree["last"] >= 0) & (tree["last"] <= n_seen)).all(), "a row came late")
-    demand((tree["total"] >= 0.0).all() and (tree["held"] >= 0).all(), "counts are odd")
+
+
+class Counted:
+    """One tree, what it counts, and the rows that its leaves hold."""
+
+    def __init__(
+        self, tree: Arrays, wanted: dict[str, Any], weighting: str | None, n_seen: int,
+        arrays: Arrays, before: Any,
+    ) -> None:  # fmt: skip
+        self.tree, self.discount, self.n_seen = tree, wanted["discount"], n_seen
+        self.n_classes, self.weighting = wanted["n_classes"], weighting
+        self.X, self.y = arrays["X"], arrays["y"]
+        self.weights = arrays.get("weights", np.ones(len(self.y)))
+        self.first = n_seen - len(self.y)
+        self.leaves = np.flatnonzero((tree["left"] < 0) & (tree["parent"] != GIVEN_UP))
+        self.row, self.leaf, self.whole = self._chains(before)
+
+    def _chains(self, before: Any) -> tuple[Any, Any, Any]:
+        """Places of rows, their leaves, and whether a leaf lost none of its rows."""
+        head, found, owners = self.tree["head"], [], []
+        leaf, row = self.leaves, head[self.leaves]
+        whole = np.ones(len(head), dtype=bool)
+        while len(leaf):
+            whole[leaf[(row >= 0) & (row < self.first)]] = False
+            leaf, row = leaf[row >= self.first], row[row >= self.first]
+            found.append(row - self.first)
+            owners.append(leaf)
+            row = before[row - self.first]
+        none = [np.empty(0, dtype=np.int64)]
+        rows = np.concatenate(found or none)
+        demand(len(np.unique(rows)) == len(rows), "a tree holds a row twice")
+        return rows, np.concatenate(owners or none), whole
+
+    def sums(self, knots: Any, rows: Any) -> Any:
+        """Total and sums over rows (places) by knot, as they fade to its last one.
+
+        Sums of real responses are total, weight, weighted sum and sum of squares.
+        """
+        n = len(self.tree["left"])
+        age = np.maximum(self.tree["last"][knots] - self.first - rows, 0)
+        kept = self.discount ** age.astype(np.float64)
+        weight = kept * self.weights[rows]
+        y = self.y[rows]
+        if self.n_classes:
+            places = knots * self.n_classes + y.astype(np.int64)
+            counts = np.bincount(places, weight, minlength=n * self.n_classes)
+            return counts.reshape(n, -1)
+        total = kept if self.weighting == "variance" else weight
+        terms = (total, weight, weight * y, weight * y * y)
+        return np.column_stack([np.bincount(knots, t, minlength=n) for t in terms])
+
+    def stored(self) -> Any:
+        """What knots count, in the form of `sums`."""
+        sums, total = self.tree["sums"], self.tree["total"]
+        if self.n_classes:
+            return sums
+        weight = sums[:, 2] if self.weighting == "variance" else total
+        first = weight * sums[:, 0]
+        return np.column_stack([total, weight, first, sums[:, 1] + first * sums[:, 0]])
+
+    def faded_to(self, knots: Any, last: Any) -> Any:
+        """What some knots count, as it is at later rows."""
+        age = (last - self.tree["last"][knots]).astype(np.float64)
+        return self.stored()[knots] * (self.discount**age)[:, None]
+
+
+def check_counts(tree: Counted) -> None:
+    """Leaves count the rows that they hold, and a split those of both its leaves.
+
+    They may count more: rows of a leaf that was given up, or too many for a cut.
+    """
+    knot, stored = tree.tree, tree.stored()
+    demand(np.isfinite(stored), "sums are too large")
+    size = np.abs(stored).max(initial=0.0)
+    if tree.n_classes:
+        total = knot["total"]
+        off = np.abs(stored.sum(axis=1) - total)
+        demand((stored >= 0.0) & (off[:, None] <= ROUNDING * (1.0 + total))[:, :1],
+               "labels are miscounted")  # fmt: skip
+    else:
+        demand(knot["sums"][:, 1:] >= 0.0, "squares are negative")
+    leaves, held = tree.leaves, np.bincount(tree.leaf, minlength=len(stored))
+    held_well = np.where(tree.whole, knot["held"] == held, knot["held"] >= held)
+    demand(held_well[leaves], "rows of a leaf are miscounted")
+    agree("leaves", stored, tree.sums(tree.leaf, tree.row), leaves)
+    split = np.flatnonzero(knot["left"] >= 0)
+    children = np.column_stack([knot["left"][split], knot["left"][split] + 1])
+    last = knot["last"]
+    demand(last[children].max(axis=1) == last[split], "a row came late")
+    demand(last[leaves] >= knot["head"][leaves], "a row came early")
+    both = sum(tree.faded_to(children[:, k], last[split]) for k in (0, 1))
+    agree("splits", stored[split], both, slice(None))
+    if not tree.first:  # all rows there ever were
+        fresh = tree.discount == 1.0  # others begin again
+        rows = np.arange(len(tree.y))
+        whole = tree.sums(np.zeros(len(rows), dtype=np.int64), rows)[0]
+        demand(not fresh or np.all(np.abs(whole - stored[0]) <= 1e-6 * (1.0 + size)),
+               "a root miscounts")  # fmt: skip
+    demand(last[0] == max(tree.n_seen - 1, 0), "a root missed rows")
+    check_sides(tree)
+
+
+def agree(what: str, stored: Any, found: Any, where: Any) -> None:
+    """Raise CheckpointError unless counts are those of parts, or are of more rows."""
+    stored, found = stored[where], found[where]
+    if not len(stored):
+        return
+    n_sums = stored.shape[1]
+    mass = slice(None) if n_sums != 4 else slice(0, 2)
+    least = ROUNDING * (1.0 + np.abs(found))
+    demand((stored >= found - least)[:, mass], f"{what} are miscounted")
+    all_there = np.all((np.abs(stored - found) <= least)[:, mass], axis=1)
+    size = np.abs(found)
+    if n_sums == 4:  # squares bound the sums that they are of
+        size = size[:, 3:] + np.sqrt(size[:, 1:2] * size[:, 3:])
+    close = np.all(np.abs(stored - found) <= 1e-6 * size + least, axis=1)
+    demand(close | ~all_there, f"{what} count other responses")
+
+
+def check_sides(tree: Counted) -> None:
+    """Rows lie on the side of each split to which they lead; gaps, if it parts them."""
+    knot, node, row = tree.tree, tree.leaf, tree.row
+    while len(node):
+        up = knot["parent"][node]
+        node, row, up = node[up >= 0], row[up >= 0], up[up >= 0]
+        second = knot["feature_2"][up]
+        other = np.where(second >= 0, tree.X[row, second], 0.0)
+        parts = np.column_stack([tree.X[row, knot["feature"][up]], other])
+        weights = np.column_stack([knot["weight"][up], knot["weight_2"][up]])
+        parts *= np.where(second[:, None] >= 0, weights, 1.0)
+        value, gap = parts.sum(axis=1), np.isnan(parts).any(axis=1)
+        demand(~gap | (knot["parts_gaps"][up] == 1), "a split has parted a gap")
+        left = np.where(gap, knot["missing_left"][up] == 1, value <= knot["at"][up])
+        edge = np.abs(value - knot["at"][up]) <= 1e-9 * np.abs(parts).sum(axis=1)
+        demand(edge | (left == (node == knot["left"][up])), "a row is astray")
+        node = up

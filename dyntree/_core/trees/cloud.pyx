@@ -420,6 +420,10 @@ cdef class Cloud(CloudFacts):
         """The cloud that `to_arrays` described, drawing from `source`."""
         return snapshot.from_arrays(cls, header, arrays, source)
 
+    def computed_sums(self):
+        """What `leaf_sums` would be; see `snapshot.computed_sums`."""
+        return snapshot.computed_sums(self)
+
     def copy(self, source=None):
         """An independent cloud that draws from `source`, by default the same one."""
         return snapshot.from_arrays(

@@ -137,6 +137,40 @@ def to_arrays(Particles cloud, bint growing):
     return header, arrays
 
 
+def computed_sums(Particles cloud):
+    """What `leaf_sums` would be, by leaf in the order of `to_arrays`.
+
+    Returns
+    -------
+    active : ndarray of shape (n_leaves, stride)
+        Sums over the rows of each leaf, added up anew.
+    derived : ndarray of shape (n_leaves, n_derived)
+        What the leaf model derives from the sums as they stand.
+    """
+    cdef Arena a = cloud.arena
+    cdef _Numbering numbering = _Numbering(a)
+    cdef int32_t i, k
+    cdef Leaf *leaf
+    for i in range(cloud.n_particles + cloud.fresh.n):
+        numbering.visit(cloud.root(i))
+    cdef double[::1] stored = np.empty(a.n_sums())
+    active = np.empty((len(numbering.leaves), a.stride))
+    derived = np.empty((len(numbering.leaves), a.n_derived))
+    cdef double[:, ::1] active_view = active, derived_view = derived
+    for k, h in enumerate(numbering.leaves):
+        leaf = a.leaf(h)
+        memcpy(&stored[0], leaf.active, a.n_sums() * sizeof(double))
+        cloud.leaf_model.settle(leaf, cloud.pool)
+        cloud.leaf_model.refresh_all(leaf)
+        cloud.leaf_model.conditional_evidence(leaf)     # which are made when asked for
+        cloud.leaf_model.active_evidence(leaf)
+        memcpy(&derived_view[k, 0], leaf.derived, a.n_derived * sizeof(double))
+        cloud.leaf_model.sum_rows(leaf, cloud.pool)
+        memcpy(&active_view[k, 0], leaf.active, a.stride * sizeof(double))
+        memcpy(leaf.active, &stored[0], a.n_sums() * sizeof(double))
+    return active, derived
+
+
 def from_arrays(kind, header, arrays, RandomSource source):
     """The cloud of class `kind` that `to_arrays` described, drawing from `source`."""
     counters = (

@@ -7,12 +7,19 @@ from dataclasses import asdict, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.checkpoint.layout import (
+    Layout,
+    check_arrays,
+    check_close,
+    demand,
+    ints,
+    reals,
+)
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix
-from dyntree.errors import ArgumentError, CheckpointError, Message
+from dyntree.encoding.values import LARGEST, Matrix
+from dyntree.errors import CheckpointError, Message
 from dyntree.mixtures.canopy.components import Components, Moments
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.options import CanopyOptions, MixtureOptions, MixturePrior
@@ -21,7 +28,7 @@ from dyntree.mixtures.canopy.records import CanopySweep, history_of
 from dyntree.mixtures.canopy.scaling import Scaling
 from dyntree.mixtures.canopy.state import State
 from dyntree.mixtures.canopy.sweep_loop import Fit
-from dyntree.mixtures.canopy.user_components import is_positive
+from dyntree.mixtures.canopy.user_components import is_positive, moments_of
 from dyntree.mixtures.shared.arrays import Arrays
 
 Header = dict[str, Any]
@@ -101,97 +108,131 @@ def options_read(header: Header, arrays: Arrays) -> tuple[MixtureOptions, int]:
     return options, params.count("batch_size", header["batch_size"], 2)
 
 
+LAYOUTS = {
+    "waiting": reals(None, None, low=-LARGEST, high=LARGEST),
+    "init": reals("m", None, needed=False),
+    **{f"prior_{name}": reals(None, needed=False) for name in ("mean", "variance")},
+    **{f"history_{name}": ints("sweeps") if kind == np.int64 else Layout(
+        "f8", ("sweeps",), low=-np.inf, high=np.inf, gaps=True)
+       for name, (kind, _) in (history_of([]).dtype.fields or {}).items()
+       if name in KEPT},
+}  # fmt: skip
+READY = {
+    **{f"scaling_{name}": reals("d") for name in ("centre", "variance", "counts")},
+    "scaling_scale": reals("d", above=0.0),
+    "known_weight": reals("m", low=0.0, high=1.0),
+    "known_mean": reals("m", "d", low=-LARGEST, high=LARGEST),
+    "moments_weight": reals("m", low=0.0),
+    "moments_first": reals("m", "d"),
+}
+
+
 def from_arrays(
     options: MixtureOptions, batch_size: int, header: Header, arrays: Arrays
 ) -> State:
     """Return the state that `to_arrays` told of, checked."""
     told = header["features"]
     features = None if told is None else FeatureMap.from_header(told)
-    waiting = checked(arrays, "waiting", np.float64, None)
-    width = 0 if features is None else features.n_features
-    if len(waiting) and (len(waiting) >= batch_size or waiting.shape[1] != width):
-        raise ArgumentError(
-            "waiting", "must have fewer rows than a batch, of all columns"
-        )
+    width, m = 0 if features is None else features.n_features, options.n_components
+    is_ready = params.flag("is_ready", header["is_ready"])
+    layouts, family = LAYOUTS, FAMILY_OF[options.family]
+    if is_ready:
+        demand(features is not None, "columns are missing")
+        spread = family.spread_shape(m, width)
+        second = spread if family.spread_shape(1, 1) != (0,) else (m, 0)
+        layouts = LAYOUTS | READY | {
+            "known_spread": reals(*spread), "moments_second": reals(*second),
+        }  # fmt: skip
+    check_arrays(arrays, layouts, m=m, d=width)
+    waiting = arrays["waiting"]
+    fits = len(waiting) < batch_size and waiting.shape[1] == width
+    demand(not len(waiting) or fits, "waiting has other rows than a batch begins with")
     state = State(
         features=features,
-        waiting=waiting,
+        waiting=waiting.copy(),
         n_learned=params.count("n_learned", header["n_learned"], 0),
         n_batches=params.count("n_batches", header["n_batches"], 0, 2**62),
         history=history_read(arrays),
         converged=params.flag("converged", header["converged"]),
     )
-    if not params.flag("is_ready", header["is_ready"]):
+    if not is_ready:
         return state
-    if features is None:
-        raise ArgumentError("features", "must be known where there are components")
+    own = {name: array.copy() for name, array in arrays.items()}
     scaling = Scaling(
         power=params.positive("power", header["power"]),
-        **{
-            name: checked(arrays, f"scaling_{name}", np.float64, (width,))
-            for name in SCALES
-        },
+        **{name: own[f"scaling_{name}"] for name in SCALES},
     )
-    if not (scaling.scale > 0).all():
-        raise ArgumentError("scaling_scale", "must be > 0")
-    known = components_read(options, arrays, width)
-    moments = moments_read(known, arrays)
+    known = Components(*(own[f"known_{k}"] for k in ("weight", "mean", "spread")))
+    moments = Moments(*(own[f"moments_{k}"] for k in ("weight", "first", "second")))
+    check_scaling(scaling, options)
+    demand((moments.weight > 0.0) | ~moments.first.any(axis=1), "sums over no rows")
+    demand(abs(known.weight.sum() - 1.0) < 1e-6, "known_weight does not sum to 1")
+    demand(not family.invalid_means(known.mean).any(), "known_mean is impossible")
+    demand([is_positive(one) for one in known.spread], "known_spread is not positive")
+    if options.sweeps.theta_step == "map":
+        check_estimate(known, moments, scaling, options, state.n_learned)
     return replace(state, scaling=scaling, components=known, moments=moments)
 
 
-def checked(
-    arrays: Arrays, name: str, dtype: Any, shape: tuple[int, ...] | None
-) -> NDArray[Any]:
-    """An array of that kind and shape, of finite numbers."""
-    array = arrays[name]
-    if array.dtype != dtype or (shape is not None and array.shape != shape):
-        raise ArgumentError(
-            name, "must be {dtype} of shape {shape}", dtype=np.dtype(dtype), shape=shape
-        )
-    if shape is None and array.ndim != 2:
-        raise ArgumentError(name, "must have two dimensions")
-    if not np.isfinite(array).all():
-        raise ArgumentError(name, "must be finite")
-    return array.copy()
+def check_scaling(scaling: Scaling, options: MixtureOptions) -> None:
+    """Columns are centred at their means, and divided by their deviations; counts not.
+
+    Columns that do not vary are divided by the middle deviation of all.
+    """
+    family, variance = FAMILY_OF[options.family], scaling.variance
+    demand(variance >= 0.0, "scaling_variance is negative")
+    if family.is_count:
+        demand((scaling.centre == 0.0) & (scaling.scale == 1.0), "counts have no scale")
+        least = max(1.0, float((variance + scaling.counts**2).sum()))
+        demand(scaling.power >= least * (1.0 - 1e-9), "power is less than that of rows")
+        return
+    demand(scaling.centre == scaling.counts, "scaling_centre is not the mean")
+    demand(scaling.power >= len(variance), "power is less than that of rows")
+    scale = np.full(len(variance), float(np.sqrt(variance.mean())) or 1.0)
+    if not family.one_scale:
+        scale = np.where(variance == 0.0, scale, np.sqrt(variance))
+    check_close("scaling_scale", scaling.scale, scale, 0.0)
 
 
-def components_read(options: MixtureOptions, arrays: Arrays, d: int) -> Components:
-    """Components of a file, checked."""
-    m = options.n_components
+def check_estimate(
+    known: Components, moments: Moments, scaling: Scaling, options: MixtureOptions,
+    n_learned: int,
+) -> None:  # fmt: skip
+    """Components are those of the sums over their rows, or the sums those of them.
+
+    Components without rows may have begun again elsewhere.
+    """
     family = FAMILY_OF[options.family]
-    known = Components(
-        checked(arrays, "known_weight", np.float64, (m,)),
-        checked(arrays, "known_mean", np.float64, (m, d)),
-        checked(arrays, "known_spread", np.float64, family.spread_shape(m, d)),
-    )
-    if (known.weight < 0).any() or not known.weight.any():
-        raise ArgumentError("known_weight", "must be >= 0 and not all 0")
-    if family.is_count and not (known.mean > 0).all():
-        raise ArgumentError("known_mean", "must be > 0")
-    if not all(is_positive(one) for one in known.spread):
-        raise ArgumentError("known_spread", "must be positive")
-    return known
-
-
-def moments_read(known: Components, arrays: Arrays) -> Moments:
-    """Sums of a file, checked."""
-    m, d = known.mean.shape
-    spread = known.spread.shape if len(known.spread) else (m, 0)
-    weight, first, second = (
-        checked(arrays, f"moments_{name}", np.float64, shape)
-        for name, shape in (("weight", (m,)), ("first", (m, d)), ("second", spread))
-    )
-    if (weight < 0.0).any() or (len(second) and second.ndim < 3 and (second < 0).any()):
-        raise ArgumentError("moments", "must be those of rows, weights >= 0")
-    return Moments(weight, first, second)
+    stated = moments_of(family, known, moments.total)
+    if all(
+        np.allclose(getattr(moments, name), value, rtol=1e-6, atol=1e-6 * moments.total)
+        for name, value in vars(stated).items()
+    ):
+        return  # as a user has stated them
+    prior = scaling.prior(options.prior, family, options.concentration)
+    if options.weights != "collapsed":
+        prior = family.tightened(moments, prior)
+    found, _ = family.estimate(moments, prior)
+    wide = family.widened_to_float32(found, np.zeros(len(found.weight), dtype=bool))
+    one_row = max(moments.total / max(n_learned, 1), 1.0)  # the mean weight
+    some = moments.weight >= one_row * (1.0 - 1e-9)
+    check_close("known_mean", known.mean[some], found.mean[some])
+    if len(known.spread):
+        least = found.spread[some]
+        largest = np.maximum(np.abs(wide.spread[some]), np.abs(least))
+        off = np.abs(known.spread[some] - least)
+        may_be = off <= np.abs(wide.spread[some] - least) + 1e-6 * largest
+        demand(may_be, "known_spread is not what other arrays say")
+    if options.weights == "map":
+        ratio = known.weight[some] / found.weight[some]
+        demand(np.ptp(ratio) <= 1e-6 if len(ratio) else True,
+               "known_weight is not what other arrays say")  # fmt: skip
 
 
 def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
     """Reports of a file."""
     empty = history_of([])
     columns = [arrays[f"history_{name}"] for name in KEPT]
-    if len({column.shape for column in columns}) != 1 or columns[0].ndim != 1:
-        raise ArgumentError("history", "must have one number a sweep in every column")
     out = np.empty(len(columns[0]), dtype=empty.dtype)
     out["seconds"] = np.nan
     for name, column in zip(KEPT, columns, strict=True):
@@ -230,6 +271,8 @@ class Running:
             for name, array in arrays.items()
             if name.startswith("model_")
         }
+        begun = reals(None, None, low=-LARGEST, high=LARGEST)
+        begun.check("begun", arrays["begun"], {})
         options, batch_size = options_read(header["model"], own)
         return cls(
             options,
@@ -237,7 +280,7 @@ class Running:
             params.count("seed", header["model"]["seed"], 0, params.MAX_SEED),
             from_arrays(options, batch_size, header["model"], own),
             params.positive("pace", header["pace"]),
-            checked(arrays, "begun", np.float64, None),
+            arrays["begun"],
             {k: v for k, v in arrays.items() if k.startswith("shard")},
         )
 

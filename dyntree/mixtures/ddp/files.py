@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.checkpoint.layout import Layout, check_close, demand, ints, reals
+from dyntree.checkpoint.layout import check_arrays as check_layouts
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.mixtures.ddp.families import Family
+from dyntree.mixtures.ddp.multinomial import Multinomial
 from dyntree.mixtures.ddp.nearness import UNKNOWN, Nearness
 from dyntree.mixtures.ddp.options import (
     DDPOptions,
@@ -17,8 +20,14 @@ from dyntree.mixtures.ddp.options import (
     options_to_header,
 )
 from dyntree.mixtures.ddp.records import Diagnostics
-from dyntree.mixtures.ddp.state import MOST_COHORTS, History, Particles, State
-from dyntree.mixtures.shared.arrays import Arrays, Ids, check_shape, demand
+from dyntree.mixtures.ddp.state import (
+    MOST_COHORTS,
+    History,
+    Particles,
+    State,
+    base_survival,
+)
+from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
 from dyntree.mixtures.shared.lineage import origins_told
 
 PARTICLES = tuple(one.name for one in fields(Particles))
@@ -139,6 +148,36 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
     )
 
 
+LAYOUTS = {
+    "particles_id": ints("n", low=0, below="next_id"),
+    **{f"particles_{name}": ints("n", low=0, below="phases")
+       for name in ("born", "seen")},
+    "particles_first_phase": ints("n", low="first_held", below="phases"),
+    "particles_gone": ints("n", low=0, high=1),
+    "particles_m": reals("n", above=0.0, high="n_rows"),
+    "particles_E": reals("n", above=0.0),
+    "particles_alive": reals("n", low=0.0, high=1.0),
+    "particles_mass": reals("n", above=0.0),
+    "particles_log_q": reals("n", high=0.0),
+    "particles_row": reals("n", None),
+    "particles_first": reals("n", None),
+    "history_owner": ints("entries", low=0, below="next_id"),
+    "history_phase": ints("entries", low=0, below="phases"),
+    "history_sums": reals("entries", None),
+    "mass": reals("cohorts", above=0.0),
+    "source_exposure": reals("cohorts", above=0.0),
+    "age": ints("cohorts", low=0, high="most_age"),
+    "u": reals(None, low=0.0),
+    "counts": ints("counted", 3, low=0),
+    "aliases": ints(None, 2, low=0, below="next_id"),
+    "n_labels": ints("held", low=0),
+    "labels": ints("rows", low=-1, below="next_id"),
+    "draws_n_clusters": ints(None, low=0),
+    "draws_u": reals(None, low=0.0),
+    "draws_log_joint": Layout("f8", (None,), low=-np.inf, high=np.inf, gaps=True),
+}  # fmt: skip
+
+
 def check_arrays(
     options: DDPOptions,
     family: Family | None,
@@ -149,113 +188,221 @@ def check_arrays(
     """Raise ValueError unless arrays describe such a model."""
     n_phases = params.count("n_phases", header["n_phases"], 0, MOST)
     next_id = params.count("next_id", header["next_id"], 0, MOST)
-    expected = {f"particles_{name}" for name in PARTICLES}
-    expected |= {f"history_{name}" for name in HISTORY} | set(STATE)
-    expected |= {f"draws_{name}" for name in DRAWS} | {"aliases", "n_labels", "labels"}
-    demand(set(arrays) == expected, "names of arrays")
-    check_particles(options, arrays, n_phases, next_id)
-    check_prior_rows(family, arrays)
-    demand(arrays["particles_m"] <= n_rows, "m of rows seen")
-    check_history(family, n_rows, arrays)
-    check_cohorts(options, arrays, n_phases)
-    u = check_shape(arrays, "u", np.float64, (None,))
-    demand(np.isfinite(u) & (u >= 0.0), "u >= 0")
-    demand(len(u) <= options.history, "u of phases held")
-    counts = check_shape(arrays, "counts", np.int64, (None, 3))
-    demand((counts >= 0) & (counts[:, :1] < max(n_phases, 1)), "counts of phases")
-    demand(counts[:, 1] < next_id, "counts of particles")
-    demand(family is not None or header["origins"] == [], "origins of rows")
     first = params.count("first_counted", header["first_counted"], 0, n_phases)
-    demand(counts[:, 0] >= first, "counts of phases that are counted")
     column = header["phase_column"]
     demand(column is None or isinstance(column, str), "the column of phases")
-    aliases = check_shape(arrays, "aliases", np.int64, (None, 2))
-    demand((aliases >= 0) & (aliases[:, :1] < next_id), "aliases of ids")
-    demand(aliases[:, 1] < aliases[:, 0], "aliases that are older")
-    demand(len(np.unique(aliases[:, 0])) == len(aliases), "an alias each")
-    check_labels(arrays, min(n_phases, options.history), n_rows, next_id)
-    for name, dtype in zip(DRAWS, (np.int64, np.float64, np.float64), strict=True):
-        check_shape(arrays, f"draws_{name}", dtype, (None,))
+    demand(family is not None or header["origins"] == [], "origins of rows")
     for name in ("proposed", "accepted", "merges"):
         params.count(name, header["diagnostics"][name], 0)
     params.real("agreement", header["diagnostics"]["agreement"])
     params.flag("was_full", header["diagnostics"]["was_full"])
-
-
-def check_cohorts(options: DDPOptions, arrays: Arrays, n_phases: int) -> None:
-    """Raise ValueError unless the cohorts of mass that was never seen are valid."""
-    mass = check_shape(arrays, "mass", np.float64, (None,))
-    for name in ("mass", "source_exposure"):
-        found = check_shape(arrays, name, np.float64, mass.shape)
-        demand(np.isfinite(found) & (found > 0.0), f"{name} > 0")
-    total = options.concentration + n_phases * options.alpha_new
-    demand(mass.sum() <= total * (1.0 + 1e-9), "mass of cohorts")
-    age = check_shape(arrays, "age", np.int64, mass.shape)
-    demand((age >= 0) & (age <= n_phases) & (len(mass) > 0), "ages of cohorts")
-    demand(age <= MOST_COHORTS, "ages that bases move for")
-
-
-def check_particles(
-    options: DDPOptions, arrays: Arrays, n_phases: int, next_id: int
-) -> None:
-    """Raise ValueError unless particles are sound."""
-    ids: Ids = check_shape(arrays, "particles_id", np.int64, (None,))
-    demand((ids >= 0) & (ids < next_id), "ids below the next")
-    demand(np.diff(ids) > 0, "ids that ascend")
-    for name in ("born", "seen", "first_phase"):
-        found = check_shape(arrays, f"particles_{name}", np.int64, ids.shape)
-        demand((found >= 0) & (found < max(n_phases, 1)), f"{name} among the phases")
-    first = n_phases - options.history
-    demand(arrays["particles_first_phase"] >= first, "first phases that are held")
-    gone = check_shape(arrays, "particles_gone", np.int64, ids.shape)
-    demand(np.isin(gone, (0, 1)), "gone or not")
-    for name in ("m", "E", "alive", "mass", "log_q"):
-        found = check_shape(arrays, f"particles_{name}", np.float64, ids.shape)
-        demand(np.isfinite(found), f"{name} that is finite")
-        if name != "log_q":
-            demand(found >= 0.0 if name == "alive" else found > 0.0, f"{name} > 0")
-    demand(arrays["particles_alive"] <= 1.0, "alive at most 1")
+    check_layouts(
+        arrays, LAYOUTS, n_rows=n_rows, phases=max(n_phases, 1), next_id=next_id,
+        first_held=max(n_phases - options.history, 0),
+        most_age=min(n_phases, MOST_COHORTS), held=min(n_phases, options.history),
+    )  # fmt: skip
+    demand(len(arrays["u"]) <= options.history, "u of phases held")
+    demand(len(arrays["mass"]) > 0, "a cohort")
+    demand(arrays["n_labels"].sum() == len(arrays["labels"]), "labels of all rows held")
+    demand(len(arrays["labels"]) <= n_rows, "labels of rows seen")
+    aliases = arrays["aliases"]
+    demand(aliases[:, 1] < aliases[:, 0], "aliases that are older")
+    demand(len(np.unique(aliases[:, 0])) == len(aliases), "an alias each")
+    demand(np.diff(arrays["particles_id"]) > 0, "ids that ascend")
+    check_prior_rows(family, arrays)
+    check_history(family, n_rows, arrays)
+    if family is None:
+        return
+    file = File(options, family, n_phases, first, bool(header["joins"]), arrays)
+    file.check_counts()
+    file.check_rows()
+    file.check_particles()
+    counts = arrays["counts"]
+    from_first = n_phases <= MOST_COHORTS and not first and not counts[:1, 0].any()
+    if from_first and not file.is_superposed:
+        file.check_cohorts()
 
 
 def check_prior_rows(family: Family | None, arrays: Arrays) -> None:
     """Raise ValueError unless what is known of locations is as the family has it."""
     ids = arrays["particles_id"]
-    width = 0 if family is None else len(family.base())
-    for name in ("row", "first"):
-        found = check_shape(arrays, f"particles_{name}", np.float64, (len(ids), None))
-        demand(found.shape[1] == width or not len(ids), f"{name} of the family")
-        demand(np.isfinite(found), f"{name} that is finite")
     demand(family is not None or not len(ids), "particles without a family")
     if family is not None and len(ids):
-        rows = np.concatenate([arrays["particles_row"], arrays["particles_first"]])
-        demand(np.isfinite(family.means(rows)), "locations that are finite")
-        demand(family.is_sound(rows), "prior rows of the family")
+        rows = [arrays["particles_row"], arrays["particles_first"]]
+        width = len(family.base())
+        demand([part.shape[1] == width for part in rows], "prior rows of the family")
+        both = np.concatenate(rows)
+        demand(np.isfinite(family.means(both)), "locations that are finite")
+        demand(family.is_sound(both), "prior rows of the family")
 
 
 def check_history(family: Family | None, n_rows: int, arrays: Arrays) -> None:
     """Raise ValueError unless histories are of particles there are."""
-    owner = check_shape(arrays, "history_owner", np.int64, (None,))
-    phase = check_shape(arrays, "history_phase", np.int64, owner.shape)
-    sums = check_shape(arrays, "history_sums", np.float64, (len(owner), None))
-    ids = arrays["particles_id"]
+    owner, phase = arrays["history_owner"], arrays["history_phase"]
+    sums, ids = arrays["history_sums"], arrays["particles_id"]
     demand(np.isin(owner, ids), "histories of particles")
     place, order = np.searchsorted(ids, owner), np.argsort(owner, kind="stable")
     known = arrays["particles_first_phase"][place] <= phase
     demand(known & (phase <= arrays["particles_seen"][place]), "histories of phases")
     later = np.diff(phase[order]) > 0
     demand(later | (np.diff(owner[order]) > 0), "histories in the order of phases")
-    demand(np.isfinite(sums), "sums that are finite")
     if family is not None and len(owner):
         demand(sums.shape[1] == family.n_sums(), "sums of the family")
         demand((sums[:, 0] > 0.0) & (sums[:, 0] <= n_rows), "sums of rows")
 
 
-def check_labels(arrays: Arrays, held: int, n_rows: int, next_id: int) -> None:
-    """Raise ValueError unless labels are of phases held, and of ids given."""
-    n_labels = check_shape(arrays, "n_labels", np.int64, (None,))
-    labels = check_shape(arrays, "labels", np.int64, (None,))
-    demand(len(n_labels) == held, "labels of the phases held")
-    demand(n_labels >= 0, "numbers of labels")
-    demand(n_labels.sum() == len(labels), "labels of all rows held")
-    demand(len(labels) <= n_rows, "labels of rows seen")
-    demand((labels >= -1) & (labels < max(next_id, 1)), "labels of ids")
+class File:
+    """Arrays of a model that has a family, and what they must agree in."""
+
+    def __init__(
+        self, options: DDPOptions, family: Family, n_phases: int, first_counted: int,
+        is_superposed: bool, arrays: Arrays,
+    ) -> None:  # fmt: skip
+        self.options, self.family, self.arrays = options, family, arrays
+        self.n_phases, self.first_counted = n_phases, first_counted
+        self.is_superposed = is_superposed
+        self.p = {name: arrays[f"particles_{name}"] for name in PARTICLES}
+        self.live = self.p["gone"] == 0
+        self.settled = settled_aliases(arrays["aliases"].tolist())
+
+    def resolved(self, ids: Ids) -> Ids:
+        """Ids of the particles that others have become."""
+        distinct, place = np.unique(ids, return_inverse=True)
+        became = [self.settled.get(one, one) for one in distinct.tolist()]
+        return np.array(became, dtype=np.int64)[place.reshape(-1)]
+
+    def check_counts(self) -> None:
+        """Histories, labels and counts are of the same rows."""
+        phase, owner, n = self.arrays["counts"].T
+        counted = (phase >= self.first_counted) & (phase < self.n_phases)
+        demand(counted, "counts of phases")
+        demand(n > 0, "counts of rows")
+        totals = added(phase, self.resolved(owner), n)
+        sums = self.arrays["history_sums"]
+        entries = self.arrays["history_phase"], self.arrays["history_owner"]
+        if len(sums):
+            some = entries[0] >= self.first_counted
+            demand(
+                [totals.get(key) == r for key, r in zip(
+                    zip(*(part[some].tolist() for part in entries), strict=True),
+                    sums[some, 0].tolist(), strict=True)],
+                "histories of the rows that are counted",
+            )  # fmt: skip
+        held = len(self.arrays["n_labels"])
+        at = np.repeat(np.arange(self.n_phases - held, self.n_phases),
+                       self.arrays["n_labels"])  # fmt: skip
+        labels = self.arrays["labels"]
+        some = (labels >= 0) & (at >= self.first_counted)
+        ones = np.ones(some.sum(), dtype=np.int64)
+        found = added(at[some], self.resolved(labels[some]), ones)
+        since = [key for key in totals if key[0] >= self.n_phases - held]
+        more = isinstance(self.family, Multinomial)  # rows without words count nowhere
+        demand(
+            [found.get(key, 0) - totals[key] in range(1 << 62 if more else 1)
+             for key in since],
+            "labels that are counted",
+        )  # fmt: skip
+        demand(more or set(found) <= set(since), "labels that are counted")
+
+    def check_particles(self) -> None:
+        """Rows, phases and shares of particles follow from counts and options."""
+        p, options, last = self.p, self.options, self.n_phases - 1
+        paper = options.uses_paper_weights
+        memory = options.count_memory if paper else options.weight_memory
+        phase, owner, n = self.arrays["counts"].T
+        owner = self.resolved(owner)
+        place = np.searchsorted(p["id"], owner)
+        there = np.isin(owner, p["id"])
+        place, phase, n = place[there], phase[there], n[there]
+        fade = float(memory) ** (last - p["born"])
+        whole = self.live & (p["born"] >= self.first_counted) & (fade > 1e-60)
+        m = np.bincount(
+            place, n * float(memory) ** (last - phase), minlength=len(p["id"])
+        )
+        check_close("particles_m", p["m"][whole], m[whole], 0.0)
+        seen = np.full(len(p["id"]), -1)
+        np.maximum.at(seen, place, phase)
+        born = np.full(len(p["id"]), self.n_phases)
+        np.minimum.at(born, place, phase)
+        whole = p["born"] >= self.first_counted
+        demand((born == p["born"])[whole], "births with the first rows")
+        demand((seen == p["seen"]) | (p["seen"] < self.first_counted), "last rows")
+        demand(p["born"] <= p["first_phase"], "histories since a birth")
+        first_held = self.n_phases - options.history
+        at = np.maximum(p["born"], first_held)
+        demand(p["first_phase"] == at, "histories since a birth")
+        demand((p["seen"] == last) <= (p["alive"] == 1.0), "particles that have rows")
+        pruned = (p["alive"] < options.prune) | (p["alive"] <= 0.0)
+        many = len(p["id"]) and int(p["id"][-1]) >= options.max_particles
+        demand(np.where(self.live, ~pruned, pruned | many), "particles that are pruned")
+        if not isinstance(options.survival, float) or self.is_superposed:
+            return
+        q = max(options.survival, 1e-300)
+        log_q = np.log(q) * (last - p["born"])
+        off = np.where(self.live, p["log_q"], np.maximum(p["log_q"], log_q)) - log_q
+        demand(np.abs(np.where(self.live, off, 0.0)) <= 1e-6 * (1.0 - log_q), "log_q")
+        most = q ** (last - p["seen"]) * (1.0 + 1e-9)
+        demand(~self.live | (p["alive"] <= most), "chances to live")
+
+    def check_rows(self) -> None:
+        """The knowledge of a location is that before the history, and the history.
+
+        Of those that are gone it stood still from some phase on.
+        """
+        p, transition = self.p, self.options.transition
+        assert transition is not None
+        owner, phase = self.arrays["history_owner"], self.arrays["history_phase"]
+        sums = self.arrays["history_sums"]
+        row, first = p["first"].copy(), p["first_phase"]
+        fits = np.zeros(len(row), dtype=bool)
+        for t in range(int(first.min(initial=self.n_phases)), self.n_phases):
+            old = np.flatnonzero(first < t)
+            row[old] = self.family.moved(row[old], transition)
+            here = np.flatnonzero(phase == t)
+            at = np.searchsorted(p["id"], owner[here])
+            if len(at):
+                row[at] = self.family.posterior(row[at], sums[here])
+            close = np.abs(row - p["row"]).max(axis=1, initial=0.0) <= 1e-9 * (
+                np.abs(row).max(axis=1, initial=0.0)
+            )
+            fits = close | (fits & ~self.live)
+        demand(fits, "locations that follow from histories")
+
+    def check_cohorts(self) -> None:
+        """Masses, exposures and ages of cohorts follow from options and phases."""
+        a, options = self.arrays, self.options
+        q, last = base_survival(options, self.family), max(self.n_phases - 1, 0)
+        mass, age = a["mass"], a["age"]
+        demand((np.diff(age) < 0) & (age[:-1] <= last), "cohorts in order")
+        begun = np.where(age == last, options.concentration, options.alpha_new)
+        log_q = np.log(max(q, 1e-300))
+        check_close("mass", mass, np.exp(np.log(begun) + age * log_q), 1e-290)
+        p = self.p
+        birth = p["born"][:, None] - np.arange(self.n_phases)[None]  # of its source
+        start = np.full(self.n_phases, options.alpha_new)
+        start[:1] = options.concentration
+        possible = (birth >= 0) & (
+            np.abs(np.log(p["mass"])[:, None] - np.log(start) - log_q * birth) <= 1e-6
+        )
+        u = np.zeros(self.n_phases) if options.uses_paper_weights else a["u"]
+        if len(u) == self.n_phases and self.n_phases:
+            since = np.append(np.cumsum(u[::-1])[::-1], 0.0)
+            exposure = 1.0 + since[last - age]
+            check_close("source_exposure", a["source_exposure"], exposure)
+            E = np.empty(possible.shape)
+            memory = 1.0 if options.uses_paper_weights else options.weight_memory
+            for k, b in enumerate(p["born"].tolist()):
+                E[k] = 1.0 + since[:-1] - since[b + 1]
+                for step in u[b + 1 :]:
+                    E[k] = memory * E[k] + step
+            good = np.abs(E - p["E"][:, None]) <= 1e-6 * E
+            possible &= good | ~self.live[:, None]
+        demand(possible.any(axis=1), "masses and exposures of sources")
+
+
+def added(phase: Ids, owner: Ids, n: Ids) -> dict[tuple[int, int], int]:
+    """Totals by phase and owner."""
+    totals: dict[tuple[int, int], int] = {}
+    for one, whose, more in np.column_stack([phase, owner, n]).tolist():
+        totals[one, whose] = totals.get((one, whose), 0) + more
+    return totals

@@ -181,5 +181,5 @@ class Family(ABC):
         """Means and scatters by the names that files give them."""
 
     @abstractmethod
-    def from_arrays(self, arrays: Arrays, K: int) -> tuple[Matrix, Matrix]:
-        """Means and scatters that a file holds, checked."""
+    def from_arrays(self, arrays: Arrays) -> tuple[Matrix, Matrix]:
+        """Means and scatters that a file holds."""

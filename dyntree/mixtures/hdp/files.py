@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
+from dyntree.checkpoint.layout import Layout, check_close, demand, ints, places, reals
+from dyntree.checkpoint.layout import check_arrays as check_layouts
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import LARGEST, Vector
-from dyntree.mixtures.hdp.families import Family
+from dyntree.encoding.values import LARGEST
+from dyntree.mixtures.hdp.families import MOST_FAR
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import HDPSettings, byte_count, optional
 from dyntree.mixtures.hdp.registry import FAMILIES, scaled_family
 from dyntree.mixtures.hdp.state import HISTORY, OPTIONAL, SECONDS, TRACKED, State
-from dyntree.mixtures.hdp.store import SLACK
+from dyntree.mixtures.hdp.store import SLACK, Store, added, row_numbers
 from dyntree.mixtures.hdp.topics import Topics
-from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.mixtures.shared.lineage import origins_told
 
 LEAST_ALPHA = 1e-13  # learning keeps 1e-12
@@ -65,8 +67,6 @@ def as_names(array: NDArray[Any]) -> NDArray[Any]:
     """Names of documents, from their code points."""
     if array.dtype == np.int64 and array.ndim == 1:
         return array
-    demand(array.dtype == np.int32 and array.ndim == 2, "names of documents")
-    demand((array >= 0) & (array < 0x110000), "names of documents")
     if not array.shape[1]:
         return np.zeros(len(array), dtype="U1")
     return np.ascontiguousarray(array).view(f"U{array.shape[1]}").reshape(len(array))
@@ -79,6 +79,46 @@ def plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
+FAR = MOST_FAR * (1.0 + SLACK)
+LAYOUTS = {
+    "alpha": reals("K", low=LEAST_ALPHA),
+    "counts": reals("K", above=0.0),
+    "topic_ids": ints("K", low=0, below="next_id"),
+    "group_counts": reals("S", "K", low=0.0),
+    "group_sizes": reals("S", above=0.0),
+    "history": Layout("f8", (None, len(HISTORY)), low=-np.inf, high=np.inf, gaps=True),
+    "aliases": ints(None, 2, low=0, below="next_id"),
+    "singlet_group": places("points", low=0, below="S"),
+    "clump_count": reals("clumps", above=0.0),
+    "clump_indptr": ints("pointers", low=0, high="entries"),
+    "clump_group": places("entries", low=0, below="S"),
+    "clump_group_count": reals("entries", above=0.0),
+    "document_ids": Layout("i4", (None, None), high=0x10FFFF, low=0, needed=False),
+    "document_group": places("documents", low=0, below="S", needed=False),
+    "document_epoch": places("documents", low=0, high="n_epochs", needed=False),
+    "index": places("names", "K", needed=False),
+    "index_ids": Layout("i4", (None, None), high=0x10FFFF, low=0, needed=False),
+}
+ROWS = {
+    "shift": reals("width", low=-LARGEST, high=LARGEST),
+    # whose inverse has a finite square
+    "scale": reals("width", low=1.0 / LARGEST, high=LARGEST),
+    "means": reals("K", "width", low=-FAR, high=FAR),
+    "scatters": reals("K", "n_second"),
+    "singlet_x": reals("points", "width", low=-FAR, high=FAR),
+    "clump_mean": reals("clumps", "width", low=-FAR, high=FAR),
+    "clump_scatter": reals("clumps", "n_second"),
+}
+WORDS = {
+    "topic_words": reals("K", "width", low=0.0),
+    "singlet_word": places("points", low=0, below="width"),
+    "singlet_count": places("points", low=1),
+    "clump_word_indptr": ints("pointers", low=0, high="of_words"),
+    "clump_word": places("of_words", low=0, below="width"),
+    "clump_word_count": reals("of_words", above=0.0),
+}
+
+
 def from_arrays(
     settings: HDPSettings, header: dict[str, Any], arrays: Arrays
 ) -> State | None:
@@ -89,55 +129,109 @@ def from_arrays(
         return None
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     width = params.count("width", known["width"], 1)
-    shift, scale = units_of(FAMILIES[settings.family], width, arrays)
+    n_epochs = params.count("n_epochs", known["n_epochs"], 1, 2**31 - 1)
+    next_id = params.count("next_id", known["next_id"], 1, 2**62)
+    kind = FAMILIES[settings.family]
+    layouts = LAYOUTS | (WORDS if kind.of_words else ROWS)
+    for name in ("document_ids", "index_ids"):
+        if name in arrays and arrays[name].dtype == np.int64:
+            layouts[name] = ints(None, needed=False)
+    if not kind.of_words:
+        n_full = width * (width + 1) // 2
+        n_second = width if arrays["scatters"].shape[-1] == width else n_full
+    check_layouts(
+        arrays, layouts, width=width, next_id=next_id, n_epochs=n_epochs,
+        entries=len(arrays["clump_group"]),
+        **({"of_words": len(arrays["clump_word"])} if kind.of_words
+           else {"n_second": n_second}),
+    )  # fmt: skip
+    none = np.zeros(0)
+    shift, scale = arrays.get("shift", none), arrays.get("scale", none)
     family = scaled_family(settings, width, shift, scale)
-    topics = checked_topics(family, arrays)
+    demand(kind.of_words or family.n_second == n_second, "scatters of the family")
     store = family.store.from_arrays(family, arrays)
-    store.check(topics.S)
+    mean, scatter = family.from_arrays(arrays)
+    topics = Topics(
+        arrays["alpha"], arrays["counts"], mean, scatter, arrays["group_counts"],
+        arrays["group_sizes"], arrays["topic_ids"],
+    )  # fmt: skip
     limits = Limits(
         optional(byte_count, "memory", known["limits"]["memory"]),
         optional(params.count, "items", known["limits"]["items"], 1),
         optional(params.count, "groups", known["limits"]["groups"], 1),
     )
-    check_shape(arrays, "history", np.float64, (None, len(HISTORY)))
-    check_shape(arrays, "aliases", np.int64, (None, 2))
     features = FeatureMap.from_header(known["features"])
     demand(features.n_features == width, "columns")
     state = State(
         features, family, shift, scale, store, topics,
         params.real("n_points", known["n_points"]),
-        params.count("n_documents", known["n_documents"], 1, 2**53),
-        params.count("n_epochs", known["n_epochs"], 1, 2**31 - 1),
-        params.count("next_id", known["next_id"], 1, 2**62),
+        params.count("n_documents", known["n_documents"], 1, 2**53), n_epochs, next_id,
         arrays["aliases"], arrays["history"], limits, params.real("F", known["F"]),
         tuple(str(one) for one in known["warned"]),
         **extras(arrays),
         transient=tuple((str(n), int(b)) for n, b in known["transient"]),
         origins=origins_told(known["origins"]),
     )  # fmt: skip
-    demand(set(arrays) == set(state.arrays()), "names of arrays")
-    demand(int(topics.ids.max()) < state.next_id, "ids below the next")
-    total = store.at_rest().total
-    demand(abs(total - state.n_points) <= 1e-6 * state.n_points, "points")
-    demand(abs(topics.documents.sum() - state.n_documents) < 1e-6, "documents")
-    of_topics = np.abs(topics.counts.sum(0) - topics.N)
-    demand(of_topics <= SLACK * state.n_points, "points of topics and groups")
-    log_z = family.expected(*topics.statistics).log_z
-    demand(np.isfinite(log_z), "topics that have a density")
+    check_store(store)
+    check_topics(state)
     check_extras(state)
     return state
 
 
-def units_of(kind: type[Family], width: int, arrays: Arrays) -> tuple[Vector, Vector]:
-    """Shift and scale of the columns, checked; words have none."""
-    if kind.of_words:
-        return np.zeros(0), np.zeros(0)
-    shift = check_shape(arrays, "shift", np.float64, (width,))
-    scale = check_shape(arrays, "scale", np.float64, (width,))
-    least = 1.0 / LARGEST  # whose inverse has a finite square
-    demand((scale >= least) & (scale <= LARGEST), "scales within the numbers")
-    demand(np.abs(shift) <= LARGEST, "shifts whose squares are finite")
-    return shift, scale
+def check_store(store: Store) -> None:
+    """Raise ValueError unless clumps have points, and rows of groups and words."""
+    arrays, family = store.arrays(), cast(Any, store.family)
+    demand(store.n_items > 0, "points")
+    for name in ("clump_indptr", "clump_word_indptr"):
+        if name not in arrays:
+            continue
+        indptr = arrays[name]
+        count = arrays[name.replace("indptr", "count")
+                       if "word" in name else "clump_group_count"]  # fmt: skip
+        demand(len(indptr) == store.n_clumps + 1, "row pointers of clumps")
+        demand(indptr[0] == 0 and indptr[-1] == len(count), "row pointers")
+        demand(np.diff(indptr) >= 0, "row pointers that ascend")
+        found = added(row_numbers(indptr), count, store.n_clumps)
+        check_close("clump_count", store.clump_count, found)
+    if not family.of_words:
+        rows, columns = family.pairs
+        demand(store.clump_scatter[:, rows == columns] >= 0.0, "variances >= 0")
+        family.check_scatters(store.clump_count, store.clump_scatter)
+
+
+def check_topics(state: State) -> None:
+    """Raise ValueError unless topics and groups sum up the points that are held.
+
+    What topics have together, of each column or word and of each group, is what points
+    and clumps have.
+    """
+    topics, store, family = state.topics, state.store, cast(Any, state.family)
+    n = state.n_points
+    demand(len(np.unique(topics.ids)) == topics.K, "ids of their own")
+    demand(abs(topics.documents.sum() - state.n_documents) < 1e-6, "documents")
+    check_close("n_points", np.array(n), store.at_rest().total)
+    check_close("counts", topics.N, topics.counts.sum(0), n)
+    items = np.arange(store.n_items)
+    whole = np.ones(store.n_items)
+    by_group = store.group_sums(items, whole, topics.S)
+    check_close("group_counts", topics.counts.sum(1), by_group)
+    count, mean, scatter = store.moments(items, whole)
+    if family.of_words:
+        check_close("topic_words", topics.mean.sum(0), mean)
+        check_close("topic_words", topics.mean.sum(1), topics.N)
+    else:
+        family.check_scatters(topics.N, topics.scatter)
+        rows, columns = family.pairs
+        squares = np.diag_indices(family.d)
+        second = scatter + count * mean[rows] * mean[columns]
+        found = topics.scatter + topics.N[:, None] * family.outer(topics.mean)
+        size = np.zeros((family.d, family.d))
+        size[rows, columns] = second
+        size = np.sqrt(size[squares])
+        check_close("means", topics.N @ topics.mean, count * mean, np.sqrt(n) * size)
+        check_close("scatters", found.sum(0), second, size[rows] * size[columns])
+    log_z = family.expected(*topics.statistics).log_z
+    demand(np.isfinite(log_z), "topics that have a density")
 
 
 def extras(arrays: Arrays) -> dict[str, Any]:
@@ -147,36 +241,9 @@ def extras(arrays: Arrays) -> dict[str, Any]:
         if name in found:
             found[name] = as_names(found[name])
     if "index" in found:
-        check_shape(found, "index", np.int32, (None, None))
         found["index"] = found["index"].view(np.float32)
         demand(np.isfinite(found["index"]), "an index that is finite")
     return found
-
-
-def checked_topics(family: Family, arrays: Arrays) -> Topics:
-    """Topics and groups of a file, checked."""
-    K, S = len(arrays["alpha"]), len(arrays["group_sizes"])
-    demand(K >= 1 and S >= 1, "a topic and a group at least")
-    for name, dtype, shape in (
-        ("alpha", np.float64, (K,)), ("counts", np.float64, (K,)),
-        ("topic_ids", np.int64, (K,)), ("group_counts", np.float64, (S, K)),
-        ("group_sizes", np.float64, (S,)),
-    ):  # fmt: skip
-        check_shape(arrays, name, dtype, shape)
-    mean, scatter = family.from_arrays(arrays, K)
-    for name, array in (*arrays.items(), ("mean", mean), ("scatter", scatter)):
-        if array.dtype.kind == "f" and name != "history":
-            demand(np.isfinite(array), f"{name} that is finite")
-    demand(arrays["alpha"] >= LEAST_ALPHA, "alpha > 0")
-    demand(arrays["counts"] > 0.0, "topics of some points")
-    demand(arrays["group_counts"] >= 0.0, "counts that are not negative")
-    demand(arrays["group_sizes"] > 0.0, "groups of documents")
-    ids = arrays["topic_ids"]
-    demand((ids >= 0) & (len(np.unique(ids)) == K), "ids of their own")
-    return Topics(
-        arrays["alpha"], arrays["counts"], mean, scatter, arrays["group_counts"],
-        arrays["group_sizes"], ids,
-    )  # fmt: skip
 
 
 def check_extras(state: State) -> None:
@@ -184,13 +251,8 @@ def check_extras(state: State) -> None:
     tracked = [getattr(state, name) for name in TRACKED]
     if any(one is not None for one in tracked):
         demand(all(one is not None for one in tracked), "names of documents")
-        names, group, epoch = tracked
-        demand(len(names) == len(group) == len(epoch), "names of documents")
-        for one in (group, epoch):
-            demand(one.dtype == np.int32 and one.ndim == 1, "places of documents")
-        demand((group >= 0) & (group < state.topics.S), "groups of documents")
+        names, group, _ = tracked
+        demand(len(names) == len(group), "names of documents")
     if state.index is not None:
         names = state.index_ids
-        demand(names is not None, "names of the index")
-        shape = (0 if names is None else len(names), state.topics.K)
-        demand(state.index.shape == shape, "an index of all topics")
+        demand(names is not None and len(names) == len(state.index), "an index")

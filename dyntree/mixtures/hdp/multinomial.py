@@ -20,7 +20,7 @@ from dyntree.mixtures.hdp.families import (
 )
 from dyntree.mixtures.hdp.options import HDPPrior
 from dyntree.mixtures.hdp.word_store import WordStore
-from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
+from dyntree.mixtures.shared.arrays import Arrays
 
 
 class Multinomial(Family):
@@ -121,9 +121,7 @@ class Multinomial(Family):
         """Counts of words by the name that files give them."""
         return {"topic_words": mean}
 
-    def from_arrays(self, arrays: Arrays, K: int) -> tuple[Matrix, Matrix]:
-        """Counts of words that a file holds, checked."""
-        shape = (K, self.n_words)
-        counts = check_shape(arrays, "topic_words", np.float64, shape)
-        demand(counts >= 0.0, "counts of words")
-        return counts, np.zeros((K, 0))
+    def from_arrays(self, arrays: Arrays) -> tuple[Matrix, Matrix]:
+        """Counts of words that a file holds."""
+        counts = arrays["topic_words"]
+        return counts, np.zeros((len(counts), 0))

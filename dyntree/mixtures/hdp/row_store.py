@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.mixtures.hdp.families import MOST_FAR, Expected, Family
-from dyntree.mixtures.hdp.store import ASIDE, SLACK, Longs, Store, added
-from dyntree.mixtures.shared.arrays import Arrays, demand
+from dyntree.mixtures.hdp.families import Expected, Family
+from dyntree.mixtures.hdp.store import ASIDE, Longs, Store, added
+from dyntree.mixtures.shared.arrays import Arrays
 
 
 class RowStore(Store):
@@ -131,13 +131,3 @@ class RowStore(Store):
             scatter[:, j] = added(clump, each, n_clumps)
             scatter[:, j] += added(own, within[:, j], n_clumps)
         return {"singlet_x": self.x[stay], "clump_mean": mean, "clump_scatter": scatter}
-
-    def check(self, n_groups: int) -> None:
-        """Raise ValueError unless arrays that a file had fit one another."""
-        super().check(n_groups)
-        for name in ("x", "clump_mean"):
-            far = np.abs(getattr(self, name))
-            demand(far <= MOST_FAR * (1.0 + SLACK), f"{name} within the scale")
-        rows, columns = self.family.pairs
-        demand(self.clump_scatter[:, rows == columns] >= 0.0, "variances >= 0")
-        self.family.check_scatters(self.clump_count, self.clump_scatter)

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.families import Expected, Family
-from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
+from dyntree.mixtures.shared.arrays import Arrays
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-ENTRIES = ("clump_group", "clump_group_count", "clump_word", "clump_word_count")
 FIELDS = {  # where the name in a file is another one
     "singlet_x": "x", "singlet_group": "group", "singlet_word": "word",
     "singlet_count": "word_count",
@@ -325,34 +324,6 @@ class Store(ABC):
         }
         arrays |= self.content(items, clump, arrays["clump_count"], stay)
         return self.from_arrays(self.family, arrays)
-
-    # ------------------------------------------------------------ files
-    def check(self, n_groups: int) -> None:
-        """Raise ValueError unless arrays that a file had fit one another."""
-        arrays, n, C = self.arrays(), self.n_points, self.n_clumps
-        for name, empty in empty_arrays(self.family).items():
-            length = n if name.startswith("singlet") else C + name.endswith("indptr")
-            shape = (None if name in ENTRIES else length, *empty.shape[1:])
-            if name in arrays:
-                check_shape(arrays, name, empty.dtype, shape)
-        self.check_rows(self.clump_indptr, self.clump_group, self.clump_group_count)
-        for group in (self.group, self.clump_group):
-            demand((group >= 0) & (group < n_groups), "groups that there are")
-        count = self.clump_count
-        demand((count > 0.0) & np.isfinite(count), "clumps of points")
-        demand(self.n_items > 0, "points")
-
-    def check_rows(self, indptr: Longs, column: Ints, part: Vector) -> None:
-        """Raise ValueError unless each clump has a row, whose counts are its points."""
-        stop = len(column)
-        demand(len(part) == stop, "counts of groups and words")
-        demand(indptr[0] == 0 and indptr[-1] == stop, "row pointers")
-        demand((indptr >= 0) & (indptr <= stop), "row pointers within the rows")
-        demand(np.diff(indptr) >= 0, "row pointers that ascend")
-        demand((part > 0.0) & np.isfinite(part), "counts of groups and words")
-        found = added(row_numbers(indptr), part, self.n_clumps)
-        gap = np.abs(found - self.clump_count)
-        demand(gap <= SLACK * self.clump_count, "counts that sum to the points")
 
 
 def empty_arrays(family: Family) -> Arrays:

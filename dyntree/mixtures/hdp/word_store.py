@@ -18,7 +18,7 @@ from dyntree.mixtures.hdp.store import (
     rows_of,
     summed,
 )
-from dyntree.mixtures.shared.arrays import Arrays, demand
+from dyntree.mixtures.shared.arrays import Arrays
 
 
 class WordStore(Store):
@@ -121,11 +121,3 @@ class WordStore(Store):
             "clump_word": word,
             "clump_word_count": counts,
         }
-
-    def check(self, n_groups: int) -> None:
-        """Raise ValueError unless arrays that a file had fit one another."""
-        super().check(n_groups)
-        for word in (self.word, self.clump_word):
-            demand((word >= 0) & (word < self.family.n_words), "words of a vocabulary")
-        demand(self.word_count > 0, "counts of words")
-        self.check_rows(self.clump_word_indptr, self.clump_word, self.clump_word_count)

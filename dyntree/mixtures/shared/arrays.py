@@ -9,30 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import Message
 from dyntree.runtime.records import Record
 
 Ids = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 SAME = 1e-13  # of their size, by which the values of one constant may differ
-
-
-def demand(holds: Any, what: str) -> None:
-    """Raise ValueError unless something holds, for all entries of an array."""
-    if not np.all(holds):
-        raise ValueError(Message("arrays must fit one another: {what}", what=what))
-
-
-def check_shape(
-    arrays: Arrays, name: str, dtype: Any, shape: tuple[int | None, ...]
-) -> NDArray[Any]:
-    """Return the array of that name, checked for its type and shape; None is any."""
-    found = arrays[name]
-    good = found.dtype == dtype and found.ndim == len(shape)
-    if good:
-        good = all(n is None or n == m for n, m in zip(shape, found.shape, strict=True))
-    demand(good, f"{name} of type {np.dtype(dtype)} and shape {shape}")
-    return found
 
 
 def is_constant(low: Vector, high: Vector) -> NDArray[np.bool_]:

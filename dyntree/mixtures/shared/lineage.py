@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.checkpoint.layout import demand
 from dyntree.errors import ArgumentError
-from dyntree.mixtures.shared.arrays import demand
 
 LENGTH = 16  # bytes
 

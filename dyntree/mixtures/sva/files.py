@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.checkpoint.layout import check_arrays as check_arrays_by
+from dyntree.checkpoint.layout import check_close, demand, ints, places, reals
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
-from dyntree.mixtures.shared.arrays import Arrays, check_shape, demand
+from dyntree.mixtures.shared.arrays import Arrays
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import ClusterOptions, HSMMOptions
 from dyntree.mixtures.sva.state import State
@@ -60,133 +62,230 @@ def from_arrays(
     return replace(told, waiting=arrays["waiting"].copy(), clusters=clusters)
 
 
+MOST_MERGED = 65536
+CLUSTERS = {
+    "ids": ints("n", low=0, below="next_id"),
+    **{name: ints("n", low=1, high="n_rows") for name in ("born", "seen", "rows")},
+    "since": ints("n", low=1, high="n_rows"),
+    "settled": ints("n", low=0, high="n_rows"),
+    "confirmed": places("n", low=0, high=1),
+    "weight": reals("n", above=0.0),
+    "mean": reals("n", "width", low=-LARGEST, high=LARGEST),
+    "scatter": reals("n", low=0.0),
+    "squares": reals("n", "width", low=0.0),
+    "merged": ints("n_merged", low=0, below="next_id"),
+    "merged_into": ints("n_merged", low=0, below="next_id"),
+    "counts": ints(2),
+    "lost": reals(1, low=0.0, high="n_rows"),
+    "watch": reals(9, low=0.0),
+    "gathered": reals(None, "width", low=-LARGEST, high=LARGEST),
+}
+SUBSPACES = {
+    "cols": places("n", low=0, high="most_room"),
+    "dim": places("n", low=0, high="most_room"),
+    "eig": reals("n", "room", low=0.0),
+    "gain": reals("n", "room", low=0.0, high=1.0),
+    "basis": reals("n", "room", "width", low=-1.0 - 1e-6, high=1.0 + 1e-6),
+}
+EXACT = {
+    "packed": reals("n", "n_packed"),
+    "w_ref": reals("n", above=0.0),
+    "decay": reals("n", above=0.0, high=1.0),
+}
+CHAIN = {
+    "moves": ints("n", "n", low=0, high="n_rows"),
+    "left": ints("n", low=0, high="n_rows"),
+    "tally": reals("n", 3, low=0.0),
+    "base": reals("n", 3, low=0.0),
+    "kept": ints("n", "n_kept", 2, low=0, high="n_rows"),
+    "n_kept": ints("n", low=0, high="n_kept"),
+    "place": ints(5, low=-1, high="n_rows"),
+}
+BELIEF = reals(None, None, low=0.0, high=1.0 + 1e-9)
+
+
 def check_arrays(
     options: ClusterOptions, header: dict[str, Any], arrays: Arrays
 ) -> None:
     """Raise ValueError unless arrays describe such a model."""
     has_clusters = params.flag("has_clusters", header["has_clusters"])
     features = scales_told(header).features
-    more = {"waiting", "belief"} if isinstance(options, HSMMOptions) else {"waiting"}
     width = 0 if features is None else features.n_features
-    check_shape(arrays, "waiting", np.float64, (None, None))
-    waiting = arrays["waiting"]
-    n_waiting = len(waiting)
+    layouts = {"waiting": reals(None, None, low=-LARGEST, high=LARGEST)}
+    if isinstance(options, HSMMOptions):
+        layouts["belief"] = BELIEF
+    n_waiting = len(arrays["waiting"])
     if not has_clusters:
-        demand(set(arrays) == more, "clusters without being told of them")
+        check_arrays_by(arrays, layouts)
         demand(header["lambda_"] is None, "scales before the first cluster")
         demand(header["noise"] is None, "scales before the first cluster")
         demand(n_waiting < max(options.n_kept_back, 1), "rows that should be clusters")
         demand((n_waiting > 0) <= (features is not None), "columns of rows")
-        demand(not n_waiting or waiting.shape[1] == width, "columns of rows")
-        demand(np.abs(waiting) <= LARGEST, "rows that are finite")
+        fits = not n_waiting or arrays["waiting"].shape[1] == width
+        demand(fits, "columns of rows")
         return
     demand(features is not None and header["lambda_"] is not None, "columns, scales")
     demand(not n_waiting, "rows held back beside clusters")
     demand((header["noise"] is not None) == options.has_noise, "noise")
     given = options.lambda_
     demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
-    check_shape(arrays, "mean", np.float64, (None, width))  # before so much is reserved
+    # before so much is reserved
+    CLUSTERS["mean"].check("mean", arrays["mean"], {"width": width})
     known = new_clusters(options, width, header["lambda_"], header["noise"])
-    expected = known.to_arrays()
-    demand(set(arrays) == {*more, *expected}, "names of arrays")
-    n, n_merged = len(arrays["ids"]), len(arrays["merged"])
-    sizes: dict[str, tuple[int, ...]] = {
-        "merged": (n_merged,), "merged_into": (n_merged,), "moves": (n, n),
-        "gathered": (len(arrays["gathered"]), width),
-    }  # fmt: skip
+    like = known.to_arrays()
+    layouts |= CLUSTERS
+    sizes = {"width": width}
+    if "cols" in like:
+        layouts |= SUBSPACES
+        sizes |= {"most_room": known.most_room, "room": arrays["eig"].shape[-1]}
+    if "packed" in like:
+        layouts |= EXACT
+        sizes["n_packed"] = width * (width + 1) // 2
+    if "moves" in like:
+        layouts |= CHAIN
+        sizes["n_kept"] = like["kept"].shape[1]
+    n_rows, next_id = (int(count) for count in arrays["counts"])
+    check_arrays_by(arrays, layouts, n_rows=n_rows, next_id=next_id, **sizes)
+    check_clusters(options, n_rows, next_id, arrays)
+    check_watch(options.n_kept_back, n_rows, arrays)
     if "cols" in arrays:
-        check_shape(arrays, "cols", np.int32, (n,))
-        most = int(arrays["cols"].max(initial=0))
-        sizes |= {"eig": (n, most), "gain": (n, most), "basis": (n, most, width)}
-    for name, empty in expected.items():
-        whole = name in ("counts", "lost", "place", "watch")
-        shape = empty.shape if whole else (n, *empty.shape[1:])
-        check_shape(arrays, name, empty.dtype, sizes.get(name, shape))
-    check_clusters(options.max_clusters, arrays)
-    check_watch(options.n_kept_back, arrays)
-    if "cols" in arrays:
-        check_subspaces(known, arrays)
+        check_subspaces(options, known, arrays)
     if "moves" in arrays:
         check_chain(arrays)
 
 
-def check_clusters(max_clusters: int, arrays: Arrays) -> None:
-    """Raise ValueError unless what all kinds of clusters have is sound."""
-    n_rows, next_id = (int(count) for count in arrays["counts"])
-    ids, weight = arrays["ids"], arrays["weight"]
-    check_shape(arrays, "ids", np.int64, (None,))
-    demand(len(ids) <= max_clusters, "more clusters than allowed")
-    demand(n_rows >= 1, "a row at least")
+def check_clusters(
+    options: ClusterOptions, n_rows: int, next_id: int, arrays: Arrays
+) -> None:
+    """Raise ValueError unless what all kinds of clusters have is sound.
+
+    Without forgetting a weight is the number of rows.
+    """
+    ids, weight, rows = arrays["ids"], arrays["weight"], arrays["rows"]
+    born, confirmed, settled = (arrays[k] for k in ("born", "confirmed", "settled"))
+    demand(len(ids) <= options.max_clusters, "more clusters than allowed")
+    demand(n_rows >= 1 and next_id <= n_rows, "no more clusters than rows")
     demand(np.diff(ids) > 0, "ids that ascend")
-    demand((ids >= 0) & (ids < next_id), "ids below the next")
-    for name in ("born", "seen", "since", "rows"):
-        check_shape(arrays, name, np.int64, ids.shape)
-        demand((arrays[name] >= 1) & (arrays[name] <= n_rows), f"{name} among the rows")
-    demand((weight > 0.0) & np.isfinite(weight), "weights that are positive")
-    demand(np.sum(weight) <= n_rows * (1.0 + 1e-9), "weights of rows seen")
-    for name in ("scatter", "squares"):
-        demand(arrays[name] >= 0.0, f"{name} that is not negative")
-    demand(np.isin(arrays["confirmed"], (0, 1)), "confirmed or not")
-    merged = arrays["merged"]
-    demand(len(merged) <= 65536, "merged ids")
-    demand((merged >= 0) & (merged < next_id), "merged ids below the next")
+    for name in ("seen", "since"):
+        demand(born <= arrays[name], f"{name} since there is a cluster")
+    demand((settled == 0) | (settled >= born), "confirmed since there is a cluster")
+    total = weight.sum() + arrays["lost"][0]
+    demand(total <= n_rows * (1.0 + 1e-9), "weights of rows seen")
+    demand(rows.sum() <= n_rows, "rows of clusters among those seen")
+    demand(weight <= rows * (1.0 + 1e-9), "weights of the rows of a cluster")
+    enough = rows >= options.min_weight
+    demand(enough | (confirmed == 0), "confirmed clusters of rows enough")
+    demand((settled > 0) | (confirmed == 0), "clusters that were confirmed once")
+    squares, merged = arrays["squares"].sum(axis=1), arrays["merged"]
+    if options.forget == 0.0:
+        demand(weight == rows, "weights that are numbers of rows")
+        demand((enough == (confirmed == 1)) & (enough == (settled > 0)), "confirmed")
+        check_close("scatter", arrays["scatter"], squares, 1e-6 * squares)
+        if total == n_rows and not arrays["lost"][0] and len(merged) < MOST_MERGED // 2:
+            demand(next_id == len(ids) + len(merged), "an id of each cluster")
+    else:  # the sum fades at once, its parts when the next row comes
+        fades = (1.0 - options.forget) ** (n_rows - arrays["seen"]) * squares
+        least, most = fades * (1.0 - 1e-6), squares * (1.0 + 1e-6)
+        demand((least <= arrays["scatter"]) & (arrays["scatter"] <= most), "scatter")
+    demand(len(merged) <= MOST_MERGED, "merged ids")
     demand(~np.isin(merged, ids), "merged ids that are gone")
-    for name, array in arrays.items():
-        if array.dtype.kind == "f":
-            demand(np.isfinite(array), f"{name} that is finite")
-    demand(np.abs(arrays["mean"]) <= LARGEST, "means whose squares are finite")
-    demand(next_id <= n_rows, "no more clusters than rows")
+    demand(len(np.unique(merged)) == len(merged), "ids that are merged once")
+    demand(arrays["merged_into"] != merged, "ids that others became")
 
 
-def check_watch(n_kept_back: int, arrays: Arrays) -> None:
+def check_watch(n_kept_back: int, n_rows: int, arrays: Arrays) -> None:
     """Raise ValueError unless what is known of the scales' fit is sound."""
     told, n_gathered = arrays["watch"], len(arrays["gathered"])
     counts, n, n_wanted = np.delete(told, [3, 7]), told[5], told[8]
-    demand(told >= 0.0, "a watch of counts and squares")
-    demand((counts == np.floor(counts)) & (counts < 2**53), "counts of rows")
+    demand((counts == np.floor(counts)) & (counts <= n_rows), "counts of rows")
     demand(told[0] <= 1.0, "whether a misfit was told of")
     demand((n_wanted == 0) | (n_wanted == n_kept_back), "rows that are to be gathered")
     demand(n_gathered < max(n_wanted, 1), "fewer rows than are to be gathered")
-    demand(np.abs(arrays["gathered"]) <= LARGEST, "rows that are finite")
     demand(told[6] <= n, "rows near clusters among those of a window")
+    demand((told[6] > 0) | (told[7] == 0.0), "distances of rows near clusters")
 
 
-def check_subspaces(known: Any, arrays: Arrays) -> None:
-    """Raise ValueError unless columns, their variances and gains are sound."""
-    cols, dim = arrays["cols"], arrays["dim"]
-    demand((dim >= 0) & (dim <= cols), "dimensions within the columns")
-    demand((cols >= 0) & (cols <= known.most_room), "columns within what is allowed")
-    used = np.arange(arrays["eig"].shape[1]) < cols[:, None]
-    demand(arrays["eig"] >= 0.0, "variances that are not negative")
-    demand((arrays["gain"] >= 0.0) & (arrays["gain"] <= 1.0), "gains in [0, 1]")
+def check_subspaces(options: Any, known: Any, arrays: Arrays) -> None:
+    """Raise ValueError unless columns, their variances and gains are sound.
+
+    A gain is that of its variance. What clusters hold of their covariance is no more
+    than their scatter.
+    """
+    cols, dim, eig = arrays["cols"], arrays["dim"], arrays["eig"]
+    demand(dim <= cols, "dimensions within the columns")
+    used = np.arange(eig.shape[1]) < cols[:, None]
+    excess = np.maximum(eig - known.variance, 0.0)
+    check_close("gain", arrays["gain"], excess / (excess + known.variance))
+    demand((eig == 0.0) | used, "variances of columns in use")
+    demand((np.diff(eig) <= 1e-9 * eig[:, :1]) | ~used[:, 1:], "variances in order")
     for basis, row in zip(arrays["basis"], used, strict=True):
         demand(basis[~row] == 0.0, "columns in use")
         product = basis[row] @ basis[row].T
         demand(np.abs(product - np.eye(len(product))) < 1e-6, "orthonormal columns")
+    scatter = arrays["scatter"]
+    weight = arrays["w_ref"] if known.exact else arrays["weight"]
+    if options.forget == 0.0:
+        demand(dim == dimensions(options, known, weight, eig, used), "dimensions")
+    whole = scatter * (1.0 + 1e-6) + 1e-9 * np.abs(arrays["mean"]).max(axis=1) ** 2
+    demand(weight * eig.sum(axis=1) <= whole, "variances within the scatter")
     if known.exact:
-        demand(arrays["w_ref"] > 0.0, "weights that are positive")
-        demand((arrays["decay"] > 0.0) & (arrays["decay"] <= 1.0), "shares in (0, 1]")
+        check_exact(arrays)
+
+
+def dimensions(options: Any, known: Any, weight: Any, eig: Any, used: Any) -> Any:
+    """Leading directions whose variance is no chance; see `Directions.dimension`."""
+    width, most = known.n_features, options.max_dim
+    most = width - 1 if most is None else min(most, width - 1)
+    rule = 4.0 * known.variance if options.lambda_1 is None else options.lambda_1
+    chance = known.variance * (1.0 + np.sqrt(width / weight)) ** 2
+    low = used & (eig > np.maximum(rule, chance)[:, None])
+    few = np.where(weight < most + 1.0, np.maximum(weight - 1.0, 0.0), most)
+    return np.minimum(np.cumprod(low, axis=1).sum(axis=1), few.astype(int))
+
+
+def check_exact(arrays: Arrays) -> None:
+    """Raise ValueError unless whole scatters agree with their parts.
+
+    The diagonal is that of the squares. What has come since the eigenvectors were found
+    has added to the scatter that they are of.
+    """
+    width = arrays["mean"].shape[1]
+    lower = np.tril_indices(width)
+    total = arrays["squares"].sum(axis=1)
+    factor = arrays["scatter"] / np.where(total > 0.0, total, 1.0)
+    now, then = arrays["weight"], arrays["w_ref"] * (1.0 + 1e-9)
+    demand((then <= now * (1.0 + 2e-9)) & (10.0 * now <= 11.0 * then), "past weights")
+    for k, packed in enumerate(arrays["packed"]):
+        scatter = np.zeros((width, width))
+        scatter[lower] = scatter.T[lower] = packed * arrays["decay"][k]
+        size = arrays["scatter"][k]
+        check_close("packed", np.diag(scatter), arrays["squares"][k] * factor[k], size)
+        basis, eig = arrays["basis"][k], arrays["eig"][k]
+        rest = scatter - (basis.T * (arrays["w_ref"][k] * eig)) @ basis
+        demand(np.linalg.eigvalsh(rest)[0] >= -1e-6 * size, "a positive scatter")
 
 
 def check_chain(arrays: Arrays) -> None:
     """Raise ValueError unless moves, durations and the place in them are sound."""
     moves, n = arrays["moves"], len(arrays["ids"])
-    n_rows = int(arrays["counts"][0])
-    demand((moves >= 0) & (moves <= n_rows), "moves that are counts of rows")
     demand(np.diag(moves) == 0, "no moves from a state to itself")
     demand(moves.sum(axis=1) == arrays["left"], "moves that were counted")
-    n_kept = arrays["n_kept"]
-    demand((n_kept >= 0) & (n_kept <= arrays["kept"].shape[1]), "durations held")
-    held = np.arange(arrays["kept"].shape[1]) < n_kept[:, None]
-    kept = arrays["kept"]
+    kept, n_kept = arrays["kept"], arrays["n_kept"]
+    held = np.arange(kept.shape[1]) < n_kept[:, None]
     demand(np.where(held[:, :, None], kept >= 1, kept == 0), "durations of a row")
-    demand(kept <= n_rows, "durations within the rows")
-    for name in ("tally", "base"):
-        demand(arrays[name] >= 0.0, f"{name} that is not negative")
+    demand((np.diff(kept[:, :, 0]) >= 0) | ~held[:, 1:], "durations in order")
+    count, mean, m2 = arrays["base"].T
+    long = np.where(held, kept[:, :, 1], 0).astype(np.float64)
+    total = count + n_kept
+    whole = np.where(total > 0.0, (count * mean + long.sum(axis=1)), 0.0)
+    whole /= np.maximum(total, 1.0)
+    off = np.where(held, long - whole[:, None], 0.0)
+    spread = m2 + count * (mean - whole) ** 2 + (off**2).sum(axis=1)
+    demand(count == np.floor(count), "numbers of durations")
+    check_close("tally", arrays["tally"], np.column_stack([total, whole, spread]))
     state, dwell, last, before, before_dwell = arrays["place"].tolist()
-    for place in (state, last, before):
-        demand(-1 <= place < n, "places of states")
-    demand(0 <= dwell <= n_rows and 0 <= before_dwell <= n_rows, "rows in a state")
+    demand(max(state, last, before) < n, "places of states")
+    demand((dwell > 0) == (state >= 0) and before_dwell >= (before >= 0),
+           "rows in a state")  # fmt: skip
     belief = arrays["belief"]
-    check_shape(arrays, "belief", np.float64, (None, None))
-    demand((belief >= 0.0) & (belief <= 1.0 + 1e-9), "probabilities")
+    demand(not belief.size or abs(belief.sum() - 1.0) < 1e-6, "probabilities")

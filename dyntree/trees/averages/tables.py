@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dyntree import checkpoint, params
+from dyntree.checkpoint.layout import demand
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.targets import label_codes, sorted_labels
@@ -23,7 +24,7 @@ from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.averages.memories import averaged_options, forests_beside
-from dyntree.trees.files import check_members, demand
+from dyntree.trees.files import check_members
 from dyntree.trees.learning.check import encoded, extended, is_idle
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns

@@ -222,14 +222,14 @@ def test_memory_is_bounded(kind: str) -> None:
 
 # ---------------------------------------------------------------- files
 ODD: dict[str, tuple[str, Callable[[dict[str, Any]], Any]]] = {
-    "no list": ("other arrays", lambda a: a.pop("waiting")),
-    "no trees": ("other arrays", lambda a: a.pop("fresh_roots")),
+    "no list": ("no tree is growing", lambda a: a.pop("waiting")),
+    "no trees": ("no tree is growing", lambda a: a.pop("fresh_roots")),
     "other type": ("waiting has type", lambda a: put(a, "waiting", float)),
-    "too few": ("too few trees", lambda a: cut(a, "fresh_roots")),
+    "too few": ("fresh_roots has shape", lambda a: cut(a, "fresh_roots")),
     "no such tree": ("a tree leads", lambda a: a["fresh_roots"].fill(10**6)),
     "shared": ("share with others", lambda a: share(a)),
-    "no such row": ("rows wait that are not", lambda a: a["waiting"].fill(WINDOW)),
-    "before all rows": ("rows wait that are not", lambda a: a["waiting"].fill(-1)),
+    "no such row": ("waiting has values", lambda a: a["waiting"].fill(WINDOW)),
+    "before all rows": ("waiting has values", lambda a: a["waiting"].fill(-1)),
     "twice": ("waits twice", lambda a: a["waiting"].fill(a["waiting"][0])),
     "one forgotten": ("a growing tree lacks", lambda a: cut(a, "waiting")),
     "one learned": ("holds a row that waits", lambda a: exchange(a)),
@@ -275,5 +275,5 @@ def test_trees_of_rs_rules_never_grow_by_the_row() -> None:
     assert not is_growing(model)
     arrays["fresh_roots"] = arrays["roots"].copy()
     arrays["waiting"] = np.empty(0, dtype=np.int32)
-    with pytest.raises(CheckpointError, match="other arrays"):
+    with pytest.raises(CheckpointError, match="no use for the arrays"):
         StreamingTree.from_arrays(header, arrays)

@@ -7,6 +7,7 @@ import pytest
 
 from dyntree import checkpoint
 from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
+from dyntree.mixtures.ddp import files as files_module
 from dyntree.mixtures.ddp import state as state_module
 
 
@@ -15,7 +16,8 @@ from dyntree.mixtures.ddp import state as state_module
 def test_memory_is_fixed_however_many_phases_come(
     survival: float, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state_module, "MOST_COHORTS", 30)
+    for module in (state_module, files_module):
+        monkeypatch.setattr(module, "MOST_COHORTS", 30)
     monkeypatch.setattr(state_module, "MOST_COUNTS", 60)
     rng = np.random.default_rng(0)
     model = DependentDPMixture(

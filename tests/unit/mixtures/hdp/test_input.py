@@ -550,7 +550,7 @@ def test_broken_files(
                     MemoryBoundedHDP.from_arrays(header, given)
             if array.dtype.kind == "f":
                 given = dict(arrays) | {name: np.full_like(array, np.nan)}
-                with pytest.raises(ValueError, match="must fit one another"):
+                with pytest.raises(ValueError, match="does not describe a valid model"):
                     MemoryBoundedHDP.from_arrays(header, given)
 
 

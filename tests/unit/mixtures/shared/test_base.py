@@ -18,7 +18,7 @@ from dyntree.mixtures import (
     OnlineDPMPPCA,
     OnlineHDPHSMM,
 )
-from dyntree.mixtures.shared.arrays import Answer, check_shape, demand, settled_aliases
+from dyntree.mixtures.shared.arrays import Answer, settled_aliases
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 MODELS: dict[str, tuple[Callable[[], Any], str]] = {
@@ -66,13 +66,3 @@ def test_records_are_frozen_with_the_arrays_in_their_tuples() -> None:
 def test_ids_lead_to_what_took_them_in_at_last() -> None:
     assert settled_aliases([(3, 2), (5, 4), (2, 1)]) == {3: 1, 5: 4, 2: 1}
     assert settled_aliases({}) == {}
-
-
-def test_arrays_of_other_types_and_shapes_are_refused() -> None:
-    arrays = {"a": np.zeros((2, 3))}
-    assert check_shape(arrays, "a", np.float64, (None, 3)) is arrays["a"]
-    for dtype, shape in ((np.int64, (2, 3)), (np.float64, (2, 2)), (np.float64, (6,))):
-        with pytest.raises(ValueError, match="a of type"):
-            check_shape(arrays, "a", dtype, shape)
-    with pytest.raises(ValueError, match="must fit one another: sums"):
-        demand([True, False], "sums")

@@ -78,7 +78,7 @@ def test_a_file_says_what_is_wrong_with_it(tmp_path: Path) -> None:
         dyntree.load(tmp_path / "cut.dyn")
     header, arrays = model.to_arrays()
     arrays["weight"] = -arrays["weight"]
-    with pytest.raises(ValueError, match="weights that are positive"):
+    with pytest.raises(ValueError, match="weight has values"):
         OnlineDPGMM.from_arrays(header, arrays)
 
 
