@@ -140,6 +140,7 @@ def _seen(char: str) -> str:
 
 
 PLACES = frozenset({"row", "word", "member", "document", "frame"})  # counted from 0
+MOST_SHOWN = 8  # values of an array in a sentence
 LONGEST = 30  # items of a list that a message shows
 MOST_STORED = 2000  # and that it stores
 _SETTING = re.compile(r"\b(\w+)=('[^']*'|-?[\d.]+|True|False|None|auto\b)")
@@ -198,7 +199,8 @@ class Summarised:
         self.shape = shape if isinstance(shape, tuple) and shape else None
         kind = type(value).__name__
         self.text = f"{kind} of shape {shape}" if self.shape else _repr.repr(value)
-        self.plain = self.text if self.shape else str(value)
+        is_short = getattr(value, "size", 0) <= MOST_SHOWN
+        self.plain = str(value) if is_short or not self.shape else self.text
 
     def __repr__(self) -> str:
         return self.text
@@ -210,7 +212,9 @@ class Summarised:
 def _settled(value: Any) -> Any:
     """A value that a message can store: plain values stay, others leave their text."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()
+        value = (
+            value.item() if value.dtype.kind in "biuf" else value
+        )  # as Python has it
     if value is None or isinstance(value, bool | int | float | Message | Summarised):
         return value
     if isinstance(value, str):

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
-from dyntree.errors import ArgumentError, Message, UnusableValueError
+from dyntree.errors import ArgumentError, UnusableValueError
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
@@ -342,12 +342,13 @@ def unusable(
     return UnusableValueError(
         argument,
         "must hold real numbers or levels" + _in_column(name),
-        Message("{value!r} of type {kind}", value=value, kind=type(value).__name__),
-        "Make it a number, text, a truth value, a date or a duration, or give its "
-        "parts columns of their own.",
+        value,
+        "It is of type {kind}. Make it a number, text, a truth value, a date or a "
+        "duration, or give its parts columns of their own.",
         row=row,
         column=name if isinstance(name, int) else None,
         label=name,
+        kind=type(value).__name__,
     )
 
 

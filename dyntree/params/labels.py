@@ -281,12 +281,14 @@ def checked_label(
         raise UnusableValueError(
             argument,
             rule,
-            Message("{label!r}, of type {kind}", label=label, kind=kind.__name__),
-            "Labels are text, numbers of at most 600 digits, truth values, dates, "
-            "times to a microsecond, durations, bytes, periods, intervals of numbers, "
-            "or tuples of these. Name the classes by one of them.",
+            label,
+            "It is of type {kind}. Labels are text, numbers of at most 600 digits, "
+            "truth values, dates, times to a microsecond, durations, bytes, periods, "
+            "intervals of numbers, or tuples of these. Name the classes by one of "
+            "them.",
             row=row,
             column=column,
+            kind=kind.__name__,
         )
     _check_parts(plain, argument, row, column)
     return plain

@@ -72,6 +72,8 @@ class Suggesting:
 
     def __getattr__(self, name: str) -> Any:
         """Say that there is no such attribute, and which one may be meant."""
+        if hasattr(type(self), name):  # a property, whose own error this is
+            return object.__getattribute__(self, name)
         said = f"{type(self).__name__!r} object has no attribute {name!r}"
         if not name.startswith("_"):
             meant = METHODS.get(name, "")

@@ -54,8 +54,8 @@ def make_tree(options: Mapping[str, Any]) -> Trees:
     >>> make_tree({"forget": 0.0})
     Traceback (most recent call last):
     ...
-    ValueError: forget is an option of one window only; got forget=0.0 with \
-window=None. Set window=..., the most rows to hold.
+    dyntree.errors.ArgumentError: forget is an option of one window only; got \
+forget=0.0 with window=None. Set window=..., the most rows to hold.
     """
     given = {k: v for k, v in options.items() if (k, v) != ("n_particles", None)}
     n_clouds, shuffle = given.pop("n_clouds", 1), given.pop("shuffle", True)

@@ -238,7 +238,7 @@ def group_numbers(
     column = column_of(groups)
     if column.values.ndim != 1 or len(column) != n_rows:
         came = column.values.shape
-        n = came[0] if len(came) == 1 else f"shape {came}"
+        n = came[0] if len(came) == 1 else Message("shape {shape}", shape=came)
         raise ArgumentError("groups", f"must have one label per row ({n_rows})", n)
     labels: dict[Any, int] = {}
     place = []

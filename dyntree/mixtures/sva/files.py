@@ -177,14 +177,14 @@ def check_clusters(
     demand(enough | (confirmed == 0), "confirmed clusters of rows enough")
     demand((settled > 0) | (confirmed == 0), "clusters that were confirmed once")
     squares, merged = arrays["squares"].sum(axis=1), arrays["merged"]
-    if options.forget == 0.0:
+    if options.forget == 1.0:
         demand(weight == rows, "weights that are numbers of rows")
         demand((enough == (confirmed == 1)) & (enough == (settled > 0)), "confirmed")
         check_close("scatter", arrays["scatter"], squares, 1e-6 * squares)
         if total == n_rows and not arrays["lost"][0] and len(merged) < MOST_MERGED // 2:
             demand(next_id == len(ids) + len(merged), "an id of each cluster")
     else:  # the sum fades at once, its parts when the next row comes
-        fades = (1.0 - options.forget) ** (n_rows - arrays["seen"]) * squares
+        fades = options.forget ** (n_rows - arrays["seen"]) * squares
         least, most = fades * (1.0 - 1e-6), squares * (1.0 + 1e-6)
         demand((least <= arrays["scatter"]) & (arrays["scatter"] <= most), "scatter")
     demand(len(merged) <= MOST_MERGED, "merged ids")
@@ -224,7 +224,7 @@ def check_subspaces(options: Any, known: Any, arrays: Arrays) -> None:
         demand(np.abs(product - np.eye(len(product))) < 1e-6, "orthonormal columns")
     scatter = arrays["scatter"]
     weight = arrays["w_ref"] if known.exact else arrays["weight"]
-    if options.forget == 0.0:
+    if options.forget == 1.0:
         demand(dim == dimensions(options, known, weight, eig, used), "dimensions")
     whole = scatter * (1.0 + 1e-6) + 1e-9 * np.abs(arrays["mean"]).max(axis=1) ** 2
     demand(weight * eig.sum(axis=1) <= whole, "variances within the scatter")

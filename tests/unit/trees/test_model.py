@@ -270,7 +270,12 @@ BAD_CALLS: list[tuple[str, Callable[[DynamicTree], Any], str, str]] = [
     ("rejuvenate", lambda m: m.rejuvenate(range(59)), "order", "59"),
     ("rejuvenate", lambda m: m.rejuvenate(range(61)), "order", "60"),
     ("rejuvenate", lambda m: m.rejuvenate([0] * 60), "order", "[0, 0"),
-    ("rejuvenate", lambda m: m.rejuvenate(np.arange(60.0)), "order", "59."),
+    (
+        "rejuvenate",
+        lambda m: m.rejuvenate(np.arange(60.0)),
+        "order",
+        "ndarray of shape (60,)",
+    ),
     ("rejuvenate", lambda m: m.rejuvenate("random"), "order", "'random'"),
     ("rejuvenate", lambda m: m.rejuvenate([]), "order", "0"),
 ]

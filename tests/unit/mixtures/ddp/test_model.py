@@ -340,7 +340,7 @@ def test_what_is_held_does_not_grow_with_phases() -> None:
         sizes.append(model.memory_usage())
     assert sizes[-1] - sizes[10] < 30 * 100  # a line of counts a phase
     assert model.labels(35).shape == (50,)
-    with pytest.raises(ValueError, match="phase must be one whose labels are held"):
+    with pytest.raises(ValueError, match="phase must be one whose labels are stored"):
         model.labels(34)
 
 

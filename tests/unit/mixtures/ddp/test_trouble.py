@@ -252,8 +252,8 @@ def test_a_column_tells_phases_apart(model: DependentDPMixture) -> None:
 
 
 QUESTIONS: list[tuple[Callable[[DependentDPMixture], Any], str]] = [
-    (lambda m: m.labels(1), "phase must be one whose labels are held, 0 to 0; got 1"),
-    (lambda m: m.labels(-2), "phase must be one whose labels are held"),
+    (lambda m: m.labels(1), "phase must be one whose labels are stored, 0 to 0; got 1"),
+    (lambda m: m.labels(-2), "phase must be one whose labels are stored"),
     (lambda m: m.labels("a"), "phase must be an int"),  # type: ignore[arg-type]
     (lambda m: m.labels(True), "phase must be an int"),
     (lambda m: m.trajectory(99), "id must be of a particle"),

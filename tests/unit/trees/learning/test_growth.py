@@ -439,7 +439,7 @@ def test_late_levels_may_count_as_missing(name: str) -> None:
     known = [level.partition("=")[2] for level in names if level.startswith("site")]
     late["site"] = late["site"].where(late["site"].isin(known), None)
     late["kind"] = late["kind"].where(late["kind"] == "p", None)
-    with pytest.warns(UnseenLevelWarning, match="'site'.* that came after") as told:
+    with pytest.warns(UnseenLevelWarning, match="'site'.* that are later") as told:
         model.update(frame[30:], y[30:])
     assert len(told) == 1
     assert model.feature_names == names
