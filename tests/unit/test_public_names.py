@@ -94,7 +94,7 @@ def listing() -> str:
     for module in MODULES:
         for name in sorted(module.__all__):
             kind = getattr(module, name)
-            if not inspect.isclass(kind):
+            if not inspect.isclass(kind) or getattr(kind, "_is_protocol", False):
                 continue
             arguments = ", ".join(inspect.signature(kind).parameters)
             names = ", ".join(n for n in sorted(vars_of(kind)) if not n.startswith("_"))
