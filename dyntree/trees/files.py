@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dyntree import params
 from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
-from dyntree._core.trees.gaussian_leaves import SCALE, SHAPE
+from dyntree._core.trees.gaussian_leaves import FACTOR, SCALE, SHAPE
 from dyntree._core.trees.particles import FIRST_LOOK
 from dyntree.checkpoint.layout import (
     Layout,
@@ -35,10 +35,11 @@ from dyntree.encoding.targets import (
     label_list,
     real_response,
 )
-from dyntree.encoding.values import LARGEST
+from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.learning.exposures import apart, check_exposure, read_back
+from dyntree.trees.learning.scaling import REACH
 from dyntree.trees.learning.warmup import cloud_options
 from dyntree.trees.state import TreeState
 
@@ -60,7 +61,7 @@ ARRAYS = {
     "leaf_sums": Layout("f8", ("leaves", "sums"), low=-np.inf, high=np.inf, gaps=True),
     "leaf_rows": places(None, low=0, below="n"),
     "leaf_credit": reals(None),
-    "leaf_outside": places("leaves", low=0, high="n_seen"),
+    "leaf_outside": places("leaves", low=0),
     "weights": reals("n", above=0.0),
     "exposures": reals("n", above=0.0),
     "spans": reals("p", 4, low=-LARGEST, high=LARGEST, gaps=True),
@@ -72,6 +73,8 @@ GROWING = {  # arrays of trees that are still growing
 POSITIVE = ("b0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
             "mean_weight", "weight_unit", "rate", "shape", "exposure_unit")  # fmt: skip
 ROUNDING = 1e-9  # of weights that were added and taken away
+ROUNDED = 1e-6  # of a sum: what a hundred roundings leave, in the unit of 1e-8
+FAR_EVENTS = 1e12  # in a row that is gone
 
 
 def tree_arrays(state: TreeState) -> tuple[Header, Arrays]:
@@ -241,55 +244,122 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     if not (options["rules"] == "r" and implicit):  # whose leaves round their rows
         forest.check_routes()
     _check_splits(header, arrays, options)
-    _check_sums(forest, arrays, options, like.row_width)
+    _check_sums(forest, header, arrays, like.row_width)
 
 
 def check_computed(cloud: Cloud, header: Header, arrays: Arrays) -> None:
     """Raise CheckpointError unless leaf_sums agree with the rows and one another.
 
-    What leaves derive from their sums is computed from them again. Active sums are
-    those of the rows, but for what rounding leaves of the rows that have gone: it is
-    judged by the retired sums, so that it cannot be where these have faded.
+    Active sums are those of the rows, and what leaves derive is computed from the sums
+    again. Rows that have gone may have been far from the others, and rounding leaves
+    something of their products.
     """
-    sums = arrays["leaf_sums"]
     rows, found = cloud.computed_sums()
-    stride = rows.shape[1]
+    stride, is_r = rows.shape[1], header["rules"] == "r"
+    sums = arrays["leaf_sums"]
     active, retired, derived = np.split(sums, [stride, 2 * stride], axis=1)
-    lazy = np.isnan(derived)  # made when they are asked for
+    lazy = np.isnan(derived) & (not is_r)  # made when they are asked for
     lazy[:, [0, *range(4, lazy.shape[1])]] = False
-    if header["rules"] == "r":  # whose inverses of singular matrices are rounding
-        lazy |= np.abs(found[:, 8:]).max(axis=1, initial=0.0)[:, None] > 1e12
-    size = np.abs(active + retired).max(axis=1, keepdims=True)
-    check_close("leaf_sums", np.where(lazy, found, derived), found, 1.0 + 1e-4 * size)
-    if header["fades"] and header["model"] not in params.COUNTS:
-        return
+    size = np.abs(sums[:, : 2 * stride]).max(axis=1, keepdims=True)
+    size = np.tile(1.0 + 1e-4 * size + np.sqrt(size), found.shape[1])
     largest = np.abs(rows).max(axis=0) + np.abs(retired).max(axis=0)
+    drift = np.zeros(stride)
     if header["model"] in ("constant", "linear", "prior"):
+        lazy |= _rounding(header, arrays, derived, found)
+        drift = _term_sizes(_far_squares(largest, header), header)
         largest = _term_sizes(largest, header)
-    if header["rules"] == "r":  # which lets go of products that have no inverse
-        rows[:, 3:] *= np.any(active[:, 3:], axis=1, keepdims=True)
+    elif header["model"] in params.COUNTS:  # logarithms, that exposures and events have
+        largest += largest.max() + 1.0
+        drift[1:3], drift[3:] = FAR_EVENTS, FAR_EVENTS * np.log(FAR_EVENTS)
+    if is_r and header["model"] == "linear":  # sums of squares, that cancel most
+        size[:, [1, 7]] = 1.0 + 100.0 * np.abs(active[:, 2:3])
+    check_close("leaf_sums", np.where(lazy, found, derived), found, size)
+    if is_r:  # which drops matrices without an inverse, and tiny squares
+        end = stride - (header["n_basis"] if stride > 3 else 0)
+        rows[:, 3:end] = active[:, 3:end]
+        largest += 1e-7
+    if header["n_retired"]:
+        largest += ROUNDED * _heaviest(arrays) * drift
     check_close("leaf_sums", active, rows, largest, 1e-8)
 
 
-def _term_sizes(largest: NDArray[np.float64], header: Header) -> NDArray[np.float64]:
+def _rounding(
+    header: Header, arrays: Arrays, derived: Matrix, found: Matrix
+) -> NDArray[np.bool_]:
+    """Which derived numbers of Gaussian leaves may differ by rounding alone.
+
+    Under R's rules they are those of perfect fits and singular matrices. Under others,
+    the last row of a leaf takes along what rounding had left in its sums, where what
+    was derived from them stays. Rounding shows in several numbers at once.
+    """
+    several = np.sum((derived != found) & ~np.isnan(found), axis=1) > 1
+    n_rows, odd = arrays["leaf_shape"][:, 1], np.zeros(found.shape, dtype=bool)
+    sums, X = arrays["leaf_sums"], arrays["X"]
+    stride = (sums.shape[1] - found.shape[1]) // 2
+    if header["rules"] == "r":
+        odd[np.abs(found[:, 1]) <= 1e-9 * (sums[:, 2] + sums[:, stride + 2])] = True
+        if header["model"] == "linear" and len(X):
+            spread = min(float(np.ptp(X, axis=0).max()), 1e150)
+            inverse = np.abs(found[:, 8:]).max(axis=1, initial=0.0)
+            odd[inverse * n_rows * spread**2 > 1e8] = True
+    elif header["n_retired"]:
+        of_sums = [0, SCALE, *range(FACTOR, found.shape[1] - stride)]
+        odd[np.ix_(n_rows == 0, of_sums)] = True
+    odd &= several[:, None]
+    return odd
+
+
+def _n_terms(stride: int) -> int:
+    """Level, columns and response of native regressions, by the length of their sums.
+
+    A sum of weights may come before the products.
+    """
+    return int(np.sqrt(2 * stride + 1) - 0.5)
+
+
+def _far_squares(largest: Vector, header: Header) -> Vector:
+    """Squares, at the places of sums of squares, that rows which are gone may have had.
+
+    Columns are clipped at a million spreads (`REACH`), of which rounding may add up to
+    ten. Responses are not; 1e12 is taken for the most, and ten million times those that
+    are left. Under R's rules spreads are of the rows that are left: 1e4, and 1e8.
+    """
+    if header["rules"] == "r":
+        squares: Vector = 1e8 * largest / max(largest[0], 1.0)
+        squares[:2] = 1.0, 0.0
+        squares[2] *= 1e8
+        return squares
+    n_terms, far = _n_terms(len(largest)), 1e24
+    reach = (10.0 * REACH) ** 2 if header["intercept"] else far  # else not clipped
+    squares = np.full(len(largest), reach)
+    squares[: len(largest) - n_terms * (n_terms + 1) // 2 + 1] = 1.0
+    squares[-1] = max(far, 1e14 * largest[-1])
+    return squares
+
+
+def _heaviest(arrays: Arrays) -> float:
+    """Largest weight of a row, at least 1."""
+    return float(arrays.get("weights", np.ones(1)).max(initial=1.0))
+
+
+def _term_sizes(squares: Vector, header: Header) -> Vector:
     """Sizes of what cross products are sums of, by those of the squares.
 
     A sum of products is no larger than the root of the sums of both squares.
     """
-    size = largest.copy()
+    size = squares.copy()
     if header["rules"] == "r":
-        size[1] = np.sqrt(largest[0] * largest[2])
-        n_terms = header["n_basis"] if len(size) > 3 else 0
-        first = 3
+        size[1] = np.sqrt(squares[0] * squares[2])
+        n_terms, first = header["n_basis"] if len(size) > 3 else 0, 3
     else:
-        n_terms = int(np.sqrt(2 * len(size) + 1) - 0.5)
+        n_terms = _n_terms(len(size))
         first = len(size) - n_terms * (n_terms + 1) // 2
     ends = first + np.cumsum(np.arange(n_terms) + 1) - 1
-    roots = np.sqrt(largest[ends])
+    roots = np.sqrt(squares[ends])
     for j, end in enumerate(ends):
         size[end - j : end + 1] = roots[: j + 1] * roots[j]
     if header["rules"] == "r" and n_terms:
-        size[ends[-1] + 1 :] = roots * np.sqrt(largest[2])
+        size[ends[-1] + 1 :] = roots * np.sqrt(squares[2])
     return size
 
 
@@ -314,7 +384,7 @@ def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
                  "n_outside"):  # fmt: skip
         params.count(name, header[name], 0, MAX_COUNT)
     extra = params.real("extra_told", header["extra_told"])
-    demand(0.0 <= extra <= MAX_COUNT, "extra_told is no frequency")
+    demand(-header["n_seen"] <= extra <= MAX_COUNT, "extra_told is no frequency")
     n_held = header["n_seen"] - header["n_retired"]
     demand(n_held == len(arrays["y"]), f"{n_held} rows should be held")
     demand(isinstance(header["log_evidence"], float), "log_evidence is no number")
@@ -373,9 +443,13 @@ def _check_spans(header: Header, arrays: Arrays) -> None:
     within = (low <= X) & (high >= X) & ((X == 0.0) | (X == 1.0) | (other == 1.0))
     demand(within | missing, "a row is beyond the spans")
     if not header["n_retired"]:
-        demand(gaps == missing.sum(axis=0), "gaps are miscounted")
+        rounding = ROUNDING * (1.0 + gaps)
+        demand(np.abs(gaps - missing.sum(axis=0)) <= rounding, "gaps are miscounted")
         ends = [np.where(missing, odd, X) for odd in (np.inf, -np.inf)]
-        exact = (low == ends[0].min(axis=0)) & (high == ends[1].max(axis=0))
+        least, most = ends[0].min(axis=0), ends[1].max(axis=0)
+        exact = (low == least) & (high == most)
+        exact |= (low == np.minimum(least, 0.0)) & (high == np.maximum(most, 0.0))
+        # columns that came late may have been 0 in rows that have a gap now
         demand(exact | missing.all(axis=0), "spans are wider than the rows")
 
 
@@ -393,26 +467,27 @@ def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
            "split_value is odd")  # fmt: skip
 
 
-def _check_sums(
-    forest: Forest, arrays: Arrays, options: dict[str, Any], stride: int
-) -> None:
+def _check_sums(forest: Forest, header: Header, arrays: Arrays, stride: int) -> None:
     """Raise an error unless leaves weigh their rows, and no divisor is zero.
 
     The core looks weights up in tables. A row of leaf_sums holds the active sums, the
     retired ones (`stride` doubles each) and what is derived from them.
     """
     sums = arrays["leaf_sums"]
-    native = options["rules"] == "native"
+    native = header["rules"] == "native"
     retired = sums[:, stride]
-    if options["weighting"] == "frequency":
-        forest.check_masses(sums[:, 0])
+    rounded = 0.0  # of rows that are gone, up to a billion times as heavy
+    if header["n_retired"]:
+        rounded = ROUNDED * _heaviest(arrays)
+    if header["weighting"] == "frequency":
+        forest.check_masses(sums[:, 0], rounded)
     else:
         demand(sums[:, 0] == forest.n_rows, "leaf_sums does not weigh the rows")
     demand(np.isfinite(retired) & (retired >= 0.0), "a retired weight is odd")
     none = (retired[:, None] == 0.0) & (sums[:, stride : 2 * stride] != 0.0)
     demand(~none, "retired sums are of no rows")
-    if options["model"] == "class":
-        forest.check_labels(sums[:, 1:stride])
+    if header["model"] == "class":
+        forest.check_labels(sums[:, 1:stride], rounded)
         rest = sums[:, stride + 1 : 2 * stride]
         demand(np.isfinite(rest) & (rest >= 0.0), "retired labels are odd")
         off = np.abs(rest.sum(axis=1) - retired)
@@ -557,15 +632,16 @@ class Forest:
                 demand(np.array_equal(left, self.is_left[node]), "a row is astray")
                 node = up
 
-    def check_masses(self, masses: NDArray[np.float64]) -> None:
+    def check_masses(self, masses: Vector, rounded: float) -> None:
         """Leaves weigh what their rows do together, shape (n_leaves,)."""
         weights = self.arrays["weights"]
         for first, last, row, leaf in self._leaf_rows():
             found = np.bincount(leaf - first, weights[row], minlength=last - first)
-            good = np.abs(masses[first:last] - found) <= ROUNDING * (1.0 + found)
-            demand(np.all(good), "leaf_sums does not weigh the rows")
+            off = np.abs(masses[first:last] - found)
+            good = off <= ROUNDING * (1.0 + found) + rounded
+            demand(good, "leaf_sums does not weigh the rows")
 
-    def check_labels(self, counts: NDArray[np.float64]) -> None:
+    def check_labels(self, counts: Matrix, rounded: float) -> None:
         """Leaves count the labels of their rows, shape (n_leaves, n_classes)."""
         n_classes = counts.shape[1]
         codes = self.arrays["y"].astype(np.int64)
@@ -578,8 +654,8 @@ class Forest:
                 minlength=(last - first) * n_classes,
             )
             off = np.abs(counts[first:last].ravel() - found)
-            least = 0.0 if weights is None else ROUNDING * (1.0 + found)
-            demand(np.all(off <= least), "labels are miscounted")
+            least = 0.0 if weights is None else ROUNDING * (1.0 + found) + rounded
+            demand(off <= least, "labels are miscounted")
 
     def _leaf_rows(self) -> Iterator[tuple[int, int, Ints, Ints]]:
         """Some whole leaves at a time, first .. last - 1: their rows, and whose."""

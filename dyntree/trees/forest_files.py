@@ -25,6 +25,7 @@ from dyntree.trees.state import TreeState
 N_REFERENCE, FIRST_DUE = 256, 16
 GIVEN_UP = -2
 ROUNDING = 1e-9  # of counts that fade
+FAR = 1e9  # spreads that the response of a row may be away that is gone
 ARRAYS = {
     "n_knots": ints("trees", low=1, high="most_nodes"),
     "n_spare": ints("trees", low=0),
@@ -110,7 +111,7 @@ def check_forest(
     n_seen = params.count("n_seen", header["n_seen"], 0, 1 << 62)
     mean, spread = header["scale"]
     demand(np.isfinite([mean, spread]).all() and spread >= 0.0, "a scale is odd")
-    demand(np.isfinite(header["log_evidence"]), "its evidence is odd")
+    demand(isinstance(header["log_evidence"], float), "its evidence is no number")
     unit = params.positive("weight_unit", header["weight_unit"])
     demand(unit == 1.0 or kind == "variance", "its weights have an odd unit")
     n_held = len(arrays["y"])  # fewer than there were after remove_data
@@ -136,7 +137,7 @@ def check_forest(
         spare = arrays["spare"][spare_end - arrays["n_spare"][k] : spare_end]
         tree = {name: arrays[name][part] for name in (*FIELDS, "sums")}
         check_tree(tree, spare, wanted)
-        check_counts(Counted(tree, wanted, kind, n_seen, arrays, arrays["before"][k]))
+        check_counts(Counted(tree, header, arrays, arrays["before"][k]))
 
 
 def check_references(arrays: Arrays, n_seen: int, room: int) -> None:
@@ -187,14 +188,17 @@ class Counted:
     """One tree, what it counts, and the rows that its leaves hold."""
 
     def __init__(
-        self, tree: Arrays, wanted: dict[str, Any], weighting: str | None, n_seen: int,
-        arrays: Arrays, before: Any,
-    ) -> None:  # fmt: skip
-        self.tree, self.discount, self.n_seen = tree, wanted["discount"], n_seen
-        self.n_classes, self.weighting = wanted["n_classes"], weighting
+        self, tree: Arrays, header: Header, arrays: Arrays, before: Any
+    ) -> None:
+        self.tree, self.discount = tree, header["discount"]
+        self.n_seen, self.n_classes = header["n_seen"], header["n_classes"]
+        self.weighting = header["weighting"]
         self.X, self.y = arrays["X"], arrays["y"]
         self.weights = arrays.get("weights", np.ones(len(self.y)))
-        self.first = n_seen - len(self.y)
+        self.first = self.n_seen - len(self.y)
+        self.far = float(np.abs(self.y).max(initial=0.0))  # farthest response
+        if self.first:
+            self.far = max(self.far, FAR * header["scale"][1])
         self.leaves = np.flatnonzero((tree["left"] < 0) & (tree["parent"] != GIVEN_UP))
         self.row, self.leaf, self.whole = self._chains(before)
 
@@ -265,39 +269,46 @@ def check_counts(tree: Counted) -> None:
     leaves, held = tree.leaves, np.bincount(tree.leaf, minlength=len(stored))
     held_well = np.where(tree.whole, knot["held"] == held, knot["held"] >= held)
     demand(held_well[leaves], "rows of a leaf are miscounted")
-    agree("leaves", stored, tree.sums(tree.leaf, tree.row), leaves)
+    found = tree.sums(tree.leaf, tree.row)[leaves]
+    agree("leaves", stored[leaves], found, tree)
     split = np.flatnonzero(knot["left"] >= 0)
     children = np.column_stack([knot["left"][split], knot["left"][split] + 1])
     last = knot["last"]
     demand(last[children].max(axis=1) == last[split], "a row came late")
     demand(last[leaves] >= knot["head"][leaves], "a row came early")
     both = sum(tree.faded_to(children[:, k], last[split]) for k in (0, 1))
-    agree("splits", stored[split], both, slice(None))
-    if not tree.first:  # all rows there ever were
-        fresh = tree.discount == 1.0  # others begin again
+    agree("splits", stored[split], both, tree)
+    if not tree.first and tree.discount == 1.0:  # of all rows; others begin again
         rows = np.arange(len(tree.y))
-        whole = tree.sums(np.zeros(len(rows), dtype=np.int64), rows)[0]
-        demand(not fresh or np.all(np.abs(whole - stored[0]) <= 1e-6 * (1.0 + size)),
-               "a root miscounts")  # fmt: skip
+        whole = tree.sums(np.zeros(len(rows), dtype=np.int64), rows)[:1]
+        agree("roots", stored[:1], whole, tree)
+        demand(
+            stored[0, 0] <= whole[0, 0] + ROUNDING * (1.0 + size), "a root miscounts"
+        )
     demand(last[0] == max(tree.n_seen - 1, 0), "a root missed rows")
     check_sides(tree)
 
 
-def agree(what: str, stored: Any, found: Any, where: Any) -> None:
-    """Raise CheckpointError unless counts are those of parts, or are of more rows."""
-    stored, found = stored[where], found[where]
+def agree(what: str, stored: Any, found: Any, tree: Counted) -> None:
+    """Raise CheckpointError unless counts are those of parts, or are of more rows.
+
+    Sums of responses are those of the parts but for rounding, by the farthest response
+    of which there may have been some.
+    """
     if not len(stored):
         return
-    n_sums = stored.shape[1]
-    mass = slice(None) if n_sums != 4 else slice(0, 2)
+    counts = slice(0, tree.n_classes or 2)
     least = ROUNDING * (1.0 + np.abs(found))
-    demand((stored >= found - least)[:, mass], f"{what} are miscounted")
-    all_there = np.all((np.abs(stored - found) <= least)[:, mass], axis=1)
-    size = np.abs(found)
-    if n_sums == 4:  # squares bound the sums that they are of
-        size = size[:, 3:] + np.sqrt(size[:, 1:2] * size[:, 3:])
-    close = np.all(np.abs(stored - found) <= 1e-6 * size + least, axis=1)
-    demand(close | ~all_there, f"{what} count other responses")
+    demand((stored >= found - least)[:, counts], f"{what} are miscounted")
+    if tree.n_classes:
+        return
+    all_there = np.all((np.abs(stored - found) <= least)[:, counts], axis=1)
+    # squares bound the sums that they are of
+    size = np.abs(found[:, 3:]) + np.sqrt(np.abs(found[:, 1:2] * found[:, 3:]))
+    terms = np.array([0.0, 0.0, tree.far, tree.far**2])
+    rounded = 1e-14 * (1.0 + found[:, :1] + found[:, 1:2]) * terms
+    close = np.abs(stored - found) <= 1e-6 * size + least + rounded
+    demand(close.all(axis=1) | ~all_there, f"{what} count other responses")
 
 
 def check_sides(tree: Counted) -> None:

@@ -61,7 +61,7 @@ TREES = {
     "random_state": "the state of R's generator, or how many choices were drawn",
 }
 WINDOWS = TREES | {
-    "y": "a response where the past fades, of whose rows rounding may leave any sum",
+    "leaf_sums": "sums over rows that have gone, of which nothing is derived",
     "spans": "the range of a column over rows that have gone",
     "row_ids": "the number of a row, of which some have gone",
     "leaf_credit": "worth of rows, which R's rules keep when their leaf changes",
@@ -90,12 +90,16 @@ FREE: dict[str, dict[str, str]] = {  # kind -> array -> why nothing contradicts 
     "AveragedTrees": FORESTS | TREES,
     "AveragedStream": FORESTS | WINDOWS | {
         "log_weights": "what all rows have said for a member",
+        "log_shares": "what all rows have said for the average and the regression",
         "coef": "what all rows have said for a member, of labels",
         "covariance": "how well that is known: any positive matrix",
     },
     "OnlineDPGMM": MEANS,
     "OnlineDPMPPCA": SUBSPACES,
     "OnlineHDPHSMM": SUBSPACES,
+    "DependentDPMixture": {
+        "particles_alive": "the chance to live of one without rows, by votes of sweeps",
+    },
     "MemoryBoundedHDP": {
         "alpha": "the concentration of a topic, which sweeps have estimated",
         "shift": "the units of the first rows, which are not held",

@@ -341,8 +341,6 @@ class File:
         log_q = np.log(q) * (last - p["born"])
         off = np.where(self.live, p["log_q"], np.maximum(p["log_q"], log_q)) - log_q
         demand(np.abs(np.where(self.live, off, 0.0)) <= 1e-6 * (1.0 - log_q), "log_q")
-        most = q ** (last - p["seen"]) * (1.0 + 1e-9)
-        demand(~self.live | (p["alive"] <= most), "chances to live")
 
     def check_rows(self) -> None:
         """The knowledge of a location is that before the history, and the history.
