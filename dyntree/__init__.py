@@ -11,7 +11,7 @@ if find_spec("dyntree._core.rng") is None:
     raise ImportError(
         "dyntree's compiled core is not beside its sources, in "
         f"{__path__[0]}. Build it there with pip install -e ., or leave this folder, "
-        "so that the installed package is found."
+        "so that the installed package is imported."
     )
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Exceptions and warnings that callers may want to tell apart, and text in them."""
+"""Exceptions and warnings that callers may want to distinguish, and their text."""
 
 from __future__ import annotations
 
@@ -534,7 +534,7 @@ def _filled(template: str, fields: Mapping[str, Any]) -> Message:
 
 
 class UnusableValueError(ArgumentError, TypeError):
-    """A value of a row or a label is of a type that no model can take."""
+    """The type of a value of a row, or of a label, is one that no model accepts."""
 
 
 def _argument_error(kind: type[ArgumentError], parts: dict[str, Any]) -> ArgumentError:

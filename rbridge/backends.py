@@ -36,7 +36,7 @@ class Backend(Protocol):
         ...
 
     def alive(self) -> bool:
-        """Tell whether R can still be asked."""
+        """Return whether R still answers requests."""
         ...
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class SubprocessBackend:
         self.close()
         if ctrl_c.came:
             raise KeyboardInterrupt(
-                f"R did not stop within {PATIENCE:g} seconds, or a second Ctrl-C came, "
+                f"R did not stop within {PATIENCE:g} seconds, or Ctrl-C was hit twice, "
                 "and it was ended. Its clouds are gone; call session() for a new R and "
                 "fit again."
             )
@@ -142,7 +142,7 @@ class SubprocessBackend:
         return None
 
     def alive(self) -> bool:
-        """Tell whether R can still be asked."""
+        """Return whether R still answers requests."""
         return self._process.poll() is None
 
     def close(self) -> None:
@@ -203,7 +203,7 @@ class Rpy2Backend:
         self._library.R_interrupts_pending = 1
 
     def alive(self) -> bool:
-        """Tell whether R can still be asked: always."""
+        """Return True: an embedded R answers as long as its process."""
         return True
 
     def close(self) -> None:

@@ -24,7 +24,7 @@ from dyntree.trees.learning.exposures import check_exposure, in_exposure_units
 
 
 def of_counts(tree: DynaTree | None) -> bool:
-    """Whether an object is of counts."""
+    """Whether the model of an object is one of counts."""
     return tree is not None and tree.model in COUNTS
 
 
@@ -76,14 +76,18 @@ def predict(
         )
     given = exposures_in(exposure, len(plan.X))
     with np.errstate(over="ignore"):  # moments over huge exposures are infinite
-        told = CountPrediction.of_laws(laws_of(cloud, plan.X, 1, given), given)
+        prediction = CountPrediction.of_laws(laws_of(cloud, plan.X, 1, given), given)
         means = query.predictive(cloud, plan.X)[0] * given
-        found = {"mean": told.mean, "vmean": means.var(axis=0), "var": told.var}
+        found = {
+            "mean": prediction.mean,
+            "vmean": means.var(axis=0),
+            "var": prediction.var,
+        }
         if plan.quants:
-            found["q1"], found["q2"] = told.quantile([0.05, 0.95]).T.copy()
+            found["q1"], found["q2"] = prediction.quantile([0.05, 0.95]).T.copy()
         found["yypred"] = np.empty(0)
         if plan.y is not None:
-            found["yypred"] = np.exp(told.log_density(counts_in(plan.y)))
+            found["yypred"] = np.exp(prediction.log_density(counts_in(plan.y)))
     print_particles(cloud.n_particles, as_verb(verb, 0))
     old = {"q1", "q2"} - set(found)  # of another call, perhaps of other rows
     asked = {"XX": plan.X, "XXexposure": given}

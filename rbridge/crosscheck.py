@@ -100,7 +100,7 @@ def crosscheck(
     plan = checked_plan(steps)
     if n_seeds and n_seeds < _LEAST_SEEDS:
         raise ValueError(
-            f"n_seeds must be 0, or at least {_LEAST_SEEDS} for the tests to tell "
+            f"n_seeds must be 0, or at least {_LEAST_SEEDS} for the tests to show "
             f"anything; got {n_seeds}."
         )
     running = session or default_session()

@@ -1,8 +1,8 @@
 """Ctrl-C while this Python waits for R: R goes back to its prompt, its clouds stay.
 
 Python answers a signal between two steps of its own, and while R works there are none.
-So a thread waits for the byte that C's signal handler writes at once, and tells R; when
-R has come back, the signal is KeyboardInterrupt in Python.
+A thread waits for the byte that C's signal handler writes at once, and ends the call.
+When R has returned, the signal is KeyboardInterrupt in Python.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CtrlC:
         self._noted += 1
 
     def _listen(self) -> None:
-        """Tell R of each SIGINT."""
+        """Pass each SIGINT on to R."""
         while (found := os.read(self._read, 1)) != _STOP:
             if found[0] == signal.SIGINT:
                 self.came += 1

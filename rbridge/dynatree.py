@@ -338,7 +338,7 @@ def _of_either(mirror: Callable[..., Any]) -> Callable[..., Any]:
         return _ask(obj.cloud.session, mirror.__name__, given, obj)
 
     either.__doc__ = (
-        f"Call ``{mirror.__name__}`` of the engine that `object` came from.\n\n"
+        f"Call ``{mirror.__name__}`` of the engine that made `object`.\n\n"
         f"Arguments and result are those of `dyntree.api.rmirror.{mirror.__name__}`."
     )
     return either

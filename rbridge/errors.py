@@ -16,7 +16,7 @@ class RBridgeVersionError(RBridgeError):
 
 
 class RBridgeLoadError(RBridgeError):
-    """R was found and could not be loaded or started."""
+    """R is installed and could not be loaded or started."""
 
 
 class RPackageMissingError(RBridgeError):

@@ -138,7 +138,7 @@ class RObject:
         self.tree = checkpoint.loads(saved).tree
 
     def _soon_answers(self, asked: dict[str, RValue]) -> bool:
-        """Tell a call that is over before an interrupt is missed: R then waits."""
+        """Whether a call is over before an interrupt is missed: R then waits."""
         rows = asked.get(_ROWS.get(asked[".name"].data[0], ""))
         if self.tree is None or rows is None:
             return False

@@ -68,11 +68,11 @@ def _learn_dp_gmm(model: OnlineDPGMM, is_first: bool, x: Any) -> Learned:
 
 def _tell_dp_gmm(model: OnlineDPGMM) -> dict[str, Any]:
     """Confirmed clusters."""
-    told = {"n_seen": model.n_seen, "columns": list(model.feature_names)}
+    answer = {"n_seen": model.n_seen, "columns": list(model.feature_names)}
     if not model.is_ready:
-        return told | {"parts": {"size": np.empty(0)}}
+        return answer | {"parts": {"size": np.empty(0)}}
     found = model.clusters()
-    return told | {
+    return answer | {
         "lambda": model.lambda_, "noise": model.noise, "id": _counted(found.id),
         "parts": {"size": found.weight}, "mean": found.mean,
         "covariance": model.covariances_,
@@ -99,7 +99,7 @@ def _make_ddp(options: dict[str, Any]) -> DependentDPMixture:
 def _learn_ddp(
     model: DependentDPMixture, is_first: bool, x: Any, phase: Any
 ) -> Learned:
-    """Learn phases in order, and say which particle each row is of.
+    """Learn phases in order, and return the particle of each row.
 
     A copy learns, as the model is to be as it was if a later phase is refused.
     """
@@ -119,7 +119,7 @@ def _learn_ddp(
 def _tell_ddp(model: DependentDPMixture) -> dict[str, Any]:
     """Particles that may be alive, and how many rows all of them had."""
     found, lines = model.particles(), model.lifelines()
-    told = {
+    answer = {
         "n_seen": model.n_seen, "n_phases": model.n_phases,
         "columns": list(model.feature_names), "id": _counted(found.id),
         "parts": {
@@ -134,8 +134,8 @@ def _tell_ddp(model: DependentDPMixture) -> dict[str, Any]:
         },
     }  # fmt: skip
     if not isinstance(model.options.family, Multinomial):
-        told["covariance"] = model.covariances_
-    return told
+        answer["covariance"] = model.covariances_
+    return answer
 
 
 def _ask_ddp(
@@ -160,18 +160,18 @@ def _learn_canopy(
     model.fit(x, sample_weight=weights, progress=False)
     density = model.score_samples(x)
     counted = np.ones(len(density)) if weights is None else np.asarray(weights)
-    told = {
+    answer = {
         "log_likelihood": float(counted @ density),
         "n_parameters": model.aic(x) / 2.0 + float(density.sum()),
         "total_weight": float(counted.sum()),
     }
-    return model, told | {"cluster": _counted(model.predict(x))}
+    return model, answer | {"cluster": _counted(model.predict(x))}
 
 
 def _tell_canopy(model: Canopy) -> dict[str, Any]:
     """All components, and how the sweeps went."""
     history = model.history
-    told = {
+    answer = {
         "n_seen": model.n_seen, "columns": list(model.feature_names),
         "id": _counted(np.arange(len(model.weights))),
         "parts": {"weight": model.weights}, "mean": model.means,
@@ -179,8 +179,8 @@ def _tell_canopy(model: Canopy) -> dict[str, Any]:
         "history": _untimed(history),
     }  # fmt: skip
     if model.options.family not in ("poisson", "multinomial"):
-        told["covariance"] = model.covariances_
-    return told
+        answer["covariance"] = model.covariances_
+    return answer
 
 
 def _ask_canopy(model: Canopy, x: Any, type: str) -> dict[str, Any]:

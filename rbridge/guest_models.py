@@ -73,9 +73,9 @@ class RModel(RObject):
         if options is not None:
             model = face.make(face.read(options.items()))
         model, more = face.learn(model, is_first, **given)
-        told = face.tell(model) | more
+        answer = face.tell(model) | more
         self.model = model
-        return told
+        return answer
 
 
 def _given(face: Face, value: RValue) -> Any:

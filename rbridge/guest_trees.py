@@ -137,7 +137,7 @@ def _learn(
 def _tell(model: Any) -> dict[str, Any]:
     """What R's object knows of the trees."""
     facts = model.facts()
-    told = {
+    answer = {
         "model": facts["model"],
         "n_particles": facts["particles"],
         "n_seen": model.n_seen,
@@ -151,12 +151,12 @@ def _tell(model: Any) -> dict[str, Any]:
     if isinstance(model, AveragedStream):
         members = facts["members"]
         names = dict.fromkeys(name for one in members for name in one)
-        told["members"] = {
+        answer["members"] = {
             name: [one.get(name, np.nan) for one in members] for name in names
         }
         history = model.weight_history
-        told["history"] = {"row": history.rows + 1, "weight": history.weights}
-    return {name: value for name, value in told.items() if value is not None}
+        answer["history"] = {"row": history.rows + 1, "weight": history.weights}
+    return {name: value for name, value in answer.items() if value is not None}
 
 
 def _predict(
@@ -167,11 +167,13 @@ def _predict(
     found = model.predict(x, **given)
     if isinstance(found, ClassPrediction):
         return {"prob": found.proba, "levels": list(map(str, found.classes))}
-    told = {"mean": found.mean, "sd": np.sqrt(found.var)}
+    answer = {"mean": found.mean, "sd": np.sqrt(found.var)}
     if probs is not None:
         levels = np.atleast_1d(np.asarray(probs, dtype=np.float64))
-        told["quantile"] = found.quantile(levels).reshape(len(found.mean), len(levels))
-    return told
+        answer["quantile"] = found.quantile(levels).reshape(
+            len(found.mean), len(levels)
+        )
+    return answer
 
 
 def _importance(model: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a cross-check found: as text, as a table, as a picture."""
+"""Results of a cross-check: as text, as a table, as a picture."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """What was found, in one line."""
+        """The result, in one line."""
         first = self.first_difference
         if first is None:
             return (

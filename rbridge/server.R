@@ -24,13 +24,13 @@ local({
     eval(as.call(c(as.name(asked$name), given)), f)
   }
   run <- function(asked) {
-    held <- list(options = options(), seed = seed_now(), folder = getwd())
+    before <- list(options = options(), seed = seed_now(), folder = getwd())
     on.exit({
-      new <- setdiff(names(options()), names(held$options))
+      new <- setdiff(names(options()), names(before$options))
       options(stats::setNames(vector("list", length(new)), new))
-      options(held$options)
-      setwd(held$folder)
-      set_seed(held$seed)
+      options(before$options)
+      setwd(before$folder)
+      set_seed(before$seed)
     })
     if (!is.null(asked$state)) set_seed(asked$state)
     if (!is.null(asked$seed)) {
@@ -49,7 +49,7 @@ local({
     list(value = value, state = seed_now(), warnings = notes)
   }
   function(request) suspendInterrupts({
-    told <- tryCatch(run(unserialize(request)),
+    reply <- tryCatch(run(unserialize(request)),
       missing_package = function(e) list(missing = conditionMessage(e)),
       interrupt = function(i) list(interrupted = TRUE),
       error = function(e) {
@@ -57,6 +57,6 @@ local({
         call <- if (is.null(call)) "" else deparse(call, nlines = 1L, width.cutoff = 60L)[1L]
         list(error = conditionMessage(e), call = call)
       })
-    serialize(told, NULL, version = 2)
+    serialize(reply, NULL, version = 2)
   })
 })

@@ -24,7 +24,7 @@ def find_r(program: str = "R") -> str:
     Raises
     ------
     RNotFoundError
-        If it is not found.
+        If it is not installed.
     """
     home = os.environ.get("R_HOME")
     found = shutil.which(str(Path(home) / "bin" / program) if home else program)
@@ -46,7 +46,7 @@ def r_version() -> Version:
     match = re.search(r"R version (\d+)\.(\d+)\.(\d+)", process.stdout)
     if match is None:
         raise RBridgeLoadError(
-            f"'R --version' must tell a version; it said "
+            f"'R --version' must print a version; it printed "
             f"{(process.stdout + process.stderr)[:200]!r}. Repair the installation of "
             "R."
         )

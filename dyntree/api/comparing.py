@@ -122,7 +122,7 @@ def compare(
     seen = [fit.one_step_ahead() for fit in named.values()]
     known = np.logical_and.reduce([one.is_predicted for one in seen])
     if seen[0].classes is None:
-        known[:FIRST_ROWS] = False  # what they add is told with the last of them
+        known[:FIRST_ROWS] = False  # what they add is counted with the last of them
     factors, root = evidence - evidence[best], np.sqrt(n_repeats)
     table = pd.DataFrame(
         {

@@ -100,7 +100,7 @@ def _swept(
         del held[old]
     done, shard, report = held.get((run, k), (-1, None, None))
     if report is not None and done == task.time + 1:
-        return report  # the sweep was done, and what it told was lost on the way
+        return report  # the sweep was done, and its result was lost on the way
     if shard is None or done != task.time:
         shard = ShardWorker(_rows_of(recipe), first, None, plan)
     report = shard.sweep(task)

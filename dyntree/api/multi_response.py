@@ -35,7 +35,7 @@ class ByResponse(Mapping[str, One]):
         return f"<{type(self).__name__}: {', '.join(map(repr, self._parts.values()))}>"
 
     def __getitem__(self, name: str) -> One:
-        """What there is of one response."""
+        """The result for one response."""
         return self._parts[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -1523,7 +1523,7 @@ class DynamicTreeResults:
         base = taken(raw.columns, rows)
         features = at_all_points(self.design, axes, base, len(rows))
         shape = tuple(map(len, axes))
-        told = mean_predictions(self.tree, features, place).reshape(-1, len(rows))
+        means = mean_predictions(self.tree, features, place).reshape(-1, len(rows))
         weights = counts[rows] / counts[rows].sum()
         groups = {None: np.ones(len(rows), dtype=bool)}
         draws = group_averages(
@@ -1532,10 +1532,10 @@ class DynamicTreeResults:
         draws = draws[:, :, 0] if place is None else draws[:, :, 0, place]
         individual = None
         if kind != "average":
-            individual = np.ascontiguousarray(told.T).reshape(len(rows), *shape)
+            individual = np.ascontiguousarray(means.T).reshape(len(rows), *shape)
         return PartialDependence(
             names, tuple(axis.values for axis in axes),
-            tuple(axis.is_factor for axis in axes), (told @ weights).reshape(shape),
+            tuple(axis.is_factor for axis in axes), (means @ weights).reshape(shape),
             draws.reshape(n_draws, *shape), individual,
         )  # fmt: skip
 
@@ -1715,7 +1715,7 @@ class DynamicTreeResults:
             notes.append(f"importance: share of the predicted variance by {kind}")
             notes.append(f"use: share of the trees that split on the {kind}")
         if not n_orders:
-            notes.append("log-evidence: summary(n_orders=10) tells its error")
+            notes.append("log-evidence: summary(n_orders=10) estimates its error")
         summary.add_extra_txt(notes)
         return summary
 
@@ -1725,7 +1725,7 @@ class DynamicTreeResults:
         return html
 
     def _importance(self) -> tuple[pd.DataFrame, str]:
-        """Importance by variable, where rows tell it, and what it is by."""
+        """Importance by variable, or by feature if rows lack some; and by which."""
         if self.tells_variables:
             with warnings.catch_warnings():  # of rows that no data have
                 warnings.simplefilter("ignore", UndefinedTermWarning)
@@ -1741,8 +1741,8 @@ class DynamicTreeResults:
             return []
         params.count("n_orders", n_orders, 2)
         found = evidence_over_orders([self.model], n_orders)[0]
-        told = f"{found.mean():.5g} (sd {found.std(ddof=1):.2g})"
-        return [(f"Log-Ev., {n_orders} Orders:", told)]
+        text = f"{found.mean():.5g} (sd {found.std(ddof=1):.2g})"
+        return [(f"Log-Ev., {n_orders} Orders:", text)]
 
     def _n_held(self) -> str:
         """Rows stored one by one; of several clouds each stores its own."""

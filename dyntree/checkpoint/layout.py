@@ -2,7 +2,7 @@
 
 A kind of file declares each of its arrays by `reals`, `ints` or `places`: the sizes
 along its axes, by name or as numbers, and the range of its values. Whatever relates
-several arrays is a function beside the declaration, which calls `demand`.
+several arrays is a function beside the declaration, which calls `require`.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Layout:
     def check(self, name: str, array: NDArray[Any], sizes: dict[str, Any]) -> None:
         """Raise CheckpointError unless the array is as declared; sizes become known."""
         fits = array.dtype == np.dtype(self.dtype) and array.ndim == len(self.shape)
-        demand(fits, f"{name} has type {array.dtype} and {array.ndim} dimensions")
+        require(fits, f"{name} has type {array.dtype} and {array.ndim} dimensions")
         for size, found in zip(self.shape, array.shape, strict=True):
             wanted = found if size is None else size
             if isinstance(size, str):
                 wanted = sizes.setdefault(size, found)
-            demand(found == wanted, f"{name} has shape {array.shape}")
+            require(found == wanted, f"{name} has shape {array.shape}")
         value = array[~np.isnan(array)] if self.gaps else array
         if not value.size:
             return
@@ -69,7 +69,7 @@ class Layout:
             inside = inside and self._bound(self.above, sizes) < least
         if self.below is not None:
             inside = inside and largest < self._bound(self.below, sizes)
-        demand(inside, f"{name} has values out of its range")
+        require(inside, f"{name} has values out of its range")
 
     @staticmethod
     def _bound(bound: Bound, sizes: dict[str, Any]) -> Any:
@@ -124,15 +124,15 @@ def check_arrays(
     """
     needed = {name for name, layout in layouts.items() if layout.needed}
     lacking, more = needed - arrays.keys(), arrays.keys() - layouts.keys()
-    demand(not lacking, f"it lacks the arrays {sorted(lacking)}")
-    demand(not more, f"it has no use for the arrays {sorted(more)}")
+    require(not lacking, f"it lacks the arrays {sorted(lacking)}")
+    require(not more, f"it has no use for the arrays {sorted(more)}")
     for name, layout in layouts.items():
         if name in arrays:
             layout.check(name, arrays[name], sizes)
     return sizes
 
 
-def demand(holds: Any, fault: str) -> None:
+def require(holds: Any, fault: str) -> None:
     """Raise CheckpointError unless something holds, for all entries of an array."""
     if not np.all(holds):
         raise CheckpointError(
@@ -157,4 +157,4 @@ def check_close(
         close = np.abs(stored - found) <= rtol * (np.abs(found) + size)
         close &= np.isfinite(found)
     same = (stored == found) | (np.isnan(stored) & np.isnan(found))
-    demand(close | same, f"{name} is not what other arrays say")
+    require(close | same, f"{name} is not what other arrays say")

@@ -61,10 +61,12 @@ class BadRows:
         resumed = before is not None and _is_same(before, self._how)
         position = self._facts["bytes"], self._facts["end"]
         if not resumed and self._is_late and _has_content(self._how):
-            told = "none yet" if before is None else f"they went to {before} before"
+            elsewhere = (
+                "none yet" if before is None else f"they went to {before} before"
+            )
             raise ValueError(
                 f"--bad-rows {self._how} exists already, and holds other rows: of this "
-                f"stream {told}. Move it away, or name another file."
+                f"stream {elsewhere}. Move it away, or name another file."
             )
         self.has_moved = not resumed
         with output(self._how, resumed, position, is_saved=True) as (self._file, place):
@@ -91,13 +93,13 @@ class BadRows:
         reason : str
             Why it is bad, as a sentence.
         """
-        told = f"{source} {number}: {reason}"
+        fault = f"{source} {number}: {reason}"
         if self._how == STOP:
-            raise BadRow(told)
+            raise BadRow(fault)
         facts = self._facts
         if facts["in_a_row"] >= self._most:
             raise BadRow(
-                f"{told} That many were bad in a row, {facts['in_a_row'] + 1}, and "
+                f"{fault} That many were bad in a row, {facts['in_a_row'] + 1}, and "
                 f"--most-bad is {self._most}. Mend the feed, or raise it."
             )
         facts["rows"] += 1
@@ -109,7 +111,7 @@ class BadRows:
             self._file.write(line)
 
     def save(self) -> None:
-        """Have their file on disk, before a checkpoint tells its length."""
+        """Write the file to disk, before a checkpoint records its length."""
         if self._file is not None:
             self._facts |= self._file.settle()
 

@@ -87,7 +87,7 @@ def predict(arguments: argparse.Namespace) -> None:
     """Predict the rows of a table with a saved model."""
     import pandas as pd
 
-    format_to_write(arguments.out, "--out")  # wrong ones are told at once
+    format_to_write(arguments.out, "--out")  # wrong ones are refused at once
     model: Any
     model, notes, _ = saved_model(arguments.saved)
     if arguments.missing is None and format_of(arguments.table) == "csv":
@@ -207,7 +207,7 @@ def _model_and_rows(
     """A fresh model, inputs, responses as it learns them, weights, and notes."""
     options, formula = model_options(arguments), arguments.formula
     beside = columns_beside(arguments)
-    new_model(options)  # wrong ones are told before a long table is read
+    new_model(options)  # wrong ones are refused before a long table is read
     left = response_name(formula)
     known = kinds_of(options, left) | dict.fromkeys(beside.values(), "number")
     named, classes = options.get("categories", {}), options.get("classes")

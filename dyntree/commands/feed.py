@@ -55,7 +55,7 @@ class Feed:
     stops : Stops
     seen : dict, optional
         What `facts` said of the input of the last call, with the keys of `NEW`: how
-        many rows were taken, their columns where the format tells them, fingerprints of
+        many rows were taken, their columns if the format declares them, fingerprints of
         the first and the last one, whether the last one had its newline, and which ones
         were cut.
     continues : bool, default False
@@ -183,7 +183,7 @@ class Feed:
     def meets(self, record: Record | None) -> None:
         """Know the first row before it is taken; None where it is not to be known.
 
-        The checkpoint that is written before it then tells the input from others.
+        The checkpoint that is written before it then identifies the input.
         """
         if self._seen["rows"] == 0 and not self._is_renewed:
             is_whole = record is not None and record.finished
@@ -214,7 +214,7 @@ class Feed:
         self.ended = True
 
     def took(self, record: Record) -> None:
-        """Know that a record was taken, which is what `facts` tell from now on."""
+        """Count a record as taken, in what `facts` returns."""
         if self._is_renewed:
             self._seen, self._is_renewed = NEW | {"cut": []}, False
         if self._cut is not None:
@@ -228,7 +228,7 @@ class Feed:
 
     @property
     def facts(self) -> Seen:
-        """What a checkpoint tells of the input."""
+        """What a checkpoint stores about the input."""
         if self._last is not None:
             self._seen["last"] = fingerprint(self._last)
             self._seen["whole"] = self._last.finished
@@ -255,7 +255,7 @@ class Feed:
 
     @property
     def columns(self) -> list[str] | None:
-        """Columns of all rows, of a format that tells them."""
+        """Columns of all rows, if the format declares them."""
         found: list[str] | None = self._records.columns
         return found
 
@@ -454,7 +454,7 @@ class _Waiting(io.RawIOBase):
 
 
 def fingerprint(record: Record) -> str:
-    """What tells a row from another: a hash of it, its line's end left out."""
+    """A hash of a row without the end of its line."""
     text = record.text.rstrip("".join(ENDS))
     data = text.encode("utf-8", "surrogateescape")
     return hashlib.sha256(data).hexdigest()[:16]

@@ -57,7 +57,7 @@ class LateLabels:
         self._queue: deque[Waiting] = deque()
         self._queued: Counter[str | None] = Counter()  # keys in the queue
         self._ready: set[str] = set()  # those of them whose rows wait
-        self._told = False
+        self._warned = False
 
     def begin(self, model: OnlineModel) -> None:
         """Store rows for a model, where no checkpoint had any."""
@@ -77,12 +77,12 @@ class LateLabels:
         return None
 
     def wait(self, key: str, row: Row, exposure: float | None) -> Any:
-        """Foresee a row, and keep it until its label comes."""
+        """Predict a row, store it until its label arrives; return the prediction."""
         assert self.store is not None
-        told = self.store.predict_later(key, row, exposure=exposure)
+        prediction = self.store.predict_later(key, row, exposure=exposure)
         if self._queued[key]:
             self._ready.add(key)
-        return told
+        return prediction
 
     def take(self, way: Callable[[Waiting, Feed], bool], drained: bool) -> bool:
         """Take labels from the front as far as they can go; return whether any did.
@@ -178,8 +178,8 @@ class LateLabels:
             return False
         if self.store.oldest in self._ready:  # it would be dropped for the next row
             return True
-        if not self._told and not self._ready and len(self._queue) == self._most:
-            self._told = True
+        if not self._warned and not self._ready and len(self._queue) == self._most:
+            self._warned = True
             warnings.warn(
                 f"none of the next {self._most} labels belongs to one of the "
                 f"{self._most} waiting rows; these labels wait for their rows. Raise "

@@ -178,7 +178,7 @@ def option_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     first, second = then["options"], now["options"]
     pairs += [(name, first.get(name), second.get(name)) for name in first | second]
     return "; ".join(
-        f"{_shell_name(name)}: {_told(old)} then, {_told(new)} now"
+        f"{_shell_name(name)}: {_shown_value(old)} then, {_shown_value(new)} now"
         for name, old, new in pairs
         if name != "options" and _compared(name, old) != _compared(name, new)
     )
@@ -199,10 +199,10 @@ def _shell_name(name: str) -> str:
     return flag.removeprefix("--") or name.replace("_", "-")
 
 
-def _told(value: Any) -> str:
+def _shown_value(value: Any) -> str:
     """The value of an option in words."""
     if isinstance(value, Mapping):
-        return " ".join(f"{name}={told}" for name, told in value.items())
+        return " ".join(f"{name}={text}" for name, text in value.items())
     if isinstance(value, list):
         return ",".join(map(str, value))
     if isinstance(value, bool):

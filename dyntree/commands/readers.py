@@ -244,8 +244,8 @@ class Tabular:
             else:
                 self.columns, self._batches = _arrow(file, ipc)
         except pa.ArrowException as error:
-            told = str(error).rstrip(".")
-            raise ValueError(f"it is no {kind.capitalize()}: {told}.") from error
+            fault = str(error).rstrip(".")
+            raise ValueError(f"it is no {kind.capitalize()}: {fault}.") from error
         if len(set(self.columns)) != len(self.columns):
             raise ValueError(f"it must name each column once; got {self.columns}.")
         self._rows: Iterator[Row] = iter(())

@@ -19,7 +19,7 @@ All commands read tables by the same rules, row by row or as a whole (`Kinds`):
 - Numbers in CSV have a decimal point, or with ``--decimal ,`` a comma, and nothing
   between thousands; a column that begins with commas where points are meant, or between
   thousands, is an error that says so.
-- A response that begins with text is of labels, and the model classifies, unless
+- A response that begins with text holds labels, and the model classifies, unless
   ``--model`` says otherwise; labels may be text and numbers.
 - Whole numbers of CSV are ints up to 2^63, then floats.
 - ``--times COLUMN`` makes a column one of times, in ISO 8601 or by a form that follows,
@@ -154,7 +154,7 @@ class Kinds:
     Parameters
     ----------
     known : dict of str to str
-        Of columns that are known; those found are added to it.
+        Of the columns so far; new ones are added to it.
     response : str, optional
         The column that errors call the response.
     cells : Cells, optional
@@ -204,10 +204,10 @@ class Kinds:
             return
         is_text = f"name the column's levels: --levels {name}=A,B,..."
         if name == self.response:
-            is_text = "say --model class if the response is of labels."
-        told, remedy = odd_number(text, self.cells.decimal)
+            is_text = "say --model class if the response holds labels."
+        fault, remedy = odd_number(text, self.cells.decimal)
         raise ValueError(
-            f"column {name!r} holds {reprlib.repr(text)}, {told}. {remedy}, or "
+            f"column {name!r} holds {reprlib.repr(text)}, {fault}. {remedy}, or "
             f"{is_text}"
         )
 
@@ -215,18 +215,18 @@ class Kinds:
         """Error for text in a column of numbers."""
         remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
         if name == self.response:
-            remedy = "or say --model class if the response is of labels."
-        advice, told = "Mend it", ""
+            remedy = "or say --model class if the response holds labels."
+        advice, fault = "Mend it", ""
         decimal = "" if self.cells is None else self.cells.decimal
         if decimal and is_grouped(text, decimal):
-            told, advice = odd_number(text, decimal)
-            told = f", {told}"
+            fault, advice = odd_number(text, decimal)
+            fault = f", {fault}"
         elif decimal == "." and has_decimal_comma(text):
             remedy = "or say --decimal , if it has decimal commas."
         elif time_of(text) is not None:
             remedy = f"or say --times {name} if it holds times."
         return ValueError(
-            f"column {name!r} must hold numbers; got {reprlib.repr(text)}{told}. "
+            f"column {name!r} must hold numbers; got {reprlib.repr(text)}{fault}. "
             f"{advice}, {remedy}"
         )
 
@@ -252,12 +252,12 @@ def odd_number(text: str, decimal: str) -> tuple[str, str]:
         remedy = "Say --decimal , (no dots between thousands)"
         return "a number with a decimal comma", remedy
     marks = MARKS[decimal]
-    told = f"which looks like a number with {marks} between thousands"
+    fault = f"which looks like a number with {marks} between thousands"
     remedy = f"Remove these {marks} from the column"
     if decimal == "." and has_decimal_comma(text):
         meant = text.replace(",", ".")
         remedy += f" (only if {text} means {meant}, say --decimal , instead)"
-    return told, remedy
+    return fault, remedy
 
 
 def time_of(text: str, form: str = "") -> datetime | None:
@@ -318,7 +318,7 @@ def is_odd_number(text: str, decimal: str = ".") -> bool:
 
 
 def column_kind(texts: Sequence[str | None], cells: Cells) -> str | None:
-    """What all cells tell of a column that begins with text like a number.
+    """Kind of a column that begins with text like a number, by all its cells.
 
     A column of levels if it has other text, too; one of numbers if all its text has
     marks between thousands, and there are numbers beside it; else None.

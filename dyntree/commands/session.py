@@ -56,7 +56,7 @@ MARKS = "surprise", "alarm"
 KEPT = "unfinished", "unfinished_label"  # of rows and labels, for the next call
 WORDS = {
     "rows": "rows taken", "learned": "learned", "bad_rows": "bad", "pending": "pending",
-    "dropped": "dropped before their label came",
+    "dropped": "dropped before their label arrived",
     "unmatched": "labels of no row that waited", "unlabelled": "labels missing",
     "alarms": "alarms",
 }  # fmt: skip
@@ -77,7 +77,7 @@ class Session:
     Attributes
     ----------
     notes : dict
-        What a checkpoint tells beside the model: the options of the command, the
+        What a checkpoint stores beside the model: the options of the command, the
         columns (None until there was a row), how many rows were taken and learned, what
         is known of the inputs, and the length of the output (None for a pipe).
     """
@@ -127,7 +127,7 @@ class Session:
             self.design = read_design(self.path, self.model.tree, self.notes)
         self.feed: Feed | None = None
         self.begun = False
-        self.saved_at, self.told_at = time.monotonic(), time.monotonic()
+        self.saved_at, self.printed_at = time.monotonic(), time.monotonic()
 
     def _watches(self, arguments: argparse.Namespace) -> None:
         """Watch what is asked for."""
@@ -152,7 +152,7 @@ class Session:
         )
 
     def _resume(self, arguments: argparse.Namespace, wanted: Row) -> None:
-        """Take over what the checkpoint holds, if it is of the same command."""
+        """Continue from the checkpoint; an error unless it has the same options."""
         if not arguments.resume:
             raise ValueError(
                 f"{self.path} exists already; add --resume to continue from it, or "
@@ -178,13 +178,13 @@ class Session:
         return found
 
     def begin(self, row: Row, columns: list[str] | None, out: Output) -> None:
-        """Learn from the first row what the stream is of.
+        """Set columns and options by the first row.
 
         Parameters
         ----------
         row : dict
         columns : list of str or None
-            Those of all rows, of a format that tells them.
+            Those of all rows, if the format declares them.
         out : Output
         """
         notes = self.notes
@@ -264,7 +264,7 @@ class Session:
         return titles + self._marks()
 
     def _marks(self) -> list[str]:
-        """Columns of the output that tell how anomalous a row was."""
+        """Names of the columns of the output for surprise and alarm."""
         asked = self.notes.get("surprise"), "alarm" in self.notes
         return [name for name, is_asked in zip(MARKS, asked, strict=True) if is_asked]
 
@@ -356,21 +356,21 @@ class Session:
                 )
             over = None if exposure is None else float(exposure[0])
             key = self._key(row)
-            told = self.late.wait(key, x, over)
-            return self._written(number | {"key": key}, told, None, {})
+            prediction = self.late.wait(key, x, over)
+            return self._written(number | {"key": key}, prediction, None, {})
         if self.design is None and (plain := self.model.plain_row(x)) is not None:
             x = plain
-        told = self._prediction_at(x, exposure, shift)
+        prediction = self._prediction_at(x, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)
         marks: Row = {}
         if y is not None and (weight is None or weight[0]):
             self._learn(x, y, weight, exposure, shift)
-            marks = self._scored(told, y, f"row {notes['rows']}")
-        return self._written(number, told, y, marks)
+            marks = self._scored(prediction, y, f"row {notes['rows']}")
+        return self._written(number, prediction, y, marks)
 
     def _scored(self, answer: Any, y: Any, name: str) -> Row:
-        """Score a prediction where somebody watches; what its line tells of that."""
+        """Score a prediction if the stream is watched; return what its line adds."""
         if self.watch is None or answer is None or not has_answer(answer):
             return {}
         tail, is_alarm = self.watch.scored(answer, y)
@@ -428,12 +428,12 @@ class Session:
             one = None if weight is None else float(weight[0])
             if one == 0.0 and self.late.store.drop(key):
                 return b"+"  # as rows of no weight: predicted only
-            told = None
+            prediction = None
             if self.watch is not None and y is not None:
-                told = self.late.store.predict_again(key)
+                prediction = self.late.store.predict_again(key)
             if self.late.store.learn(key, y, sample_weight=one):
                 self.notes["learned"] += 1
-                self._scored(told, y, f"the label of {key!r}")
+                self._scored(prediction, y, f"the label of {key!r}")
         except ValueError:
             self.late.store.drop(key)  # its label has come, though it was no good
             raise
@@ -499,7 +499,7 @@ class Session:
         return check([value], 1, f"--{what}")
 
     def _kinds(self, response: str, cells: Cells | None) -> Kinds:
-        """What columns hold, as far as it is known; what is found is added to it."""
+        """Kinds of the columns so far; new ones are added to them."""
         return Kinds(self.notes["kinds"], response, cells)
 
     def _prediction_at(
@@ -569,7 +569,7 @@ class Session:
         if self.late is not None and (n_lost := self.late.n_lost):
             warnings.warn(
                 f"{n_lost} labels were read from a pipe but not used. Give them again "
-                "when the command resumes, or give labels as NDJSON, which are kept.",
+                "when the command resumes, or give labels as NDJSON, which are stored.",
                 stacklevel=2,
             )
 
@@ -584,9 +584,9 @@ class Session:
             self.reports.tick()
         now = time.monotonic()
         terminal = sys.stderr.isatty()
-        if self.quiet or not (last or (terminal and now - self.told_at > TICK)):
+        if self.quiet or not (last or (terminal and now - self.printed_at > TICK)):
             return
-        self.told_at = now
+        self.printed_at = now
         start, end = ("\r" if terminal else "", "\n" if last else "")
         parts = [
             f"{n} {WORDS[name]}"
@@ -612,14 +612,14 @@ class Session:
 
     def facts(self) -> dict[str, Any]:
         """What an operator watches."""
-        told = self.model.facts()
+        of_model = self.model.facts()
         found: dict[str, Any] = self.counts()
         if self.watch is not None:
             found |= self.watch.figures()
         found["last_alarm"] = self.notes.get("last_alarm")
-        found["model_bytes"] = told["bytes in memory"]
+        found["model_bytes"] = of_model["bytes in memory"]
         found["process_bytes"] = process_bytes()
-        found["members"] = told.get("members")
+        found["members"] = of_model.get("members")
         return found
 
 

@@ -120,7 +120,7 @@ def _labels(arguments: argparse.Namespace, session: Session, stops: Stops) -> Fe
 
 
 def _take(session: Session, record: Record, rows: Feed, out: Output) -> None:
-    """Take a row; the first one tells what the stream is of."""
+    """Take a row; the first one begins the session."""
     if not session.begun and record.row is not None:
         rows.meets(record)
         session.begin(record.row, rows.columns, out)

@@ -31,7 +31,7 @@ from dyntree.storage.plain import distinct_names, in_cell
 if TYPE_CHECKING:
     import pandas as pd
 
-LOOKED_AT = 100  # values of a column, before it is told that none is a named level
+LOOKED_AT = 100  # values of a column, before it is said that none is a named level
 
 
 def split_formula(
@@ -175,12 +175,12 @@ def read_table(
     failures: dict[str, str] = {}
     for name in names:
         known = {name: kinds[name]} if kinds and name in kinds else {}
-        told = parsed and column_kind([row.get(name) for row in rows], parsed)
-        if told:
-            known.setdefault(name, told)
+        as_kind = parsed and column_kind([row.get(name) for row in rows], parsed)
+        if as_kind:
+            known.setdefault(name, as_kind)
         reader, number = Kinds(known, response, parsed), 0
         try:
-            for number, row in enumerate(rows):  # noqa: B007 # which one is told below
+            for number, row in enumerate(rows):  # noqa: B007 # which one is named below
                 row[name] = reader.values(row, [name])[name]
         except ValueError as error:
             failures[name] = Message(
@@ -214,8 +214,8 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
         )
         n_levels = column.nunique()
         many = n_levels > max(20, len(column) / 2)
-        told = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
-        if is_mixed or (many and not told):
+        is_warned = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
+        if is_mixed or (many and not is_warned):
             warnings.warn(
                 f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, so "
                 f"each of its {n_levels} values is a level. Correct it, or leave it "

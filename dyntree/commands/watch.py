@@ -27,7 +27,7 @@ from dyntree.runtime.release import RELEASE
 from dyntree.storage.atomic_files import replacing
 from dyntree.summaries import ClassPrediction
 
-LEVEL = 0.9  # of the intervals whose coverage is told
+LEVEL = 0.9  # of the intervals whose coverage is reported
 TAILS = [(1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0]
 STATUS_SECONDS = 10.0  # between two writings of a status, where nobody says
 PROMETHEUS = ".prom"  # how the name of a status in that format ends
@@ -36,9 +36,9 @@ HELP = {
     "learned": "Rows learned.",
     "bad_rows": "Rows left out because they could not be taken.",
     "pending": "Rows that wait for their labels.",
-    "dropped": "Rows dropped before their label came.",
+    "dropped": "Rows dropped before their label arrived.",
     "unmatched": "Labels of no row that waited.",
-    "unlabelled": "Labels that came and were missing.",
+    "unlabelled": "Labels that arrived and were missing.",
     "rows_per_second": "Rows taken a second, since the last report.",
     "latency_p50_seconds": "Median time that one of the last rows took.",
     "latency_p99_seconds": "Time that 99 of 100 of the last rows did not exceed.",
@@ -203,8 +203,8 @@ class Reports:
                 file.write(prometheus(facts) if is_prometheus else ndjson_line(facts))
         except OSError as error:
             if not self._has_failed:
-                told = error.strerror or error
-                warnings.warn(f"--status: {path} {told}.", stacklevel=2)
+                fault = error.strerror or error
+                warnings.warn(f"--status: {path} {fault}.", stacklevel=2)
             self._has_failed = True
         else:
             self._has_failed = False
@@ -242,13 +242,13 @@ def prometheus(facts: dict[str, Any]) -> bytes:
     <BLANKLINE>
     """
     lines = []
-    for name, told in HELP.items():
+    for name, help_text in HELP.items():
         value = facts.get(name)
         if value is None:
             continue
         kind = "counter" if name in COUNTERS else "gauge"
         full = f"dyntree_{name}" + "_total" * (kind == "counter")
-        lines += [f"# HELP {full} {told}", f"# TYPE {full} {kind}"]
+        lines += [f"# HELP {full} {help_text}", f"# TYPE {full} {kind}"]
         lines.append(f"{full} {_number(value)}")
     if members := facts.get("members"):
         full = "dyntree_member_weight"
@@ -270,7 +270,7 @@ def _number(value: float) -> str:
 
 
 def process_bytes() -> int | None:
-    """Memory of the process, where the system tells it."""
+    """Memory of the process in bytes; None where the system does not report it."""
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):

@@ -105,7 +105,7 @@ def run(asked: Run) -> dict[str, Any]:
         "seconds_a_sweep_exact": [one[0] for one in scaled],
         "seconds_a_sweep": [one[1] for one in scaled],
     }
-    summary = asked.told(summary, report(summary))
+    summary = asked.reported(summary, report(summary))
     figure = plots.plot_images(model, rows, (SIDE, SIDE), n_components=12, n_rows=12)
     figure.savefig(asked.folder / "images.png", dpi=150)
     plots.plot_sweeps(model).savefig(asked.folder / "sweeps.png", dpi=150)

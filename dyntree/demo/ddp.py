@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 N_PHASES, N_ROWS = 80, 100  # rows of each living cluster in each phase
 BASE = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=49.0)
 STEP = RandomWalk(0.1)
-FIXED = (2, 3, 5)  # components of the models that are told how many
+FIXED = (2, 3, 5)  # components of the models with a fixed number
 
 
 def models() -> dict[str, Any]:
@@ -59,7 +59,7 @@ def run(asked: Run) -> dict[str, Any]:
             seconds[name] = time.perf_counter() - clock
     distances = {name: by_phase(model, data) for name, model in known.items()}
     summary = summarise(data, known, distances, seconds)
-    summary = asked.told(summary, report(summary))
+    summary = asked.reported(summary, report(summary))
     ours = known["gamma weights"]
     write_lifelines(asked.folder / "lifelines.csv", ours)
     plots.plot_lifelines(ours).savefig(
@@ -85,7 +85,7 @@ def summarise(
     distances: dict[str, Any],
     seconds: dict[str, float],
 ) -> dict[str, Any]:
-    """What the run found, by name."""
+    """Results of the run, by name."""
     truth = np.concatenate(data.labels)
     methods = {}
     for name, model in known.items():

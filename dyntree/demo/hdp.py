@@ -90,11 +90,13 @@ def run(asked: Run) -> dict[str, Any]:
     seconds = time.perf_counter() - clock
     labels = model.predict(documents).labels
     summary = summarise(model, documents, labels, parts) | {"seconds": seconds}
-    summary = asked.told(summary, report(summary))
+    summary = asked.reported(summary, report(summary))
     write_topics(asked.folder / "topics.csv", model, labels, parts)
     owner = owners(labels, parts)
-    told = [owner[label] for label in labels]
-    segmentation(images, told).savefig(asked.folder / "segmentation.png", dpi=150)
+    parts_by_topic = [owner[label] for label in labels]
+    segmentation(images, parts_by_topic).savefig(
+        asked.folder / "segmentation.png", dpi=150
+    )
     plots.plot_memory_held(model).savefig(asked.folder / "memory.png", dpi=150)
     return summary
 
@@ -114,7 +116,7 @@ def summarise(
     labels: list[Ids],
     parts: list[Ids],
 ) -> dict[str, Any]:
-    """What was found, as plain numbers."""
+    """Results, as plain numbers."""
     owner = owners(labels, parts)
     right = [
         float(np.mean(owner[label] == part.ravel()))
@@ -151,7 +153,7 @@ def report(summary: dict[str, Any]) -> str:
         f"{'clumps':<44}{summary['clumps']:8d}",
         f"{'single points':<44}{summary['single_points']:8d}",
         f"{'groups of pictures':<44}{summary['groups']:8d}",
-        f"{'pixels whose topic tells their part':<44}{summary['pixels_right']:8.3f}",
+        f"{'pixels whose topic shows their part':<44}{summary['pixels_right']:8.3f}",
         f"{'seconds':<44}{summary['seconds']:8.1f}",
     ]
     return "\n".join(lines)
@@ -176,8 +178,8 @@ def write_topics(
     pd.DataFrame(columns).to_csv(path, index=False)
 
 
-def segmentation(images: list[Any], told: list[Ids]) -> Figure:
-    """Pictures above, and below them the parts that topics tell, in mean colours.
+def segmentation(images: list[Any], parts_by_topic: list[Ids]) -> Figure:
+    """Pictures above, and below them the parts by their topics, in mean colours.
 
     Light differs between pictures, so that a part has several topics: its pixels go to
     one or another by their noise.
@@ -191,6 +193,6 @@ def segmentation(images: list[Any], told: list[Ids]) -> Figure:
         above.imshow(images[number], interpolation="nearest")
         above.set_title(f"picture {number}", fontsize="small")
         above.set_axis_off()
-        plots.plot_segmentation(images[number], told[number], ax=below)
-        below.set_title("parts that its topics tell", fontsize="small")
+        plots.plot_segmentation(images[number], parts_by_topic[number], ax=below)
+        below.set_title("parts by its topics", fontsize="small")
     return figure

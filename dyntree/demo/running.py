@@ -1,4 +1,4 @@
-"""How a demonstration is run: where it writes, and what it tells."""
+"""How a demonstration is run: where it writes, and what it prints."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Run:
     progress: Progress
     stream: TextIO
 
-    def told(self, summary: dict[str, Any], text: str) -> dict[str, Any]:
-        """Print what was found, and keep it in summary.json, with the configuration."""
+    def reported(self, summary: dict[str, Any], text: str) -> dict[str, Any]:
+        """Print the results, and store them in summary.json with the configuration."""
         summary = summary | {"config": show_config()}
         print(text, file=self.stream)
         (self.folder / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")

@@ -80,7 +80,7 @@ def run(asked: Run) -> dict[str, Any]:
         "seconds_per_row": seconds,
         "next_state_right": right,
     }
-    summary = asked.told(summary, report(summary))
+    summary = asked.reported(summary, report(summary))
     write_labels(asked.folder / "labels.csv", stroke, live, path)
     picture(model, rows, path).savefig(asked.folder / "segments.png", dpi=150)
     return summary
@@ -125,9 +125,9 @@ def owners(path: StatePath, stroke: Ids) -> dict[int, int]:
 def summarise(
     model: OnlineHDPHSMM, rows: Matrix, stroke: Ids, live: Ids, path: StatePath
 ) -> dict[str, Any]:
-    """What was found, as plain numbers."""
+    """Results, as plain numbers."""
     owner, lasted = owners(path, stroke), model.durations()
-    told = np.array([owner[k] for k in path.labels.tolist()])
+    owners_of_rows = np.array([owner[k] for k in path.labels.tolist()])
     return {
         "rows": len(rows),
         "lambda": model.lambda_,
@@ -136,7 +136,7 @@ def summarise(
         "states": model.n_clusters,
         "segments_made": int(1 + np.sum(np.diff(stroke) != 0)),
         "segments_decoded": len(path),
-        "rows_told": float(np.mean(told == stroke)),
+        "rows_told": float(np.mean(owners_of_rows == stroke)),
         "state": lasted.id.tolist(),
         "stroke_of_state": [owner.get(k) for k in lasted.id.tolist()],
         "mean_duration": [round(float(d), 2) for d in lasted.mean],
@@ -153,7 +153,7 @@ def report(summary: dict[str, Any]) -> str:
         "",
         f"{'states found':<44}{summary['states']:8d}",
         f"{'segments decoded':<44}{summary['segments_decoded']:8d}",
-        f"{'rows whose state tells their stroke':<44}{summary['rows_told']:8.3f}",
+        f"{'rows whose state shows their stroke':<44}{summary['rows_told']:8.3f}",
         f"{'moves predicted while learning':<44}{summary['next_state_right']:8.3f}",
         f"{'microseconds per row':<44}{1e6 * summary['seconds_per_row']:8.1f}",
         "",
@@ -186,7 +186,7 @@ def picture(model: OnlineHDPHSMM, rows: Matrix, path: StatePath) -> Figure:
     above, below = figure.subplots(2, 1, height_ratios=(2, 1))
     plots.plot_subspaces(model, rows, ax=above)
     above.set_title(
-        f"{model.n_clusters} states, found while the movement was made;\n"
+        f"{model.n_clusters} states, learned while the movement was made;\n"
         "lines: their directions, in brackets: their dimensions"
     )
     above.set_aspect("equal")

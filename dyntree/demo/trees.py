@@ -1,4 +1,4 @@
-"""The demonstration: dynamic trees learn to tell spam, e-mail by e-mail."""
+"""The demonstration: dynamic trees learn to recognise spam, e-mail by e-mail."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def run(asked: Run) -> dict[str, Any]:
         seen = prequential(model, X[WINDOW:], y[WINDOW:], progress=asked.progress)
         contenders.append(Contender(title, model, seen))
     summary = summarise(contenders)
-    summary = asked.told(summary, report(contenders))
+    summary = asked.reported(summary, report(contenders))
     write_predictions(asked.folder / "predictions.csv", contenders)
     picture(contenders).savefig(asked.folder / "prequential.png", dpi=150)
     return summary

@@ -137,9 +137,9 @@ class ChangeAlarm(Stored):
     response, with 1000 or more rows before the change, the median is about 75 rows for
     a shift of one standard deviation, 11 for two, 21 for twice the noise, and 13 to 35
     for a flip of labels (tests/statistical/alarms.txt). In the first hundred rows, and
-    after an alarm, only large changes are found, because there are few rows to compare
-    with. There is no alarm if scores improve, if the model adapts within a few rows, or
-    if the scores worsen over more rows than `memory`.
+    after an alarm, only large changes are detected, because there are few rows to
+    compare with. There is no alarm if scores improve, if the model adapts within a few
+    rows, or if the scores worsen over more rows than `memory`.
 
     References
     ----------
@@ -306,7 +306,7 @@ class ChangeAlarm(Stored):
 
 
 class AlarmedRows:
-    """Feeds an alarm with rows as their responses come, and tells whoever listens.
+    """Feeds an alarm with rows as their responses arrive, and calls a listener.
 
     Parameters
     ----------

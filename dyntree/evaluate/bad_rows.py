@@ -1,8 +1,8 @@
-"""Rows of a stream that a model refuses, found before it learns any of the others.
+"""Rows of a stream that a model refuses, sorted out before it learns the others.
 
 A copy of the model learns the stream row by row, and what it refuses is bad: the checks
 of the model decide, on each row in the light of the good ones before it. Rows to be
-learned in one call are tried in one call. A refusal does not tell which of several rows
+learned in one call are tried in one call. A refusal does not say which of several rows
 it is for, in a way that all models share, so that the row is found by bisection.
 """
 
@@ -116,7 +116,7 @@ class _Trial:
     model : Learner, or results of a formula
     X : rows
     given : dict
-        What else there is of each row, or one value of all.
+        Further values, one for each row, or one for all.
     """
 
     def __init__(self, model: Any, X: Any, given: dict[str, Any]) -> None:
@@ -242,7 +242,7 @@ def _by_rows(values: Any) -> Any:
 
 
 def _part(values: Any, rows: Rows) -> Any:
-    """What there is of some rows."""
+    """The values of some rows."""
     if _is_one(values):
         return values
     if len(rows) == 1 and isinstance(values, list):

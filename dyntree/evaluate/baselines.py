@@ -78,7 +78,9 @@ def count_baseline(
     over = np.where(over > 0.0, over, 0.5)
     y, at, one = counts[scored], exposure[scored], np.ones(len(scored))
     start = np.arange(len(scored) + 1)
-    told = CountPrediction.of_laws((start, one, events, over, np.inf * one, at), at)
-    interval = told.quantile([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    density = told.log_density(y)
-    return real_scores(y, told.mean, density, interval, level, weights)
+    prediction = CountPrediction.of_laws(
+        (start, one, events, over, np.inf * one, at), at
+    )
+    interval = prediction.quantile([(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    density = prediction.log_density(y)
+    return real_scores(y, prediction.mean, density, interval, level, weights)

@@ -162,12 +162,14 @@ class DelayedLabels(Stored):
         if exposure is not None:
             exposure = float(check_exposure(exposure, 1)[0])
         over = {} if exposure is None else {"exposure": exposure}
-        told = self.model.predict([values], **over) if self.model.is_ready else None
+        prediction = (
+            self.model.predict([values], **over) if self.model.is_ready else None
+        )
         if len(self._rows) == self.max_pending:
             del self._rows[next(iter(self._rows))]
             self.n_dropped += 1
         self._rows[name] = values, exposure
-        return told
+        return prediction
 
     @locked
     def predict_again(self, key: Hashable) -> Any:

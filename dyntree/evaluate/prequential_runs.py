@@ -237,7 +237,7 @@ def prequential(
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
     scored: list[int] = []
     forecasts: list[RowForecast] = []
-    told = 0  # rows of those scored that the alarm has passed
+    n_passed = 0  # rows of those scored that the alarm has passed
     clock = time.perf_counter()
     with rows_bar(progress, n_rows, "prequential") as tell:
         if start:
@@ -254,10 +254,10 @@ def prequential(
                 came = slice(t - delay, t - delay + 1)
                 row = take(rows if model.is_ready else X, came)
                 _learn(model, row, y, weights, came)
-                if told < len(scored) and scored[told] == t - delay:
+                if n_passed < len(scored) and scored[n_passed] == t - delay:
                     if weights is None or weights[t - delay] > 0.0:
-                        alarmed.take(t - delay, forecasts[told].tail_probability)
-                    told += 1
+                        alarmed.take(t - delay, forecasts[n_passed].tail_probability)
+                    n_passed += 1
                 tell(1)
     clock = time.perf_counter() - clock
     counted = None if weights is None else weights[scored]

@@ -92,12 +92,12 @@ def class_scores(
     if known is not None:
         predicted = log_density[known]
         own = None if weights is None else weights[known]
-    told = len(predicted) > 0 and (own is None or bool(own.any()))
+    is_scored = len(predicted) > 0 and (own is None or bool(own.any()))
     return ClassScores(
         n_rows=len(y),
         error=mean_of(proba.argmax(axis=1) != y, weights),
         auc=auc(y, proba, weights),
-        log_loss=-mean_of(predicted, own) if told else float("nan"),
+        log_loss=-mean_of(predicted, own) if is_scored else float("nan"),
         brier=mean_of(((proba - hit) ** 2).sum(axis=1), weights),
         n_new_labels=len(y) - len(predicted),
     )

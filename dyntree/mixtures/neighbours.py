@@ -120,7 +120,7 @@ class Products:
             if self.any_gone:
                 squares[:, self.gone[chunk] != 0] = np.inf
             found.add(squares, chunk.start)
-        return found.told()
+        return found.arrays()
 
 
 def spread(places: Any, n: int) -> Any:
@@ -162,7 +162,7 @@ class Candidates:
         self.place = self.place[order][kept]
         self.room = max(self.room, 2 * len(self.query))
 
-    def told(self) -> tuple[Ids, Ids]:
+    def arrays(self) -> tuple[Ids, Ids]:
         """Where the rows of each query begin, and their places."""
         self._prune()
         begin = np.searchsorted(self.query, np.arange(len(self.most) + 1))

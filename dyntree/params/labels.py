@@ -45,7 +45,7 @@ def _is(kind: type) -> Callable[[Any], bool]:
 
 
 def _is_pandas(name: str) -> Callable[[Any], bool]:
-    """Whether something is of a type of pandas', which may not be there."""
+    """Whether the type of a value is one of pandas', which may not be installed."""
     return lambda label: (
         type(label).__name__ == name
         and type(label).__module__.partition(".")[0] == "pandas"

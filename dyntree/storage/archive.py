@@ -146,7 +146,7 @@ def _members(archive: zipfile.ZipFile, n_bytes: int) -> list[str]:
         if not plain or not stored or info.file_size != info.compress_size:
             raise CheckpointError(
                 Message(
-                    "its member {filename!r} is of no known kind",
+                    "its member {filename!r} has no known kind",
                     filename=info.filename,
                 )
             )

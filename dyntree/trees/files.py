@@ -23,10 +23,10 @@ from dyntree.checkpoint.layout import (
     Layout,
     check_arrays,
     check_close,
-    demand,
     ints,
     places,
     reals,
+    require,
 )
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.targets import (
@@ -112,7 +112,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
         kind = RSource if state.options.rules == "r" else CounterSource
         source = kind.from_state(arrays["random_state"])
         keyed = kind is RSource or arrays["random_state"][0] == seed
-        demand(keyed, "its random numbers are of another seed")
+        require(keyed, "its random numbers are of another seed")
         state.cloud = Cloud.from_arrays(header["cloud"], arrays, source)
         check_computed(state.cloud, header["cloud"], arrays)
     return state
@@ -150,48 +150,48 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
     options, features = state.options, state.features
     waiting = arrays["waiting_X"]
     fits = waiting.dtype == np.float64 and waiting.ndim == 2
-    demand(fits and isinstance(header["waiting_y"], list), "no rows can wait like that")
+    require(fits and isinstance(header["waiting_y"], list), "no rows can wait so")
     take_weights(state, header, header["cloud"] is not None)
     if header["cloud"] is None:
-        demand(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
+        require(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
         _check_waiting(state, waiting, read_back(state.options, header["waiting_y"]))
     else:
-        demand(features is not None and not waiting.size, "its rows came to nothing")
+        require(features is not None and not waiting.size, "its rows began no trees")
         assert features is not None
         grows = options.new_levels == "grow"
-        demand(grows or not features.unknown, "columns are unknown")
+        require(grows or not features.unknown, "columns are unknown")
         params.count("n_features", features.n_features, 1, MAX_COLUMNS)
         complete = options.with_width(features.n_features)
-        demand(complete == options, "options are missing")
+        require(complete == options, "options are missing")
         known = (options.classes is not None) == (options.model == "class")
-        demand(known and not header["waiting_y"], "labels are missing")
+        require(known and not header["waiting_y"], "labels are missing")
         cloud = {name: arrays[name] for name in arrays if name != "waiting_X"}
         wanted = cloud_options(options, features.n_features)
         if header["cloud"]["weighting"] is not None:
-            demand(options.rules == "native", "R's rules know no weights")
+            require(options.rules == "native", "R's rules know no weights")
             wanted["weighting"] = options.meaning_of_weights
         check_cloud(header["cloud"], cloud, wanted)
     if features is not None:
         native = options.rules == "native"
-        demand(features.allow_missing == native, "its columns follow other rules")
+        require(features.allow_missing == native, "its columns follow other rules")
 
 
 def take_weights(state: TreeState, header: Header, has_trees: bool) -> None:
-    """Take over what a header tells of weights; an error unless that can be."""
-    told = header["waiting_weights"]
-    if told is not None:
-        demand(state.options.rules == "native", "R's rules know no weights")
-        weights = [params.positive("a weight", w) for w in told]
+    """Set the weights of waiting rows from a header; an error unless they are valid."""
+    stored = header["waiting_weights"]
+    if stored is not None:
+        require(state.options.rules == "native", "R's rules know no weights")
+        weights = [params.positive("a weight", w) for w in stored]
         same = len(weights) == len(header["waiting_y"]) and not has_trees
-        demand(same, "other rows have weights")
+        require(same, "other rows have weights")
         state.waiting_weights = np.array(weights, dtype=np.float64)
 
 
 def _check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
-    """Raise an error unless these rows can be kept back until there are trees."""
+    """Raise an error unless these rows can wait until there are trees."""
     if not rows.size and not responses:
         return  # columns may be fixed before the first row
-    demand(state.features is not None, "rows wait without columns")
+    require(state.features is not None, "rows wait without columns")
     assert state.features is not None
     state.features.check_codes(rows)
     if state.options.model == "class":
@@ -211,14 +211,14 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
     """
     n_basis = options["n_basis"] if options["model"] == "linear" else 0
     n_leaves, width = arrays["leaf_sums"].shape
-    demand(n_leaves > 0, "it has no leaves")  # so that the file is as long as this:
+    require(n_leaves > 0, "it has no leaves")  # so that the file is as long as this:
     least = max(options["n_classes"], n_basis * (n_basis + 1) // 2)
-    demand(least <= width, "leaf_sums is too narrow")
+    require(least <= width, "leaf_sums is too narrow")
     like = _template(options)
     like_header, like_arrays = like.to_arrays()
-    demand(header.keys() == like_header.keys(), "its cloud has other fields")
+    require(header.keys() == like_header.keys(), "its cloud has other fields")
     for name, value in options.items():
-        demand(_listed(header[name]) == _listed(value), f"{name} is {header[name]!r}")
+        require(_listed(header[name]) == _listed(value), f"{name} is {header[name]!r}")
     _check_counts(header, arrays, options)
     _check_prior(header["leaf_model"], like_header["leaf_model"], options)
     random_state = like_arrays.pop("random_state")
@@ -228,12 +228,12 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
         layouts |= GROWING
     else:  # rows of any size, without gaps
         layouts |= {"X": reals("n", "p"), "y": reals("n")}
-    demand(("fresh_roots" in arrays) == ("waiting" in arrays), "no tree is growing")
+    require(("fresh_roots" in arrays) == ("waiting" in arrays), "no tree is growing")
     check_arrays(
         arrays, layouts, p=options["n_features"], n_seen=header["n_seen"],
         n_particles=options["n_particles"], sums=like_arrays["leaf_sums"].shape[1],
     )  # fmt: skip
-    demand(len(arrays["roots"]) >= options["n_particles"], "it lacks particles")
+    require(len(arrays["roots"]) >= options["n_particles"], "it lacks particles")
     _check_rows(header, arrays, options)
     if "spans" in arrays:
         _check_spans(header, arrays)
@@ -384,86 +384,86 @@ def _check_counts(header: Header, arrays: Arrays, options: dict[str, Any]) -> No
                  "n_outside"):  # fmt: skip
         params.count(name, header[name], 0, MAX_COUNT)
     extra = params.real("extra_told", header["extra_told"])
-    demand(-header["n_seen"] <= extra <= MAX_COUNT, "extra_told is no frequency")
+    require(-header["n_seen"] <= extra <= MAX_COUNT, "extra_told is no frequency")
     n_held = header["n_seen"] - header["n_retired"]
-    demand(n_held == len(arrays["y"]), f"{n_held} rows should be held")
-    demand(isinstance(header["log_evidence"], float), "log_evidence is no number")
+    require(n_held == len(arrays["y"]), f"{n_held} rows should be stored")
+    require(isinstance(header["log_evidence"], float), "log_evidence is no number")
     params.flag("fades", header["fades"])
     if options["prior"] is not None and options["prior"]["adaptive"]:
         look = params.real("next_look", header["next_look"])
-        demand(look >= FIRST_LOOK, f"next_look is {look}")
+        require(look >= FIRST_LOOK, f"next_look is {look}")
     else:
-        demand(header["next_look"] is None, "next_look has no use")
+        require(header["next_look"] is None, "next_look has no use")
 
 
 def _check_prior(
     state: dict[str, Any], like: dict[str, Any], options: dict[str, Any]
 ) -> None:
     """Raise an error unless the prior of the leaves and its scale can be."""
-    demand(state.keys() == like.keys(), "leaf_model has other fields")
+    require(state.keys() == like.keys(), "leaf_model has other fields")
     if "y_open" in like:  # regression: responses, weights may have no unit
         is_open = params.flag("y_open", state["y_open"])
-        demand(not is_open or state["y_spread"] == 1.0, "y_open is odd")
+        require(not is_open or state["y_spread"] == 1.0, "y_open is odd")
         units = {state["mean_weight"], state["weight_unit"]}
-        demand(options["weighting"] == "variance" or units == {1.0}, "a unit is odd")
+        require(options["weighting"] == "variance" or units == {1.0}, "a unit is odd")
     for name in like.keys() - {"y_open"}:
         model, value = like[name], state[name]
         if isinstance(model, list):
-            demand(isinstance(value, list) and len(value) == len(model), name)
+            require(isinstance(value, list) and len(value) == len(model), name)
         else:
-            demand(not isinstance(value, list), f"{name} is no number")
+            require(not isinstance(value, list), f"{name} is no number")
         values = [params.real(name, v) for v in np.atleast_1d(value).tolist()]
         if name in POSITIVE:
-            demand(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
+            require(min(values, default=1.0) > 0.0, f"{name} is {value!r}")
         if name in ("spread", "grain", "widest", "size"):
-            demand(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
+            require(min(values, default=0.0) >= 0.0, f"{name} is {value!r}")
 
 
 def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
-    """Raise an error unless the rows held have responses and numbers of their own."""
+    """Raise an error unless the stored rows have responses and distinct numbers."""
     y, ids = arrays["y"], arrays["row_ids"]
     if options["model"] == "class":
         places = np.arange(options["n_classes"], dtype=np.float64)
-        demand(np.isin(y, places), "y names labels that there are not")
+        require(np.isin(y, places), "y names labels that there are not")
     if options["model"] in params.COUNTS:
-        demand((y >= 0.0) & (y <= MOST_EVENTS) & (y == np.floor(y)), "y are no counts")
-    demand(len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
+        require((y >= 0.0) & (y <= MOST_EVENTS) & (y == np.floor(y)), "y are no counts")
+    require(len(np.unique(ids)) == len(ids), "row_ids are no row numbers")
 
 
 def _check_spans(header: Header, arrays: Arrays) -> None:
-    """Raise an error unless ranges cover the rows held, and are theirs if none went."""
+    """Raise an error unless ranges cover the rows, and are theirs if none has gone."""
     low, high, other, gaps = arrays["spans"].T
     X = arrays["X"]
-    demand(~(low > high), "a span runs backwards")
-    demand((other == 0.0) | (other == 1.0), "spans are flagged oddly")
-    demand(np.isnan(low) == np.isnan(high), "a span has one end")
+    require(~(low > high), "a span runs backwards")
+    require((other == 0.0) | (other == 1.0), "spans are flagged oddly")
+    require(np.isnan(low) == np.isnan(high), "a span has one end")
     missing = np.isnan(X)
     counted = gaps >= missing.sum(axis=0) * (1.0 - ROUNDING)  # of late columns: guessed
-    demand(counted & (gaps <= header["n_seen"]), "gaps are miscounted")
+    require(counted & (gaps <= header["n_seen"]), "gaps are miscounted")
     within = (low <= X) & (high >= X) & ((X == 0.0) | (X == 1.0) | (other == 1.0))
-    demand(within | missing, "a row is beyond the spans")
+    require(within | missing, "a row is beyond the spans")
     if not header["n_retired"]:
         rounding = ROUNDING * (1.0 + gaps)
-        demand(np.abs(gaps - missing.sum(axis=0)) <= rounding, "gaps are miscounted")
+        require(np.abs(gaps - missing.sum(axis=0)) <= rounding, "gaps are miscounted")
         ends = [np.where(missing, odd, X) for odd in (np.inf, -np.inf)]
         least, most = ends[0].min(axis=0), ends[1].max(axis=0)
         exact = (low == least) & (high == most)
         exact |= (low == np.minimum(least, 0.0)) & (high == np.maximum(most, 0.0))
         # columns that came late may have been 0 in rows that have a gap now
-        demand(exact | missing.all(axis=0), "spans are wider than the rows")
+        require(exact | missing.all(axis=0), "spans are wider than the rows")
 
 
 def _check_splits(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
     """Raise an error unless splits are on columns that may be split, at numbers."""
     least, most = options["first_split"], options["n_features"] - 1
     columns = header["open_columns"]
-    demand(isinstance(columns, list), "open_columns is no list")
+    require(isinstance(columns, list), "open_columns is no list")
     columns = [params.count("open_columns", c, least, most) for c in columns]
-    demand(sorted(set(columns)) == columns, "open_columns are out of order")
-    demand(np.isin(arrays["split_variable"], columns), "a split is odd")
+    require(sorted(set(columns)) == columns, "open_columns are out of order")
+    require(np.isin(arrays["split_variable"], columns), "a split is odd")
     value = arrays["split_value"]
     by_gap = (value == np.inf) & (arrays["split_links"][:, 3] == 0)
-    demand(np.isfinite(value) | (by_gap & (options["rules"] == "native")),
+    require(np.isfinite(value) | (by_gap & (options["rules"] == "native")),
            "split_value is odd")  # fmt: skip
 
 
@@ -482,22 +482,22 @@ def _check_sums(forest: Forest, header: Header, arrays: Arrays, stride: int) -> 
     if header["weighting"] == "frequency":
         forest.check_masses(sums[:, 0], rounded)
     else:
-        demand(sums[:, 0] == forest.n_rows, "leaf_sums does not weigh the rows")
-    demand(np.isfinite(retired) & (retired >= 0.0), "a retired weight is odd")
+        require(sums[:, 0] == forest.n_rows, "leaf_sums does not weigh the rows")
+    require(np.isfinite(retired) & (retired >= 0.0), "a retired weight is odd")
     none = (retired[:, None] == 0.0) & (sums[:, stride : 2 * stride] != 0.0)
-    demand(~none, "retired sums are of no rows")
+    require(~none, "retired sums are of no rows")
     if header["model"] == "class":
         forest.check_labels(sums[:, 1:stride], rounded)
         rest = sums[:, stride + 1 : 2 * stride]
-        demand(np.isfinite(rest) & (rest >= 0.0), "retired labels are odd")
+        require(np.isfinite(rest) & (rest >= 0.0), "retired labels are odd")
         off = np.abs(rest.sum(axis=1) - retired)
-        demand(off <= ROUNDING * (1.0 + retired), "retired labels are miscounted")
+        require(off <= ROUNDING * (1.0 + retired), "retired labels are miscounted")
     elif native:
         derived = sums[:, 2 * stride :]
-        demand(np.isfinite(sums[:, : 2 * stride]), "leaf_sums is not finite")
-        demand(np.isfinite(derived[:, SHAPE:]), "a posterior is not finite")
-        demand(derived[:, [SHAPE, SCALE]] > 0.0, "a posterior is not positive")
-        demand(derived[:, -stride] >= 0.0, "an inherited weight is negative")
+        require(np.isfinite(sums[:, : 2 * stride]), "leaf_sums is not finite")
+        require(np.isfinite(derived[:, SHAPE:]), "a posterior is not finite")
+        require(derived[:, [SHAPE, SCALE]] > 0.0, "a posterior is not positive")
+        require(derived[:, -stride] >= 0.0, "an inherited weight is negative")
 
 
 class Forest:
@@ -532,7 +532,7 @@ class Forest:
         found: Ints = numbers.astype(np.int64)
         n_leaves = len(self.depth) - self.n_splits
         known = (found != 0) & (found <= self.n_splits) & (found >= -n_leaves)
-        demand(np.all(known), "a tree leads nowhere")
+        require(np.all(known), "a tree leads nowhere")
         return np.where(found > 0, found - 1, self.n_splits - found - 1)
 
     def check_places(self, has_depths: bool) -> None:
@@ -544,17 +544,17 @@ class Forest:
         n, depth = self.n_splits, self.depth
         met = np.zeros(len(depth), dtype=bool)
         met[self.roots] = met[self.fresh] = met[self.below] = True
-        demand(np.all(met), "a node belongs to no tree")
-        demand(np.all((depth >= 0) & (depth <= MAX_DEPTH)), "a depth is odd")
-        demand(depth[self.below] > depth[:n, None], "a tree goes in circles")
+        require(np.all(met), "a node belongs to no tree")
+        require(np.all((depth >= 0) & (depth <= MAX_DEPTH)), "a depth is odd")
+        require(depth[self.below] > depth[:n, None], "a tree goes in circles")
         if has_depths:  # R's rules leave them as they are when a split above goes
-            demand(depth[self.below] == depth[:n, None] + 1, "a depth is odd")
-            demand(depth[np.append(self.roots, self.fresh)] == 0, "a root is deep")
+            require(depth[self.below] == depth[:n, None] + 1, "a depth is odd")
+            require(depth[np.append(self.roots, self.fresh)] == 0, "a root is deep")
         side, last = self.arrays["split_links"][:, 3], 0
         parts = self.arrays["split_links"][:, 4]
         for flags in (side, parts):
             good = np.all((flags == 0) | (flags == 1))
-            demand(good, "missing values go astray")
+            require(good, "missing values go astray")
         variable = self.arrays["split_variable"].astype(np.int64)
         value = self.arrays["split_value"].view(np.int64)
         place = np.full(len(depth), -1)
@@ -568,12 +568,12 @@ class Forest:
             found = np.unique(way, axis=0, return_inverse=True)[1].reshape(-1) + last
             found += 1
             known = place[children]
-            demand(np.all((known < 0) | (known == found)), "trees share what differs")
+            require(np.all((known < 0) | (known == found)), "trees share what differs")
             place[children] = found
-            demand(np.all(place[children] == found), "trees share what differs")
+            require(np.all(place[children] == found), "trees share what differs")
             last = int(found.max())
         known, growing = self._reached(self.roots), self._reached(self.fresh)
-        demand(not np.any(known & growing), "growing trees share with others")
+        require(not np.any(known & growing), "growing trees share with others")
 
     def _reached(self, roots: Ints) -> NDArray[np.bool_]:
         """Whether each node belongs to a tree with one of these roots."""
@@ -586,31 +586,31 @@ class Forest:
     def check_rows(self) -> None:
         """Every tree holds every row once, if it does not wait for a growing one."""
         rows, n_held = self.arrays["leaf_rows"], len(self.arrays["y"])
-        demand(np.all(self.n_rows >= 0), "a leaf has a negative number of rows")
-        demand(np.all(self.n_rows <= n_held), "a leaf has too many rows")
-        demand(self.n_rows.sum() == len(rows), "leaf_rows has another length")
-        demand(np.all((rows >= 0) & (rows < n_held)), "a leaf names rows not held")
+        require(np.all(self.n_rows >= 0), "a leaf has a negative number of rows")
+        require(np.all(self.n_rows <= n_held), "a leaf has too many rows")
+        require(self.n_rows.sum() == len(rows), "leaf_rows has another length")
+        require(np.all((rows >= 0) & (rows < n_held)), "a leaf lists rows not stored")
         late, waits = self.waiting, np.zeros(n_held, dtype=bool)
-        demand(np.all((late >= 0) & (late < n_held)), "rows wait that are not held")
+        require(np.all((late >= 0) & (late < n_held)), "rows wait that are not stored")
         waits[late] = True
-        demand(np.sum(waits) == len(late), "a row waits twice")
+        require(np.sum(waits) == len(late), "a row waits twice")
         growing = self._reached(self.fresh)
         for _, _, row, leaf in self._leaf_rows():
             seats = leaf * n_held + row
             seats.sort()
-            demand(np.all(np.diff(seats) > 0), "a leaf holds a row twice")
+            require(np.all(np.diff(seats) > 0), "a leaf holds a row twice")
             early = growing[self.n_splits + leaf] & waits[row]
-            demand(not np.any(early), "a tree holds a row that waits for it")
+            require(not np.any(early), "a tree holds a row that waits for it")
         total = np.concatenate([np.zeros(self.n_splits, dtype=np.int64), self.n_rows])
         for level in reversed(self.splits_by_depth):
             total[level] = total[self.below[level]].sum(axis=1)
-        demand(np.all(total[self.roots] == n_held), "a tree lacks rows")
+        require(np.all(total[self.roots] == n_held), "a tree lacks rows")
         learned = n_held - len(late)
-        demand(np.all(total[self.fresh] == learned), "a growing tree lacks rows")
+        require(np.all(total[self.fresh] == learned), "a growing tree lacks rows")
         credited = self.arrays["leaf_shape"][:, 2]
-        demand(np.all((credited == 0) | (credited == 1)), "leaf_shape is odd")
+        require(np.all((credited == 0) | (credited == 1)), "leaf_shape is odd")
         n_credits = self.n_rows[credited == 1].sum()
-        demand(n_credits == len(self.arrays["leaf_credit"]), "leaf_credit is odd")
+        require(n_credits == len(self.arrays["leaf_credit"]), "leaf_credit is odd")
 
     def check_routes(self) -> None:
         """Every row reaches the leaf that holds it."""
@@ -618,7 +618,7 @@ class Forest:
         missing_left, parts = self.arrays["split_links"][:, 3:].T == 1
         value = self.arrays["split_value"]
         known = (variable >= 0) & (variable < X.shape[1])
-        demand(np.all(known), "a split uses no column")
+        require(np.all(known), "a split uses no column")
         for _, _, row, leaf in self._leaf_rows():
             node = self.n_splits + leaf
             while len(node):
@@ -627,9 +627,9 @@ class Forest:
                 node, row, up = node[low], row[low], up[low]
                 x = X[row, variable[up]]
                 astray = np.isnan(x) & ~parts[up] & (value[up] < np.inf)
-                demand(not np.any(astray), "a split denies a gap that it has parted")
+                require(not np.any(astray), "a split denies a gap that it has parted")
                 left = (x <= value[up]) | (np.isnan(x) & missing_left[up])
-                demand(np.array_equal(left, self.is_left[node]), "a row is astray")
+                require(np.array_equal(left, self.is_left[node]), "a row is astray")
                 node = up
 
     def check_masses(self, masses: Vector, rounded: float) -> None:
@@ -639,7 +639,7 @@ class Forest:
             found = np.bincount(leaf - first, weights[row], minlength=last - first)
             off = np.abs(masses[first:last] - found)
             good = off <= ROUNDING * (1.0 + found) + rounded
-            demand(good, "leaf_sums does not weigh the rows")
+            require(good, "leaf_sums does not weigh the rows")
 
     def check_labels(self, counts: Matrix, rounded: float) -> None:
         """Leaves count the labels of their rows, shape (n_leaves, n_classes)."""
@@ -655,7 +655,7 @@ class Forest:
             )
             off = np.abs(counts[first:last].ravel() - found)
             least = 0.0 if weights is None else ROUNDING * (1.0 + found) + rounded
-            demand(off <= least, "labels are miscounted")
+            require(off <= least, "labels are miscounted")
 
     def _leaf_rows(self) -> Iterator[tuple[int, int, Ints, Ints]]:
         """Some whole leaves at a time, first .. last - 1: their rows, and whose."""
@@ -686,7 +686,7 @@ def check_members(states: list[TreeState]) -> None:
         names = features and (features.feature_names, features.names)
         waits = state.cloud is None
         known.add((options.model, options.classes, waits, state.n_seen, names))
-    demand(len(known) == 1, "its members do not belong together")
+    require(len(known) == 1, "its members do not belong together")
 
 
 def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> None:
@@ -703,16 +703,16 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.count("seed", header["seed"], 0, params.MAX_SEED)
     params.flag("is_frozen", header["is_frozen"])
     params.flag("follows_width", header["_follows_width"])
-    demand(isinstance(header["_log_evidence"], float), "its evidence is no number")
+    require(isinstance(header["_log_evidence"], float), "its evidence is no number")
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)
     check_arrays(arrays, AVERAGE, m=len(states), n_seen=states[0].n_seen)
     for name in ("log_weights", "log_shares"):
-        demand(arrays[name].max() == 0.0, f"the largest of {name} is not 0")
+        require(arrays[name].max() == 0.0, f"the largest of {name} is not 0")
     shares = arrays["noted_weights"].sum(axis=1)
-    demand(np.abs(shares - 1.0) < 1e-6, "noted_weights do not sum to 1")
-    demand(np.diff(arrays["noted"]) > 0, "noted rows are out of order")
+    require(np.abs(shares - 1.0) < 1e-6, "noted_weights do not sum to 1")
+    require(np.diff(arrays["noted"]) > 0, "noted rows are out of order")
     covariance = arrays["covariance"]
     size = 1e-9 * np.trace(covariance)
-    demand(np.abs(covariance - covariance.T) <= size, "covariance is not symmetric")
+    require(np.abs(covariance - covariance.T) <= size, "covariance is not symmetric")
     positive = np.linalg.eigvalsh(covariance)[0] >= -size
-    demand(positive, "covariance is not positive")
+    require(positive, "covariance is not positive")

@@ -14,7 +14,7 @@ import numpy as np
 from dyntree import params
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees.forest import Forest
-from dyntree.checkpoint.layout import Layout, check_arrays, demand, ints, places, reals
+from dyntree.checkpoint.layout import Layout, check_arrays, ints, places, reals, require
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
 from dyntree.runtime.online import Arrays, Header
@@ -83,13 +83,13 @@ def forest_state(header: Header, arrays: Arrays) -> tuple[TreeState, bool]:
         state.features = FeatureMap.from_header(header["features"])
     take_weights(state, header, header["forest"] is not None)
     waiting = arrays["waiting_X"]
-    demand(waiting.dtype == np.float64 and waiting.ndim == 2, "no rows can wait so")
+    require(waiting.dtype == np.float64 and waiting.ndim == 2, "no rows can wait so")
     if header["forest"] is None:
-        demand(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
-        demand(len(waiting) == len(header["waiting_y"]), "rows wait without responses")
+        require(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
+        require(len(waiting) == len(header["waiting_y"]), "rows wait without responses")
         state.waiting_X, state.waiting_y = waiting.copy(), list(header["waiting_y"])
     else:
-        demand(state.features is not None and not waiting.size, "columns are missing")
+        require(state.features is not None and not waiting.size, "columns are missing")
         assert state.features is not None
         own = {name: array for name, array in arrays.items() if name != "waiting_X"}
         check_forest(header["forest"], own, options, state.features.n_features, seed)
@@ -104,18 +104,18 @@ def check_forest(
     """Raise an error unless header and arrays describe a forest of these options."""
     kind = header["weighting"]
     meant = kind in (None, options.meaning_of_weights)
-    demand(meant, "its weights mean something else")
+    require(meant, "its weights mean something else")
     wanted = options.for_core(width) | {"weighting": kind}
-    demand({name: header[name] for name in wanted} == wanted, "options differ")
-    demand((options.classes is not None) == (options.model == "class"), "labels lack")
+    require({name: header[name] for name in wanted} == wanted, "options differ")
+    require((options.classes is not None) == (options.model == "class"), "labels lack")
     n_seen = params.count("n_seen", header["n_seen"], 0, 1 << 62)
     mean, spread = header["scale"]
-    demand(np.isfinite([mean, spread]).all() and spread >= 0.0, "a scale is odd")
-    demand(isinstance(header["log_evidence"], float), "its evidence is no number")
+    require(np.isfinite([mean, spread]).all() and spread >= 0.0, "a scale is odd")
+    require(isinstance(header["log_evidence"], float), "its evidence is no number")
     unit = params.positive("weight_unit", header["weight_unit"])
-    demand(unit == 1.0 or kind == "variance", "its weights have an odd unit")
+    require(unit == 1.0 or kind == "variance", "its weights have an odd unit")
     n_held = len(arrays["y"])  # fewer than there were after remove_data
-    demand(n_held <= min(n_seen, wanted["n_held"]), "too many rows are held")
+    require(n_held <= min(n_seen, wanted["n_held"]), "too many rows are stored")
     layouts = ARRAYS | ({"weights": reals("rows", above=0.0)} if kind else {})
     check_arrays(
         arrays, layouts, p=width, trees=wanted["n_trees"], n_seen=n_seen,
@@ -123,12 +123,12 @@ def check_forest(
         sums=wanted["n_classes"] or 2 + (kind == "variance"),
         most_nodes=wanted["most_nodes"], most_depth=wanted["most_depth"],
     )  # fmt: skip
-    demand(arrays["random_state"][0] == seed, "its random numbers are of another seed")
+    require(arrays["random_state"][0] == seed, "its random numbers are of another seed")
     rows = np.arange(n_seen - n_held, n_seen)
-    demand(arrays["before"] < rows, "rows lead nowhere")
+    require(arrays["before"] < rows, "rows lead nowhere")
     y, n_classes = arrays["y"], wanted["n_classes"]
     if n_classes:
-        demand((y >= 0) & (y < n_classes) & (y == np.floor(y)), "a row has no label")
+        require((y >= 0) & (y < n_classes) & (y == np.floor(y)), "a row has no label")
     check_references(arrays, n_seen, wanted["n_held"])
     ends = np.cumsum(arrays["n_knots"])
     spare_ends = np.cumsum(arrays["n_spare"])
@@ -141,11 +141,13 @@ def check_forest(
 
 
 def check_references(arrays: Arrays, n_seen: int, room: int) -> None:
-    """Values to cut at are in order, and those of rows that are all held still."""
+    """Values to cut at are in order, and those of the rows if all are stored."""
     known, X = arrays["reference"], arrays["X"]
-    demand(known.shape[0] <= X.shape[1] and known.shape[1] == N_REFERENCE, "references")
+    require(
+        known.shape[0] <= X.shape[1] and known.shape[1] == N_REFERENCE, "references"
+    )
     gone = np.isnan(known)
-    demand((np.diff(known) >= 0.0) | gone[:, 1:], "references are out of order")
+    require((np.diff(known) >= 0.0) | gone[:, 1:], "references are out of order")
     due = FIRST_DUE
     while 2 * due < n_seen and 2 * due <= room:
         due *= 2
@@ -157,7 +159,7 @@ def check_references(arrays: Arrays, n_seen: int, room: int) -> None:
         found = np.sort(taken[~np.isnan(taken[:, j]), j])
         n = len(found)
         same = np.array_equal(values[:n], found) and gone[j, n:].all()
-        demand(same or gone[j].all(), "references are of other rows")
+        require(same or gone[j].all(), "references are of other rows")
 
 
 def check_tree(tree: Arrays, spare: Any, wanted: dict[str, Any]) -> None:
@@ -166,21 +168,23 @@ def check_tree(tree: Arrays, spare: Any, wanted: dict[str, Any]) -> None:
     for name in ("feature", "feature_2"):
         low = 0 if name == "feature" else -1
         inside = (tree[name] >= low) & (tree[name] < wanted["n_features"])
-        demand(inside[left >= 0], "a cut uses no column")
+        require(inside[left >= 0], "a cut uses no column")
     split = np.flatnonzero(left >= 0)
     children = np.concatenate([left[split], left[split] + 1])
     leads = (left[split] % 2 == 1).all() and (children < n).all()
-    demand(leads, "a tree leads nowhere")
-    demand(len(np.unique(children)) == len(children), "a node has two parents")
+    require(leads, "a tree leads nowhere")
+    require(len(np.unique(children)) == len(children), "a node has two parents")
     gone = np.concatenate([spare, spare + 1])
-    demand(((spare % 2 == 1) & (spare > 0)).all() and (gone < n).all(), "pairs are odd")
+    require(
+        ((spare % 2 == 1) & (spare > 0)).all() and (gone < n).all(), "pairs are odd"
+    )
     met = np.sort(np.concatenate([[0], children, gone]))
-    demand(np.array_equal(met, np.arange(n)), "a node belongs to no tree")
-    demand(parent[gone] == GIVEN_UP, "a pair is not given up")
-    demand(parent[0] == -1, "a tree has no root")
+    require(np.array_equal(met, np.arange(n)), "a node belongs to no tree")
+    require(parent[gone] == GIVEN_UP, "a pair is not given up")
+    require(parent[0] == -1, "a tree has no root")
     depth = tree["depth"]
-    demand(np.array_equal(parent[children], np.tile(split, 2)), "parents are odd")
-    demand(depth[0] == 0 and (depth[children] == depth[np.tile(split, 2)] + 1).all(),
+    require(np.array_equal(parent[children], np.tile(split, 2)), "parents are odd")
+    require(depth[0] == 0 and (depth[children] == depth[np.tile(split, 2)] + 1).all(),
            "depths are odd")  # fmt: skip
 
 
@@ -215,7 +219,7 @@ class Counted:
             row = before[row - self.first]
         none = [np.empty(0, dtype=np.int64)]
         rows = np.concatenate(found or none)
-        demand(len(np.unique(rows)) == len(rows), "a tree holds a row twice")
+        require(len(np.unique(rows)) == len(rows), "a tree holds a row twice")
         return rows, np.concatenate(owners or none), whole
 
     def sums(self, knots: Any, rows: Any) -> Any:
@@ -257,35 +261,35 @@ def check_counts(tree: Counted) -> None:
     They may count more: rows of a leaf that was given up, or too many for a cut.
     """
     knot, stored = tree.tree, tree.stored()
-    demand(np.isfinite(stored), "sums are too large")
+    require(np.isfinite(stored), "sums are too large")
     size = np.abs(stored).max(initial=0.0)
     if tree.n_classes:
         total = knot["total"]
         off = np.abs(stored.sum(axis=1) - total)
-        demand((stored >= 0.0) & (off[:, None] <= ROUNDING * (1.0 + total))[:, :1],
+        require((stored >= 0.0) & (off[:, None] <= ROUNDING * (1.0 + total))[:, :1],
                "labels are miscounted")  # fmt: skip
     else:
-        demand(knot["sums"][:, 1:] >= 0.0, "squares are negative")
+        require(knot["sums"][:, 1:] >= 0.0, "squares are negative")
     leaves, held = tree.leaves, np.bincount(tree.leaf, minlength=len(stored))
     held_well = np.where(tree.whole, knot["held"] == held, knot["held"] >= held)
-    demand(held_well[leaves], "rows of a leaf are miscounted")
+    require(held_well[leaves], "rows of a leaf are miscounted")
     found = tree.sums(tree.leaf, tree.row)[leaves]
     agree("leaves", stored[leaves], found, tree)
     split = np.flatnonzero(knot["left"] >= 0)
     children = np.column_stack([knot["left"][split], knot["left"][split] + 1])
     last = knot["last"]
-    demand(last[children].max(axis=1) == last[split], "a row came late")
-    demand(last[leaves] >= knot["head"][leaves], "a row came early")
+    require(last[children].max(axis=1) == last[split], "a row is late")
+    require(last[leaves] >= knot["head"][leaves], "a row is early")
     both = sum(tree.faded_to(children[:, k], last[split]) for k in (0, 1))
     agree("splits", stored[split], both, tree)
     if not tree.first and tree.discount == 1.0:  # of all rows; others begin again
         rows = np.arange(len(tree.y))
         whole = tree.sums(np.zeros(len(rows), dtype=np.int64), rows)[:1]
         agree("roots", stored[:1], whole, tree)
-        demand(
+        require(
             stored[0, 0] <= whole[0, 0] + ROUNDING * (1.0 + size), "a root miscounts"
         )
-    demand(last[0] == max(tree.n_seen - 1, 0), "a root missed rows")
+    require(last[0] == max(tree.n_seen - 1, 0), "a root missed rows")
     check_sides(tree)
 
 
@@ -299,7 +303,7 @@ def agree(what: str, stored: Any, found: Any, tree: Counted) -> None:
         return
     counts = slice(0, tree.n_classes or 2)
     least = ROUNDING * (1.0 + np.abs(found))
-    demand((stored >= found - least)[:, counts], f"{what} are miscounted")
+    require((stored >= found - least)[:, counts], f"{what} are miscounted")
     if tree.n_classes:
         return
     all_there = np.all((np.abs(stored - found) <= least)[:, counts], axis=1)
@@ -308,7 +312,7 @@ def agree(what: str, stored: Any, found: Any, tree: Counted) -> None:
     terms = np.array([0.0, 0.0, tree.far, tree.far**2])
     rounded = 1e-14 * (1.0 + found[:, :1] + found[:, 1:2]) * terms
     close = np.abs(stored - found) <= 1e-6 * size + least + rounded
-    demand(close.all(axis=1) | ~all_there, f"{what} count other responses")
+    require(close.all(axis=1) | ~all_there, f"{what} count other responses")
 
 
 def check_sides(tree: Counted) -> None:
@@ -323,8 +327,8 @@ def check_sides(tree: Counted) -> None:
         weights = np.column_stack([knot["weight"][up], knot["weight_2"][up]])
         parts *= np.where(second[:, None] >= 0, weights, 1.0)
         value, gap = parts.sum(axis=1), np.isnan(parts).any(axis=1)
-        demand(~gap | (knot["parts_gaps"][up] == 1), "a split has parted a gap")
+        require(~gap | (knot["parts_gaps"][up] == 1), "a split has parted a gap")
         left = np.where(gap, knot["missing_left"][up] == 1, value <= knot["at"][up])
         edge = np.abs(value - knot["at"][up]) <= 1e-9 * np.abs(parts).sum(axis=1)
-        demand(edge | (left == (node == knot["left"][up])), "a row is astray")
+        require(edge | (left == (node == knot["left"][up])), "a row is astray")
         node = up

@@ -110,7 +110,7 @@ class TreeState:
         return n_first if late and not self.settles_all else None
 
     def header(self) -> dict[str, Any]:
-        """What a file tells of it besides options and trees."""
+        """Header of a file, beside options and trees."""
         weights = self.waiting_weights
         return {
             "seed": self.seed,

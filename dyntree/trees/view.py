@@ -275,7 +275,7 @@ class TreeView:
         return self._node(self._cloud.tree(k))
 
     def _node(self, node: tuple[Any, ...]) -> SplitView | LeafView:
-        """A node as the core tells it, with all that is below."""
+        """A node of the core as a view, with all that is below."""
         if node[0] == "leaf":
             _, depth, rows, retired, _ = node
             return LeafView(depth, len(rows), retired)

@@ -34,7 +34,7 @@ cdef inline void pool(double *t, const double *u) noexcept nogil:
 
 
 cdef class Chain:
-    """Costs, counts and durations; the declaration tells what is held.
+    """Costs, counts and durations; the declaration says what is stored.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ cdef class Chain:
         return arrays
 
     def take(self, arrays, int32_t n):
-        """Become what `to_arrays` told."""
+        """Set the state from the arrays of `to_arrays`."""
         for name in self.store:
             given = arrays[name]
             self.store[name][tuple(map(slice, given.shape))] = given
@@ -322,5 +322,5 @@ cdef class Chain:
         self.state, self.dwell, self.last, self.before, self.before_dwell = place
 
     def memory_usage(self):
-        """Bytes held."""
+        """Size in bytes."""
         return sum(array.nbytes for array in self.store.values())

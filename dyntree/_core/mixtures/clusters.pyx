@@ -21,7 +21,7 @@ cdef double SILENCE = 10.0      # memories of 1 / (1 - forget) rows, after which
 
 
 cdef class Clusters:
-    """Base of all kinds; the declaration tells what each method does.
+    """Base of all kinds; the declaration says what each method does.
 
     Parameters
     ----------
@@ -576,7 +576,7 @@ cdef class Clusters:
         return arrays | self.watch.to_arrays()
 
     def take(self, arrays):
-        """Become what `to_arrays` told; the arrays have been checked."""
+        """Set the state from the arrays of `to_arrays`, which have been checked."""
         self.n = <int32_t> len(arrays["ids"])
         self.n_merged = <int32_t> len(arrays["merged"])
         while self.n_merged + self.n >= self.merged_room < MOST_MERGED:
@@ -598,6 +598,6 @@ cdef class Clusters:
         self.n_rows, self.next_id = n_rows, next_id
 
     def memory_usage(self):
-        """Bytes held."""
+        """Size in bytes."""
         own = sum(array.nbytes for array in self.store.values()) + self.watch.store.nbytes
         return own + (0 if self.chain is None else self.chain.memory_usage())

@@ -365,7 +365,7 @@ cdef class Directions(Clusters):
         return arrays
 
     def take(self, arrays):
-        """Become what `to_arrays` told; the arrays have been checked."""
+        """Set the state from the arrays of `to_arrays`, which have been checked."""
         self.widest = int(arrays["cols"].max(initial=0))
         self.room = min(self.most_room, max(self.room, 2 * self.widest + 1))
         Clusters.take(self, arrays)

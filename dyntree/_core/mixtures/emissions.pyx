@@ -96,7 +96,7 @@ cdef class Emission:
         self.capacity = capacity
 
     def derived(self, name, shape, old_capacity, axis):
-        """An array of zeros that keeps what the one of that name held."""
+        """An array of zeros that keeps the contents of the one of that name."""
         array = np.zeros(shape)
         if name in self.store:
             old = self.store[name]

@@ -187,7 +187,7 @@ cdef class Spheres(Clusters):
         return Clusters.to_arrays(self) | {"mean": self.means()}
 
     def take(self, arrays):
-        """Become what `to_arrays` told; the arrays have been checked."""
+        """Set the state from the arrays of `to_arrays`, which have been checked."""
         Clusters.take(self, arrays)
         self.store["mean"][:, :self.n] = arrays["mean"].T
 

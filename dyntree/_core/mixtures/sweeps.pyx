@@ -228,7 +228,7 @@ cdef class Shard:
         return out
 
     def take_lists(self, const int32_t[::1] length, const int32_t[::1] ids):
-        """Become what `list_lengths` and `lists` told."""
+        """Set the state from `list_lengths` and `lists`."""
         cdef int64_t g, at = 0
         for g in range(self.n_groups):
             if length[g] and self.store(g, &ids[at], length[g]) < 0:

@@ -84,7 +84,7 @@ cdef class Watch:
         self.gather(0)
 
     def gathered(self):
-        """The rows kept, ndarray of shape (n_gathered, n_features)."""
+        """The stored rows, ndarray of shape (n_gathered, n_features)."""
         return self.store[:self.n_gathered].copy()
 
     def hold(self, rows):
@@ -102,7 +102,7 @@ cdef class Watch:
         return {"watch": np.array(told, dtype=np.float64), "gathered": self.gathered()}
 
     def take(self, arrays):
-        """Become what `to_arrays` told."""
+        """Set the state from the arrays of `to_arrays`."""
         told, rows = arrays["watch"], arrays["gathered"]
         self.told, self.n_windows, self.most_growth = map(int, told[:3])
         self.least_near, self.total = told[3], told[7]

@@ -1,4 +1,4 @@
-"""An emission of counts of words, held as the words that a row has."""
+"""An emission of counts of words, stored as the words that a row has."""
 import numpy as np
 
 cimport cython

@@ -98,7 +98,7 @@ class RiverDPGMMClusterer(MixtureAdapter):
     Parameters
     ----------
     warm_up : int, default 500
-        Number of rows that are held back for ``lambda_="auto"``. Until then,
+        Number of rows that wait for ``lambda_="auto"``. Until then,
         `predict_one` returns -1.
 
     Attributes
@@ -126,7 +126,7 @@ class RiverDPMPPCAClusterer(MixtureAdapter):
     Parameters
     ----------
     warm_up : int, default 800
-        Number of rows that are held back for "auto". Until then, `predict_one` returns
+        Number of rows that wait for "auto". Until then, `predict_one` returns
         -1.
 
     Attributes

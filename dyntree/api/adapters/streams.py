@@ -99,8 +99,8 @@ class StreamAdapter(base.Estimator):
 
     new_columns: str
     stream: Stream
-    _told = False  # of levels without end
-    _told_columns = False  # of columns without end
+    _warned_of_levels = False  # of levels without end
+    _warned_of_columns = False  # of columns without end
     _new_levels: LevelCounts
     learn_one: Callable[[Row, Any, float], None]
 
@@ -137,11 +137,11 @@ class StreamAdapter(base.Estimator):
         columns = self._columns
         if self.new_columns != "grow" and columns.names:
             return False
-        if not self._told and (full := columns.beyond(x)):
-            self._told = True
+        if not self._warned_of_levels and (full := columns.beyond(x)):
+            self._warned_of_levels = True
             warn_full(full[0])
-        if not self._told_columns and (more := columns.surplus(x)):
-            self._told_columns = True
+        if not self._warned_of_columns and (more := columns.surplus(x)):
+            self._warned_of_columns = True
             warn_surplus(more[0])
         columns.count(x, self._new_levels)
         return columns.is_new(x) and not self.stream.is_frozen

@@ -20,7 +20,7 @@ class WindowMixin:
     Parameters
     ----------
     window : int or "auto", default "auto"
-        Largest number of rows that are held individually, as in `StreamingTree`. "auto"
+        Largest number of rows to store individually, as in `StreamingTree`. "auto"
         averages several windows, as in `AveragedStream`, which needs no tuning.
     n_particles : int, optional
         Number of trees in a cloud, to which time is proportional. The default is 1000,

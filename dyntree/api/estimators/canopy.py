@@ -54,7 +54,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     """Finite Gaussian mixture with up to many thousands of components.
 
     It fits even if scikit-learn's GaussianMixture would run out of memory: a table of
-    rows by components is never held, and late sweeps cost O(n_rows). The method is
+    rows by components is never stored, and late sweeps cost O(n_rows). The method is
     described in `dyntree.mixtures.Canopy`.
 
     Parameters
@@ -63,7 +63,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         Number of fits from different starts. The one with the largest likelihood is
         kept.
     validation : float or array_like of shape (n_held_out, n_features), optional
-        Rows that decide when to stop, and which fit is kept. A float is the share of
+        Rows that decide when to stop, and which fit is chosen. A float is the share of
         the rows that is held out, the same rows for all `n_init` fits.
     warm_start : bool, default False
         Whether `fit` begins with the components of the last fit. Components then keep

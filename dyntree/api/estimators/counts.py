@@ -192,11 +192,14 @@ class DynamicTreeCountRegressor(CloudsMixin, OnlineRegressor):
                     "must not be zero in all rows",
                     Message("0 in all {n_weights}", n_weights=len(weights)),
                 )
-        rates, told = (counts / over)[weights > 0.0], prediction.rate[weights > 0.0]
+        rates, predicted = (
+            (counts / over)[weights > 0.0],
+            prediction.rate[weights > 0.0],
+        )
         if len(counts) > 1 and np.ptp(rates) <= SAME * rates.max():
-            return 1.0 if np.allclose(told, rates, rtol=SAME, atol=0.0) else 0.0
+            return 1.0 if np.allclose(predicted, rates, rtol=SAME, atol=0.0) else 0.0
         weights = (over * weights)[weights > 0.0]  # of rates; a deviance of counts
-        return float(d2_tweedie_score(rates, told, sample_weight=weights, power=1))
+        return float(d2_tweedie_score(rates, predicted, sample_weight=weights, power=1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

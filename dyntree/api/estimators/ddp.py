@@ -153,7 +153,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         return self
 
     def _rows(self, X: Any) -> Any:
-        """Rows to answer for, without the column that told phases apart."""
+        """Rows to predict for, without the column of the phase."""
         return super()._rows(without_phases(X, getattr(self, "_phase_column", None)))
 
     @property

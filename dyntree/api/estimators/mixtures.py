@@ -93,7 +93,7 @@ class MixtureMixin(MixtureAnswers):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn more rows in order, on top of what was learned before.
 
-        With "auto" scales, rows are held back until there are `warm_up` rows.
+        With "auto" scales, rows wait until there are `warm_up` rows.
 
         Parameters
         ----------

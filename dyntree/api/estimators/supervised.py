@@ -224,7 +224,7 @@ class TreesMixin:
 
     def _posterior_draws(self, X: Any, *how: Any, **more: Any) -> PosteriorDraws:
         rows = self._asked(X)
-        return self._as_told(self.model_.posterior_draws(rows, *how, **more))
+        return self._of_response(self.model_.posterior_draws(rows, *how, **more))
 
     def compute_contrast(
         self,
@@ -252,9 +252,9 @@ class TreesMixin:
         self, X_0: Any, X_1: Any, *how: Any, **more: Any
     ) -> PosteriorDraws:
         rows = self._asked(X_0), self._asked(X_1)
-        return self._as_told(self.model_.compute_contrast(*rows, *how, **more))
+        return self._of_response(self.model_.compute_contrast(*rows, *how, **more))
 
-    def _as_told(self, draws: PosteriorDraws) -> PosteriorDraws:
+    def _of_response(self, draws: PosteriorDraws) -> PosteriorDraws:
         """Draws with labels of the type of `classes_`, where there are some."""
         known = getattr(self, "classes_", None)
         if known is None or draws.kind == "mean":

@@ -23,13 +23,13 @@ NOT_FOR_COUNTS = params.only_for("r", "real", "linear", "class") | OF_MODELS
 
 
 class CloudsMixin:
-    """Estimators around dynamic trees: tables are held whole, unless a window is set.
+    """Estimators around dynamic trees: all rows are stored, unless a window is set.
 
     Parameters
     ----------
     window : int or "auto", optional
-        Largest number of rows that are held individually, as in `StreamingTree`. "auto"
-        averages several windows, as in `AveragedStream`. By default all rows are held.
+        Largest number of rows to store individually, as in `StreamingTree`. "auto"
+        averages several windows, as in `AveragedStream`. By default all stay.
     n_clouds : int, optional
         Number of clouds of trees. Several clouds are averaged, as in `AveragedTrees`; 1
         means a single `DynamicTree`. The default is 10 without a window, and 1 with

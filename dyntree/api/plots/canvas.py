@@ -24,7 +24,7 @@ Model = Trees
 Target = Any  # Axes, a sequence of Axes, or None
 Record = TypeVar("Record")
 
-LINES = ("-", "--", "-.", ":")  # one after the other where lines must be told apart
+LINES = ("-", "--", "-.", ":")  # one after the other where lines must differ
 GREYS = ("black", "0.35", "0.55", "0.7")
 MARKERS = ("o", "x", "^", "s", "+", "v", "D", "*")
 BAND = "0.85"  # between quantiles

@@ -198,6 +198,6 @@ def real_array(value: Any, name: str) -> NDArray[np.float64]:
 
 
 def is_real_extension(dtype: Any) -> bool:
-    """Tell pandas' nullable number types, which NumPy sees as objects."""
+    """Whether a type is a nullable number of pandas', which NumPy sees as objects."""
     kind = getattr(dtype, "kind", None)
     return not isinstance(dtype, np.dtype) and kind in ("b", "i", "u", "f")

@@ -13,9 +13,9 @@ from dyntree.checkpoint.layout import (
     Layout,
     check_arrays,
     check_close,
-    demand,
     ints,
     reals,
+    require,
 )
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix
@@ -39,7 +39,7 @@ SCALES = ("centre", "scale", "variance", "counts")
 
 
 def fingerprint_of(parts: Parts, out: Matrix | None) -> dict[str, Any]:
-    """What tells rows apart: shapes, a hash of the first and last 64, and of `out`."""
+    """Fingerprint of rows: shapes, a hash of the first and last 64, and of `out`."""
     digest = hashlib.sha256()
     n = parts.n_rows
     ends = np.unique(
@@ -62,17 +62,17 @@ def to_arrays(
     options: MixtureOptions, batch_size: int, seed: int, state: State
 ) -> tuple[Header, Arrays]:
     """Return header and arrays of a model."""
-    told = asdict(options)
-    prior = told.pop("prior")
+    stored = asdict(options)
+    prior = stored.pop("prior")
     arrays: Arrays = {"waiting": state.waiting.copy()}
     for name in ("mean", "variance"):
         if prior[name] is not None:
             arrays[f"prior_{name}"] = prior.pop(name)
-    if not isinstance(told["init"], str):
-        arrays["init"] = np.asarray(told.pop("init"), float)
+    if not isinstance(stored["init"], str):
+        arrays["init"] = np.asarray(stored.pop("init"), float)
     header: Header = {
         "kind": "Canopy",
-        "options": told,
+        "options": stored,
         "prior": {k: v for k, v in prior.items() if v is not None},
         "batch_size": batch_size,
         "seed": seed,
@@ -130,14 +130,14 @@ READY = {
 def from_arrays(
     options: MixtureOptions, batch_size: int, header: Header, arrays: Arrays
 ) -> State:
-    """Return the state that `to_arrays` told of, checked."""
-    told = header["features"]
-    features = None if told is None else FeatureMap.from_header(told)
+    """Return the state of a header and arrays, as from `to_arrays`, checked."""
+    names = header["features"]
+    features = None if names is None else FeatureMap.from_header(names)
     width, m = 0 if features is None else features.n_features, options.n_components
     is_ready = params.flag("is_ready", header["is_ready"])
     layouts, family = LAYOUTS, FAMILY_OF[options.family]
     if is_ready:
-        demand(features is not None, "columns are missing")
+        require(features is not None, "columns are missing")
         spread = family.spread_shape(m, width)
         second = spread if family.spread_shape(1, 1) != (0,) else (m, 0)
         layouts = LAYOUTS | READY | {
@@ -146,7 +146,7 @@ def from_arrays(
     check_arrays(arrays, layouts, m=m, d=width)
     waiting = arrays["waiting"]
     fits = len(waiting) < batch_size and waiting.shape[1] == width
-    demand(not len(waiting) or fits, "waiting has other rows than a batch begins with")
+    require(not len(waiting) or fits, "waiting has other rows than a batch begins with")
     state = State(
         features=features,
         waiting=waiting.copy(),
@@ -165,10 +165,10 @@ def from_arrays(
     known = Components(*(own[f"known_{k}"] for k in ("weight", "mean", "spread")))
     moments = Moments(*(own[f"moments_{k}"] for k in ("weight", "first", "second")))
     check_scaling(scaling, options)
-    demand((moments.weight > 0.0) | ~moments.first.any(axis=1), "sums over no rows")
-    demand(abs(known.weight.sum() - 1.0) < 1e-6, "known_weight does not sum to 1")
-    demand(not family.invalid_means(known.mean).any(), "known_mean is impossible")
-    demand([is_positive(one) for one in known.spread], "known_spread is not positive")
+    require((moments.weight > 0.0) | ~moments.first.any(axis=1), "sums over no rows")
+    require(abs(known.weight.sum() - 1.0) < 1e-6, "known_weight does not sum to 1")
+    require(not family.invalid_means(known.mean).any(), "known_mean is impossible")
+    require([is_positive(one) for one in known.spread], "known_spread is not positive")
     if options.sweeps.theta_step == "map":
         check_estimate(known, moments, scaling, options, state.n_learned)
     return replace(state, scaling=scaling, components=known, moments=moments)
@@ -180,14 +180,14 @@ def check_scaling(scaling: Scaling, options: MixtureOptions) -> None:
     Columns that do not vary are divided by the middle deviation of all.
     """
     family, variance = FAMILY_OF[options.family], scaling.variance
-    demand(variance >= 0.0, "scaling_variance is negative")
+    require(variance >= 0.0, "scaling_variance is negative")
     if family.is_count:
-        demand((scaling.centre == 0.0) & (scaling.scale == 1.0), "counts have no scale")
+        require((scaling.centre == 0.0) & (scaling.scale == 1.0), "counts are scaled")
         least = max(1.0, float((variance + scaling.counts**2).sum()))
-        demand(scaling.power >= least * (1.0 - 1e-9), "power is less than that of rows")
+        require(scaling.power >= least * (1.0 - 1e-9), "power is less than of rows")
         return
-    demand(scaling.centre == scaling.counts, "scaling_centre is not the mean")
-    demand(scaling.power >= len(variance), "power is less than that of rows")
+    require(scaling.centre == scaling.counts, "scaling_centre is not the mean")
+    require(scaling.power >= len(variance), "power is less than of rows")
     scale = np.full(len(variance), float(np.sqrt(variance.mean())) or 1.0)
     if not family.one_scale:
         scale = np.where(variance == 0.0, scale, np.sqrt(variance))
@@ -222,10 +222,10 @@ def check_estimate(
         largest = np.maximum(np.abs(wide.spread[some]), np.abs(least))
         off = np.abs(known.spread[some] - least)
         may_be = off <= np.abs(wide.spread[some] - least) + 1e-6 * largest
-        demand(may_be, "known_spread is not what other arrays say")
+        require(may_be, "known_spread is not what other arrays say")
     if options.weights == "map":
         ratio = known.weight[some] / found.weight[some]
-        demand(np.ptp(ratio) <= 1e-6 if len(ratio) else True,
+        require(np.ptp(ratio) <= 1e-6 if len(ratio) else True,
                "known_weight is not what other arrays say")  # fmt: skip
 
 

@@ -342,7 +342,7 @@ class Canopy(Mixture):
         return self
 
     def _held_out(self, parts: Parts, validation: Any) -> tuple[Parts, Matrix | None]:
-        """Rows to learn, and rows that tell when to stop."""
+        """Rows to learn, and the validation rows."""
         if validation is None:
             return parts, None
         if isinstance(validation, Real):
@@ -429,7 +429,7 @@ class Canopy(Mixture):
         self, fit: Fit, shards: LocalShards, parts: Parts, held_out: bool,
         progress: Progress, callback: Callback | None, keep: Any,
     ) -> None:  # fmt: skip
-        """Do the sweeps, and become what they found."""
+        """Do the sweeps, and set the state to the result."""
 
         def store(fit: Fit) -> None:
             path, every, notes = keep
@@ -891,7 +891,7 @@ class Canopy(Mixture):
         if files.fingerprint_of(parts, out) != notes:
             raise CheckpointError(
                 Message(
-                    "{fspath!a} is of a fit to other rows. Give resume the X, "
+                    "{fspath!a} stores a fit to other rows. Give resume the X, "
                     "sample_weight and validation that fit had.",
                     fspath=os.fspath(path),
                 )

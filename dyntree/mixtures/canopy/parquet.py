@@ -25,7 +25,7 @@ def is_path(X: Any) -> bool:
 class ParquetRows:
     """Rows of a Parquet file, of which one row group at a time is in memory.
 
-    Columns that are known are found by their names, where they have some. What is no
+    Known columns are looked up by their names, where they have some. What is no
     such file, or has other columns, or some that are no numbers, raises ValueError.
     """
 

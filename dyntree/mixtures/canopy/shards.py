@@ -1,4 +1,4 @@
-"""Shards: rows with their labels and lists, and what a sweep over them tells.
+"""Shards: rows with their labels and lists, and what a sweep over them returns.
 
 A shard knows its rows, its seed and nothing of other shards, so that it can live in
 another process, and be built again there: its labels are drawn anew by an exact sweep.

@@ -104,7 +104,7 @@ def kmeans(rows: Singles, m: int, rng: np.random.Generator) -> Matrix:
     """Means of the likeliest of some runs of k-means, each begun by k-means++.
 
     Every other run counts columns in spreads of near rows, not of all: a column of two
-    values would else be cut before clusters that the others tell far apart.
+    values would else be cut before clusters that the others separate widely.
     """
     points = rows.astype(np.float64)
     if m > FEW:
@@ -141,7 +141,7 @@ def means_of(points: Matrix, nearest: Ids, means: Matrix) -> Matrix:
 
 
 def resolutions(points: Matrix) -> Vector:
-    """Least variance by which columns can tell clusters: squares of smallest steps."""
+    """Least variance that separates clusters by column: squares of smallest steps."""
     steps = [np.diff(np.unique(column)) for column in points.T]
     least = [step.min() if len(step) else 0.0 for step in steps]
     return np.square(least)

@@ -245,7 +245,7 @@ class Fit:
     def is_settled(self, held_out: bool) -> bool:
         """Whether the last sweeps gained less than `tol`.
 
-        Exact sweeps tell it by the mean of five and of the five before; others, and
+        Exact sweeps decide it by the mean of five and of the five before; others, and
         all where rows were held out, by two looks in a row at the rows watched.
         """
         tol = self.options.tol

@@ -1,4 +1,4 @@
-"""Components that are given, not found: by a user, or by another model."""
+"""Components that a user or another model passes."""
 
 from __future__ import annotations
 

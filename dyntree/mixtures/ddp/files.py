@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
-from dyntree.checkpoint.layout import Layout, check_close, demand, ints, reals
+from dyntree.checkpoint.layout import Layout, check_close, ints, reals, require
 from dyntree.checkpoint.layout import check_arrays as check_layouts
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.mixtures.ddp.families import Family
@@ -28,7 +28,7 @@ from dyntree.mixtures.ddp.state import (
     base_survival,
 )
 from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
-from dyntree.mixtures.shared.lineage import origins_told
+from dyntree.mixtures.shared.lineage import origins_from_header
 
 PARTICLES = tuple(one.name for one in fields(Particles))
 HISTORY = tuple(one.name for one in fields(History))
@@ -76,37 +76,39 @@ def to_arrays(
     return header, arrays
 
 
-def family_told(
+def checked_family(
     options: DDPOptions, header: dict[str, Any], width: int
 ) -> Family | None:
     """Return the checked family of a header, with its scales."""
     if header["family"] is None:
         return None
     family = family_from_header(header["family"])
-    demand(type(family) is type(options.family), "families")
-    demand(header["features"] is not None, "columns beside a family")
+    require(type(family) is type(options.family), "families")
+    require(header["features"] is not None, "columns beside a family")
     resolved: Family = family.resolved(np.zeros((1, width)))
-    demand(resolved.to_header() == family.to_header(), "scales of a family")
+    require(resolved.to_header() == family.to_header(), "scales of a family")
     return resolved
 
 
-def joins_told(told: Any, next_id: int) -> tuple[tuple[int, ...], ...]:
+def joins_from_header(stored: Any, next_id: int) -> tuple[tuple[int, ...], ...]:
     """Return the ends of the ids of superposed models, checked."""
-    demand(isinstance(told, list), "a list of superpositions")
-    found = tuple(tuple(params.count("joins", k, 0, next_id) for k in j) for j in told)
-    demand([len(join) > 2 for join in found], "models that were superposed")
-    demand([list(join) == sorted(join) for join in found], "their ids in order")
+    require(isinstance(stored, list), "a list of superpositions")
+    found = tuple(
+        tuple(params.count("joins", k, 0, next_id) for k in j) for j in stored
+    )
+    require([len(join) > 2 for join in found], "models that were superposed")
+    require([list(join) == sorted(join) for join in found], "their ids in order")
     return found
 
 
-def nearness_told(told: Any, width: int) -> Nearness:
+def nearness_from_header(stored: Any, width: int) -> Nearness:
     """Return the checked distances between rows of a header."""
-    n_rows = params.count("nearness", told[0], 0, MOST)
+    n_rows = params.count("nearness", stored[0], 0, MOST)
     if not n_rows:
         return UNKNOWN
-    found = np.array(told[1], dtype=np.float64)
-    demand(found.shape == (width,), "distances of near rows, one a column")
-    demand(((found >= 0.0) & np.isfinite(found)).all(), "finite distances >= 0")
+    found = np.array(stored[1], dtype=np.float64)
+    require(found.shape == (width,), "distances of near rows, one a column")
+    require(((found >= 0.0) & np.isfinite(found)).all(), "finite distances >= 0")
     return Nearness(n_rows, found)
 
 
@@ -115,7 +117,7 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
     features = header["features"]
     columns = None if features is None else FeatureMap.from_header(features)
     width = 0 if columns is None else columns.n_features
-    family = family_told(options, header, width)
+    family = checked_family(options, header, width)
     still = np.zeros(0 if family is None else width, dtype=bool)
     places = [params.count("still", k, 0, width - 1) for k in header["still"]]
     if family is not None:
@@ -141,9 +143,9 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         n_rows=n_rows,
         first_counted=header["first_counted"],
         phase_column=header["phase_column"],
-        joins=joins_told(header["joins"], header["next_id"]),
-        nearness=nearness_told(header["nearness"], width),
-        origins=() if family is None else origins_told(header["origins"]),
+        joins=joins_from_header(header["joins"], header["next_id"]),
+        nearness=nearness_from_header(header["nearness"], width),
+        origins=() if family is None else origins_from_header(header["origins"]),
         diagnostics=Diagnostics(**diagnostics),
     )
 
@@ -190,8 +192,8 @@ def check_arrays(
     next_id = params.count("next_id", header["next_id"], 0, MOST)
     first = params.count("first_counted", header["first_counted"], 0, n_phases)
     column = header["phase_column"]
-    demand(column is None or isinstance(column, str), "the column of phases")
-    demand(family is not None or header["origins"] == [], "origins of rows")
+    require(column is None or isinstance(column, str), "the column of phases")
+    require(family is not None or header["origins"] == [], "origins of rows")
     for name in ("proposed", "accepted", "merges"):
         params.count(name, header["diagnostics"][name], 0)
     params.real("agreement", header["diagnostics"]["agreement"])
@@ -201,14 +203,14 @@ def check_arrays(
         first_held=max(n_phases - options.history, 0),
         most_age=min(n_phases, MOST_COHORTS), held=min(n_phases, options.history),
     )  # fmt: skip
-    demand(len(arrays["u"]) <= options.history, "u of phases held")
-    demand(len(arrays["mass"]) > 0, "a cohort")
-    demand(arrays["n_labels"].sum() == len(arrays["labels"]), "labels of all rows held")
-    demand(len(arrays["labels"]) <= n_rows, "labels of rows seen")
+    require(len(arrays["u"]) <= options.history, "u of the stored phases")
+    require(len(arrays["mass"]) > 0, "a cohort")
+    require(arrays["n_labels"].sum() == len(arrays["labels"]), "labels of stored rows")
+    require(len(arrays["labels"]) <= n_rows, "labels of rows seen")
     aliases = arrays["aliases"]
-    demand(aliases[:, 1] < aliases[:, 0], "aliases that are older")
-    demand(len(np.unique(aliases[:, 0])) == len(aliases), "an alias each")
-    demand(np.diff(arrays["particles_id"]) > 0, "ids that ascend")
+    require(aliases[:, 1] < aliases[:, 0], "aliases that are older")
+    require(len(np.unique(aliases[:, 0])) == len(aliases), "an alias each")
+    require(np.diff(arrays["particles_id"]) > 0, "ids that ascend")
     check_prior_rows(family, arrays)
     check_history(family, n_rows, arrays)
     if family is None:
@@ -226,29 +228,29 @@ def check_arrays(
 def check_prior_rows(family: Family | None, arrays: Arrays) -> None:
     """Raise ValueError unless what is known of locations is as the family has it."""
     ids = arrays["particles_id"]
-    demand(family is not None or not len(ids), "particles without a family")
+    require(family is not None or not len(ids), "particles without a family")
     if family is not None and len(ids):
         rows = [arrays["particles_row"], arrays["particles_first"]]
         width = len(family.base())
-        demand([part.shape[1] == width for part in rows], "prior rows of the family")
+        require([part.shape[1] == width for part in rows], "prior rows of the family")
         both = np.concatenate(rows)
-        demand(np.isfinite(family.means(both)), "locations that are finite")
-        demand(family.is_sound(both), "prior rows of the family")
+        require(np.isfinite(family.means(both)), "locations that are finite")
+        require(family.is_sound(both), "prior rows of the family")
 
 
 def check_history(family: Family | None, n_rows: int, arrays: Arrays) -> None:
     """Raise ValueError unless histories are of particles there are."""
     owner, phase = arrays["history_owner"], arrays["history_phase"]
     sums, ids = arrays["history_sums"], arrays["particles_id"]
-    demand(np.isin(owner, ids), "histories of particles")
+    require(np.isin(owner, ids), "histories of particles")
     place, order = np.searchsorted(ids, owner), np.argsort(owner, kind="stable")
     known = arrays["particles_first_phase"][place] <= phase
-    demand(known & (phase <= arrays["particles_seen"][place]), "histories of phases")
+    require(known & (phase <= arrays["particles_seen"][place]), "histories of phases")
     later = np.diff(phase[order]) > 0
-    demand(later | (np.diff(owner[order]) > 0), "histories in the order of phases")
+    require(later | (np.diff(owner[order]) > 0), "histories in the order of phases")
     if family is not None and len(owner):
-        demand(sums.shape[1] == family.n_sums(), "sums of the family")
-        demand((sums[:, 0] > 0.0) & (sums[:, 0] <= n_rows), "sums of rows")
+        require(sums.shape[1] == family.n_sums(), "sums of the family")
+        require((sums[:, 0] > 0.0) & (sums[:, 0] <= n_rows), "sums of rows")
 
 
 class File:
@@ -275,14 +277,14 @@ class File:
         """Histories, labels and counts are of the same rows."""
         phase, owner, n = self.arrays["counts"].T
         counted = (phase >= self.first_counted) & (phase < self.n_phases)
-        demand(counted, "counts of phases")
-        demand(n > 0, "counts of rows")
+        require(counted, "counts of phases")
+        require(n > 0, "counts of rows")
         totals = added(phase, self.resolved(owner), n)
         sums = self.arrays["history_sums"]
         entries = self.arrays["history_phase"], self.arrays["history_owner"]
         if len(sums):
             some = entries[0] >= self.first_counted
-            demand(
+            require(
                 [totals.get(key) == r for key, r in zip(
                     zip(*(part[some].tolist() for part in entries), strict=True),
                     sums[some, 0].tolist(), strict=True)],
@@ -297,12 +299,12 @@ class File:
         found = added(at[some], self.resolved(labels[some]), ones)
         since = [key for key in totals if key[0] >= self.n_phases - held]
         more = isinstance(self.family, Multinomial)  # rows without words count nowhere
-        demand(
+        require(
             [found.get(key, 0) - totals[key] in range(1 << 62 if more else 1)
              for key in since],
             "labels that are counted",
         )  # fmt: skip
-        demand(more or set(found) <= set(since), "labels that are counted")
+        require(more or set(found) <= set(since), "labels that are counted")
 
     def check_particles(self) -> None:
         """Rows, phases and shares of particles follow from counts and options."""
@@ -325,22 +327,22 @@ class File:
         born = np.full(len(p["id"]), self.n_phases)
         np.minimum.at(born, place, phase)
         whole = p["born"] >= self.first_counted
-        demand((born == p["born"])[whole], "births with the first rows")
-        demand((seen == p["seen"]) | (p["seen"] < self.first_counted), "last rows")
-        demand(p["born"] <= p["first_phase"], "histories since a birth")
+        require((born == p["born"])[whole], "births with the first rows")
+        require((seen == p["seen"]) | (p["seen"] < self.first_counted), "last rows")
+        require(p["born"] <= p["first_phase"], "histories since a birth")
         first_held = self.n_phases - options.history
         at = np.maximum(p["born"], first_held)
-        demand(p["first_phase"] == at, "histories since a birth")
-        demand((p["seen"] == last) <= (p["alive"] == 1.0), "particles that have rows")
+        require(p["first_phase"] == at, "histories since a birth")
+        require((p["seen"] == last) <= (p["alive"] == 1.0), "particles that have rows")
         pruned = (p["alive"] < options.prune) | (p["alive"] <= 0.0)
         many = len(p["id"]) and int(p["id"][-1]) >= options.max_particles
-        demand(np.where(self.live, ~pruned, pruned | many), "particles that are pruned")
+        require(np.where(self.live, ~pruned, pruned | many), "pruned particles")
         if not isinstance(options.survival, float) or self.is_superposed:
             return
         q = max(options.survival, 1e-300)
         log_q = np.log(q) * (last - p["born"])
         off = np.where(self.live, p["log_q"], np.maximum(p["log_q"], log_q)) - log_q
-        demand(np.abs(np.where(self.live, off, 0.0)) <= 1e-6 * (1.0 - log_q), "log_q")
+        require(np.abs(np.where(self.live, off, 0.0)) <= 1e-6 * (1.0 - log_q), "log_q")
 
     def check_rows(self) -> None:
         """The knowledge of a location is that before the history, and the history.
@@ -364,14 +366,14 @@ class File:
                 np.abs(row).max(axis=1, initial=0.0)
             )
             fits = close | (fits & ~self.live)
-        demand(fits, "locations that follow from histories")
+        require(fits, "locations that follow from histories")
 
     def check_cohorts(self) -> None:
         """Masses, exposures and ages of cohorts follow from options and phases."""
         a, options = self.arrays, self.options
         q, last = base_survival(options, self.family), max(self.n_phases - 1, 0)
         mass, age = a["mass"], a["age"]
-        demand((np.diff(age) < 0) & (age[:-1] <= last), "cohorts in order")
+        require((np.diff(age) < 0) & (age[:-1] <= last), "cohorts in order")
         begun = np.where(age == last, options.concentration, options.alpha_new)
         log_q = np.log(max(q, 1e-300))
         check_close("mass", mass, np.exp(np.log(begun) + age * log_q), 1e-290)
@@ -395,7 +397,7 @@ class File:
                     E[k] = memory * E[k] + step
             good = np.abs(E - p["E"][:, None]) <= 1e-6 * E
             possible &= good | ~self.live[:, None]
-        demand(possible.any(axis=1), "masses and exposures of sources")
+        require(possible.any(axis=1), "masses and exposures of sources")
 
 
 def added(phase: Ids, owner: Ids, n: Ids) -> dict[tuple[int, int], int]:

@@ -149,14 +149,14 @@ def sampled(
 ) -> tuple[State, Ids, Diagnostics]:
     """The state after a phase with rows, and what its rows were labelled."""
     ahead = predicted(state, options, family)
-    told = SweepProgress(len(rows), options.n_sweeps * options.n_chains, tell)
+    reports = SweepProgress(len(rows), options.n_sweeps * options.n_chains, tell)
     X, parts = rows[counting], family.partition(rows[counting])
     make = partial(kernel_of, ahead, X, options, family, seed, state.n_phases)
     chains = run_chains(
         lambda chain: started(make, ahead, parts, options, chain),
-        options, params.n_threads(), told,
+        options, params.n_threads(), reports,
     )  # fmt: skip
-    told.finish()
+    reports.finish()
     found, diagnostics = outcome(ahead, chains, counting)
     K = len(ahead.particles)
     names = np.unique(found.labels[found.labels >= K])  # new ones that have rows
@@ -209,7 +209,7 @@ def checked_scale(state: State, options: DDPOptions, rows: Matrix) -> Nearness:
 
 
 def warn_of_sampling(found: Diagnostics, options: DDPOptions, n_rows: int) -> None:
-    """Tell of statistical trouble; of a few rows chance decides anyway."""
+    """Warn of poor mixing; not after a few rows, where chance decides."""
     if found.was_full:
         warn(
             MixingWarning,

@@ -41,10 +41,10 @@ class Nearness(NamedTuple):
         """
         if not (self.n_rows and other.n_rows):
             return 1.0
-        told = (self.distance > 0.0) & (other.distance > 0.0)
-        if not told.any():
+        both = (self.distance > 0.0) & (other.distance > 0.0)
+        if not both.any():
             return 1.0
-        logs = np.log(other.distance[told] / self.distance[told])
+        logs = np.log(other.distance[both] / self.distance[both])
         logs += np.log(other.n_rows / self.n_rows) / len(self.distance)
         most = float(logs[np.abs(logs).argmax()])
         if abs(logs.mean()) > np.log(MOST):

@@ -117,7 +117,7 @@ def kernel_of(
 
 
 def run_chain(made: Sampler, options: DDPOptions, tell: Callable[[], None]) -> Chain:
-    """Sweep; `tell` is called after each sweep."""
+    """Run all sweeps of a chain; `tell` is called after each."""
     kept, rho, log_joint = [], [], []
     K, u = np.empty(options.n_sweeps, dtype=np.int64), np.empty(options.n_sweeps)
     votes = set(options.kept())

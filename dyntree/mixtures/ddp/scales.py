@@ -4,7 +4,7 @@ A normal-inverse-Wishart base is worth little where its scale is far from that o
 clusters: with twenty clusters in a line a tenth of the variance of all rows is hundreds
 of times that of a cluster, and one long cluster has the higher evidence. So share and
 degrees of freedom are those of the highest evidence (empirical Bayes), over partitions
-that are found without them: cells of k-means++, merged pair by pair down to one.
+that are made without them: cells of k-means++, merged pair by pair down to one.
 
 A base of this kind has its centres spread as its rows are, only farther: in all columns
 alike where clusters are round. Each cluster is then charged for places in columns in

@@ -3,7 +3,7 @@
 The base expects a share of the variances of all rows. Clusters in a line are narrow in
 its direction alone, and no share of all variances fits them. So three shapes are tried:
 one share for all columns, one for each, and one for each principal axis. Those of a
-column or axis are found as if there were no other; where no column is cut into
+column or axis are sought as if there were no other; where no column is cut into
 clusters that are far apart, the first shape stands alone.
 
 Rows on a lattice, or in a subspace, would have any density for small enough scales. So

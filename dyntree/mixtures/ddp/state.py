@@ -127,7 +127,7 @@ class State:
     family: Family | None = None  # with the scales of the first rows
     still: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     first_counted: int = 0  # phase in `counts`
-    phase_column: str | None = None  # that told phases apart
+    phase_column: str | None = None  # of the phase
     labels: tuple[Ids, ...] = ()  # of the rows of the last phases
     n_rows: int = 0
     diagnostics: Diagnostics = field(default_factory=no_diagnostics)

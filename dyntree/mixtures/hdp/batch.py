@@ -1,4 +1,4 @@
-"""Documents that were read: points, and which document each is of."""
+"""Documents that were read: points, and the document of each."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Batch(ABC):
 
     @abstractmethod
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What was read: which document each row is of, and the row."""
+        """The document of each row, and the rows."""
 
     @property
     def features(self) -> FeatureMap:

@@ -17,7 +17,7 @@ KMEANS, BIRTHS, HELD_OUT, SAMPLING = range(4)  # purposes of random numbers
 
 
 class Monitor:
-    """Tells a callback of every sweep, and knows whether it wants the build to end."""
+    """Calls a callback after every sweep, and stores whether it asks to stop."""
 
     def __init__(self, callback: Callable[[Any], Any] | None, epoch: int) -> None:
         self.callback, self.epoch = callback, epoch
@@ -46,7 +46,7 @@ class Context:
     last: bool = False  # whether `fit` ends with this epoch
 
     def search(self, family: Family, epoch: int | None = None) -> Search:
-        """A search for topics, which tells the callback of sweeps in an epoch."""
+        """A search for topics, which calls the callback after sweeps in an epoch."""
         monitor = None if epoch is None else Monitor(self.callback, epoch)
         settings = self.settings
         return Search(

@@ -161,15 +161,17 @@ class Family(ABC):
     # ------------------------------------------------------------ answers
     def means(self, statistics: Statistics) -> Matrix:
         """Posterior means, on the scale of the first epoch."""
-        raise AttributeError("means_ is of Gaussian topics; see topic_words_.")
+        raise AttributeError("only Gaussian topics have means_; see topic_words_.")
 
     def covariances(self, statistics: Statistics, scale: Vector) -> Any:
         """Expected covariances, in units of the data."""
-        raise AttributeError("covariances_ is of Gaussian topics; see topic_words_.")
+        raise AttributeError(
+            "only Gaussian topics have covariances_; see topic_words_."
+        )
 
     def word_probabilities(self, statistics: Statistics) -> Matrix:
         """Probability of each word in each topic, shape (K, V)."""
-        raise AttributeError("topic_words_ is of topics of words; see means_.")
+        raise AttributeError("only topics of words have topic_words_; see means_.")
 
     @abstractmethod
     def drawn(self, label: Any, own: Statistics, units: Units, rng: Random) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.checkpoint.layout import Layout, check_close, demand, ints, places, reals
+from dyntree.checkpoint.layout import Layout, check_close, ints, places, reals, require
 from dyntree.checkpoint.layout import check_arrays as check_layouts
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
@@ -21,7 +21,7 @@ from dyntree.mixtures.hdp.state import HISTORY, OPTIONAL, SECONDS, TRACKED, Stat
 from dyntree.mixtures.hdp.store import SLACK, Store, added, row_numbers
 from dyntree.mixtures.hdp.topics import Topics
 from dyntree.mixtures.shared.arrays import Arrays
-from dyntree.mixtures.shared.lineage import origins_told
+from dyntree.mixtures.shared.lineage import origins_from_header
 
 LEAST_ALPHA = 1e-13  # learning keeps 1e-12
 
@@ -125,7 +125,7 @@ def from_arrays(
     """The state that header and arrays describe, checked."""
     known = header["learned"]
     if known is None:
-        demand(not arrays, "arrays of a model that has learned")
+        require(not arrays, "arrays of a model that has learned")
         return None
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     width = params.count("width", known["width"], 1)
@@ -148,7 +148,7 @@ def from_arrays(
     none = np.zeros(0)
     shift, scale = arrays.get("shift", none), arrays.get("scale", none)
     family = scaled_family(settings, width, shift, scale)
-    demand(kind.of_words or family.n_second == n_second, "scatters of the family")
+    require(kind.of_words or family.n_second == n_second, "scatters of the family")
     store = family.store.from_arrays(family, arrays)
     mean, scatter = family.from_arrays(arrays)
     topics = Topics(
@@ -161,7 +161,7 @@ def from_arrays(
         optional(params.count, "groups", known["limits"]["groups"], 1),
     )
     features = FeatureMap.from_header(known["features"])
-    demand(features.n_features == width, "columns")
+    require(features.n_features == width, "columns")
     state = State(
         features, family, shift, scale, store, topics,
         params.real("n_points", known["n_points"]),
@@ -170,7 +170,7 @@ def from_arrays(
         tuple(str(one) for one in known["warned"]),
         **extras(arrays),
         transient=tuple((str(n), int(b)) for n, b in known["transient"]),
-        origins=origins_told(known["origins"]),
+        origins=origins_from_header(known["origins"]),
     )  # fmt: skip
     check_store(store)
     check_topics(state)
@@ -181,34 +181,34 @@ def from_arrays(
 def check_store(store: Store) -> None:
     """Raise ValueError unless clumps have points, and rows of groups and words."""
     arrays, family = store.arrays(), cast(Any, store.family)
-    demand(store.n_items > 0, "points")
+    require(store.n_items > 0, "points")
     for name in ("clump_indptr", "clump_word_indptr"):
         if name not in arrays:
             continue
         indptr = arrays[name]
         count = arrays[name.replace("indptr", "count")
                        if "word" in name else "clump_group_count"]  # fmt: skip
-        demand(len(indptr) == store.n_clumps + 1, "row pointers of clumps")
-        demand(indptr[0] == 0 and indptr[-1] == len(count), "row pointers")
-        demand(np.diff(indptr) >= 0, "row pointers that ascend")
+        require(len(indptr) == store.n_clumps + 1, "row pointers of clumps")
+        require(indptr[0] == 0 and indptr[-1] == len(count), "row pointers")
+        require(np.diff(indptr) >= 0, "row pointers that ascend")
         found = added(row_numbers(indptr), count, store.n_clumps)
         check_close("clump_count", store.clump_count, found)
     if not family.of_words:
         rows, columns = family.pairs
-        demand(store.clump_scatter[:, rows == columns] >= 0.0, "variances >= 0")
+        require(store.clump_scatter[:, rows == columns] >= 0.0, "variances >= 0")
         family.check_scatters(store.clump_count, store.clump_scatter)
 
 
 def check_topics(state: State) -> None:
-    """Raise ValueError unless topics and groups sum up the points that are held.
+    """Raise ValueError unless topics and groups sum up the stored points.
 
     What topics have together, of each column or word and of each group, is what points
     and clumps have.
     """
     topics, store, family = state.topics, state.store, cast(Any, state.family)
     n = state.n_points
-    demand(len(np.unique(topics.ids)) == topics.K, "ids of their own")
-    demand(abs(topics.documents.sum() - state.n_documents) < 1e-6, "documents")
+    require(len(np.unique(topics.ids)) == topics.K, "ids of their own")
+    require(abs(topics.documents.sum() - state.n_documents) < 1e-6, "documents")
     check_close("n_points", np.array(n), store.at_rest().total)
     check_close("counts", topics.N, topics.counts.sum(0), n)
     items = np.arange(store.n_items)
@@ -231,7 +231,7 @@ def check_topics(state: State) -> None:
         check_close("means", topics.N @ topics.mean, count * mean, np.sqrt(n) * size)
         check_close("scatters", found.sum(0), second, size[rows] * size[columns])
     log_z = family.expected(*topics.statistics).log_z
-    demand(np.isfinite(log_z), "topics that have a density")
+    require(np.isfinite(log_z), "topics that have a density")
 
 
 def extras(arrays: Arrays) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def extras(arrays: Arrays) -> dict[str, Any]:
             found[name] = as_names(found[name])
     if "index" in found:
         found["index"] = found["index"].view(np.float32)
-        demand(np.isfinite(found["index"]), "an index that is finite")
+        require(np.isfinite(found["index"]), "an index that is finite")
     return found
 
 
@@ -250,9 +250,9 @@ def check_extras(state: State) -> None:
     """Raise ValueError unless names and index fit the rest."""
     tracked = [getattr(state, name) for name in TRACKED]
     if any(one is not None for one in tracked):
-        demand(all(one is not None for one in tracked), "names of documents")
+        require(all(one is not None for one in tracked), "names of documents")
         names, group, _ = tracked
-        demand(len(names) == len(group), "names of documents")
+        require(len(names) == len(group), "names of documents")
     if state.index is not None:
         names = state.index_ids
-        demand(names is not None and len(names) == len(state.index), "an index")
+        require(names is not None and len(names) == len(state.index), "an index")

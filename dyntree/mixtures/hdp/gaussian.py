@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from dyntree.checkpoint.layout import demand
+from dyntree.checkpoint.layout import require
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message, NumericalError
 from dyntree.mixtures.hdp.families import (
@@ -159,7 +159,7 @@ class Gaussian(Family):
     def check_scatters(self, N: Vector, scatter: Matrix) -> None:
         """Raise ValueError unless scatters can be those of N points each."""
         widest = N[:, None] * (2.0 * MOST_FAR) ** 2
-        demand(np.abs(scatter) <= widest, "scatters within the scale")
+        require(np.abs(scatter) <= widest, "scatters within the scale")
 
 
 class FullGaussian(Gaussian):
@@ -301,7 +301,7 @@ class FullGaussian(Gaussian):
             some = self.unpacked(scatter[start : start + MATRICES_AT_ONCE])
             least = np.linalg.eigvalsh(some)[:, 0]
             size = np.trace(some, axis1=1, axis2=2)
-            demand(least >= -SLACK * size, "scatters that are positive semi-definite")
+            require(least >= -SLACK * size, "scatters that are positive semi-definite")
 
 
 class DiagonalGaussian(Gaussian):

@@ -206,7 +206,7 @@ def compressed_after_epoch(
             "alpha",
             ConvergenceWarning,
             "the step of alpha would have raised the free energy in {n_sweeps} sweeps "
-            "of epoch {epoch}, so alpha was kept there; "
+            "of epoch {epoch}, so alpha was not changed there; "
             'use alpha_update="newton", or a prior of shape and rate nearer to 1.',
             n_sweeps=record.n_held,
             epoch=draft.n_epochs + 1,
@@ -216,7 +216,7 @@ def compressed_after_epoch(
         draft = draft.with_warning(
             "many",
             ConvergenceWarning,
-            "{n_topics} topics were found in {n_documents} documents: the topics "
+            "{n_topics} topics were estimated from {n_documents} documents: the topics "
             "follow single documents. This happens if documents repeat words more "
             "often than topics explain, for example if counts were multiplied. Divide "
             "such counts, or set max_topics.",

@@ -210,7 +210,7 @@ def merge_gains(
 ) -> tuple[Vector, Vector]:
     """Changes of F by merges, without their entropy, and alphas (section 3.6).
 
-    log_z is of magnified statistics; first and second hold the topics of pairs.
+    log_z is that of magnified statistics; first and second hold the topics of pairs.
     """
     family, prior, share = search.family, search.prior, times.share
     N, mean, scatter = topics.statistics

@@ -32,7 +32,7 @@ LEAST_SUM = 1e-200  # of exponentials, below which digits are lost
 
 @dataclass(frozen=True)
 class FoldIn:
-    """Documents whose proportions were found with topics fixed."""
+    """Documents whose proportions were estimated with topics fixed."""
 
     search: Search
     topics: Topics  # counts and documents are those of the documents asked about

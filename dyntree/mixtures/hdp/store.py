@@ -294,7 +294,7 @@ class Store(ABC):
     def clumped(self, part_of: Longs, is_clump: NDArray[np.bool_]) -> Self:
         """The store once the items of some parts are clumps, and other points stay.
 
-        `part_of` is of each item, `is_clump` of each part.
+        `part_of` has a place for each item, `is_clump` a flag for each part.
         """
         number = np.cumsum(is_clump) - 1
         inside = is_clump[part_of]

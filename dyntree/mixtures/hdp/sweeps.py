@@ -53,7 +53,7 @@ class Search:
     prior: HDPPrior
     options: HDPOptions
     n_threads: int = 1
-    monitor: Any = None  # told of every sweep; its `ended` ends the build
+    monitor: Any = None  # called after every sweep; its `ended` ends the build
     follows_paper: bool = False  # as of `HDPSettings`
 
     def tolerance(self, F: float, n_points: float) -> float:
@@ -167,7 +167,7 @@ def free_energy(
     log_z: Vector,
     times: Magnification = ONCE,
 ) -> float:
-    """Free energy by eq. 29, magnified 30; log_z is of magnified statistics."""
+    """Free energy by eq. 29, magnified 30; log_z is that of magnified statistics."""
     terms = document_terms(
         topics.per_document, topics.documents, topics.alpha, times.share,
         float(topics.alpha.sum()),

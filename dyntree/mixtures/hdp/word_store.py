@@ -95,7 +95,7 @@ class WordStore(Store):
         """The store without some of the words that arrived last, and these words.
 
         They are a tenth of those that a document has once: of a word that it repeats,
-        the others would foresee the one, whatever the topics.
+        the others would predict the one, whatever the topics.
         """
         new = np.arange(before.n_points, self.n_points)
         gone = (rng.random(len(new)) < ASIDE) & (self.word_count[new] == 1.0)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.checkpoint.layout import demand
+from dyntree.checkpoint.layout import require
 from dyntree.errors import ArgumentError
 
 LENGTH = 16  # bytes
@@ -26,14 +26,14 @@ def origin_of(seed: int, *rows: NDArray[Any]) -> str:
     return found.hexdigest()
 
 
-def origins_told(told: Any) -> tuple[str, ...]:
+def origins_from_header(stored: Any) -> tuple[str, ...]:
     """The origins in a header, checked."""
-    demand(isinstance(told, list) and len(told) > 0, "origins")
-    for one in told:
-        demand(isinstance(one, str) and len(one) == 2 * LENGTH, "origins as text")
-        demand({*one} <= {*"0123456789abcdef"}, "origins in hexadecimal digits")
-    demand(len({*told}) == len(told), "origins, each once")
-    return tuple(told)
+    require(isinstance(stored, list) and len(stored) > 0, "origins")
+    for one in stored:
+        require(isinstance(one, str) and len(one) == 2 * LENGTH, "origins as text")
+        require({*one} <= {*"0123456789abcdef"}, "origins in hexadecimal digits")
+    require(len({*stored}) == len(stored), "origins, each once")
+    return tuple(stored)
 
 
 def joined_origins(origins: Sequence[tuple[str, ...]]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ DF = 3.0  # of the Student t: the least whole number with a variance
 
 
 def background_share(known: Any, forgets: bool) -> float:
-    """Probability that the next row is of no confirmed cluster.
+    """Probability that the next row belongs to no confirmed cluster.
 
     (m + 1) / (n + 1), of n rows of which m were of none: Laplace's rule, with one row
     more outside. Rows of deleted clusters count where nothing fades.

@@ -9,7 +9,7 @@ import numpy as np
 
 from dyntree import params
 from dyntree.checkpoint.layout import check_arrays as check_arrays_by
-from dyntree.checkpoint.layout import check_close, demand, ints, places, reals
+from dyntree.checkpoint.layout import check_close, ints, places, reals, require
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
 from dyntree.mixtures.shared.arrays import Arrays
@@ -37,8 +37,8 @@ def to_arrays(
     return header, arrays
 
 
-def scales_told(header: dict[str, Any]) -> State:
-    """Return what a header alone tells: columns and scales, checked."""
+def scales_from_header(header: dict[str, Any]) -> State:
+    """Return a state of the columns and scales in a header, checked."""
     features = header["features"]
     lambda_, noise = header["lambda_"], header["noise"]
     return State(
@@ -52,14 +52,14 @@ def from_arrays(
     options: ClusterOptions, header: dict[str, Any], arrays: Arrays
 ) -> State:
     """Return the state that header and arrays describe, once they are checked."""
-    told, clusters = scales_told(header), None
+    state, clusters = scales_from_header(header), None
     if header["has_clusters"]:
-        assert told.features is not None
-        assert told.lambda_ is not None
-        width = told.features.n_features
-        clusters = new_clusters(options, width, told.lambda_, told.noise)
+        assert state.features is not None
+        assert state.lambda_ is not None
+        width = state.features.n_features
+        clusters = new_clusters(options, width, state.lambda_, state.noise)
         clusters.take(arrays)
-    return replace(told, waiting=arrays["waiting"].copy(), clusters=clusters)
+    return replace(state, waiting=arrays["waiting"].copy(), clusters=clusters)
 
 
 MOST_MERGED = 65536
@@ -109,7 +109,7 @@ def check_arrays(
 ) -> None:
     """Raise ValueError unless arrays describe such a model."""
     has_clusters = params.flag("has_clusters", header["has_clusters"])
-    features = scales_told(header).features
+    features = scales_from_header(header).features
     width = 0 if features is None else features.n_features
     layouts = {"waiting": reals(None, None, low=-LARGEST, high=LARGEST)}
     if isinstance(options, HSMMOptions):
@@ -117,18 +117,18 @@ def check_arrays(
     n_waiting = len(arrays["waiting"])
     if not has_clusters:
         check_arrays_by(arrays, layouts)
-        demand(header["lambda_"] is None, "scales before the first cluster")
-        demand(header["noise"] is None, "scales before the first cluster")
-        demand(n_waiting < max(options.n_kept_back, 1), "rows that should be clusters")
-        demand((n_waiting > 0) <= (features is not None), "columns of rows")
+        require(header["lambda_"] is None, "scales before the first cluster")
+        require(header["noise"] is None, "scales before the first cluster")
+        require(n_waiting < max(options.n_kept_back, 1), "rows that should be clusters")
+        require((n_waiting > 0) <= (features is not None), "columns of rows")
         fits = not n_waiting or arrays["waiting"].shape[1] == width
-        demand(fits, "columns of rows")
+        require(fits, "columns of rows")
         return
-    demand(features is not None and header["lambda_"] is not None, "columns, scales")
-    demand(not n_waiting, "rows held back beside clusters")
-    demand((header["noise"] is not None) == options.has_noise, "noise")
+    require(features is not None and header["lambda_"] is not None, "columns, scales")
+    require(not n_waiting, "rows that wait beside clusters")
+    require((header["noise"] is not None) == options.has_noise, "noise")
     given = options.lambda_
-    demand(isinstance(given, str) or given == header["lambda_"], "lambda_")
+    require(isinstance(given, str) or given == header["lambda_"], "lambda_")
     # before so much is reserved
     CLUSTERS["mean"].check("mean", arrays["mean"], {"width": width})
     known = new_clusters(options, width, header["lambda_"], header["noise"])
@@ -163,46 +163,46 @@ def check_clusters(
     """
     ids, weight, rows = arrays["ids"], arrays["weight"], arrays["rows"]
     born, confirmed, settled = (arrays[k] for k in ("born", "confirmed", "settled"))
-    demand(len(ids) <= options.max_clusters, "more clusters than allowed")
-    demand(n_rows >= 1 and next_id <= n_rows, "no more clusters than rows")
-    demand(np.diff(ids) > 0, "ids that ascend")
+    require(len(ids) <= options.max_clusters, "more clusters than allowed")
+    require(n_rows >= 1 and next_id <= n_rows, "no more clusters than rows")
+    require(np.diff(ids) > 0, "ids that ascend")
     for name in ("seen", "since"):
-        demand(born <= arrays[name], f"{name} since there is a cluster")
-    demand((settled == 0) | (settled >= born), "confirmed since there is a cluster")
+        require(born <= arrays[name], f"{name} since there is a cluster")
+    require((settled == 0) | (settled >= born), "confirmed since there is a cluster")
     total = weight.sum() + arrays["lost"][0]
-    demand(total <= n_rows * (1.0 + 1e-9), "weights of rows seen")
-    demand(rows.sum() <= n_rows, "rows of clusters among those seen")
-    demand(weight <= rows * (1.0 + 1e-9), "weights of the rows of a cluster")
+    require(total <= n_rows * (1.0 + 1e-9), "weights of rows seen")
+    require(rows.sum() <= n_rows, "rows of clusters among those seen")
+    require(weight <= rows * (1.0 + 1e-9), "weights of the rows of a cluster")
     enough = rows >= options.min_weight
-    demand(enough | (confirmed == 0), "confirmed clusters of rows enough")
-    demand((settled > 0) | (confirmed == 0), "clusters that were confirmed once")
+    require(enough | (confirmed == 0), "confirmed clusters of rows enough")
+    require((settled > 0) | (confirmed == 0), "clusters that were confirmed once")
     squares, merged = arrays["squares"].sum(axis=1), arrays["merged"]
     if options.forget == 1.0:
-        demand(weight == rows, "weights that are numbers of rows")
-        demand((enough == (confirmed == 1)) & (enough == (settled > 0)), "confirmed")
+        require(weight == rows, "weights that are numbers of rows")
+        require((enough == (confirmed == 1)) & (enough == (settled > 0)), "confirmed")
         check_close("scatter", arrays["scatter"], squares, 1e-6 * squares)
         if total == n_rows and not arrays["lost"][0] and len(merged) < MOST_MERGED // 2:
-            demand(next_id == len(ids) + len(merged), "an id of each cluster")
+            require(next_id == len(ids) + len(merged), "an id of each cluster")
     else:  # the sum fades at once, its parts when the next row comes
         fades = options.forget ** (n_rows - arrays["seen"]) * squares
         least, most = fades * (1.0 - 1e-6), squares * (1.0 + 1e-6)
-        demand((least <= arrays["scatter"]) & (arrays["scatter"] <= most), "scatter")
-    demand(len(merged) <= MOST_MERGED, "merged ids")
-    demand(~np.isin(merged, ids), "merged ids that are gone")
-    demand(len(np.unique(merged)) == len(merged), "ids that are merged once")
-    demand(arrays["merged_into"] != merged, "ids that others became")
+        require((least <= arrays["scatter"]) & (arrays["scatter"] <= most), "scatter")
+    require(len(merged) <= MOST_MERGED, "merged ids")
+    require(~np.isin(merged, ids), "merged ids that are gone")
+    require(len(np.unique(merged)) == len(merged), "ids that are merged once")
+    require(arrays["merged_into"] != merged, "ids that others became")
 
 
 def check_watch(n_kept_back: int, n_rows: int, arrays: Arrays) -> None:
     """Raise ValueError unless what is known of the scales' fit is sound."""
-    told, n_gathered = arrays["watch"], len(arrays["gathered"])
-    counts, n, n_wanted = np.delete(told, [3, 7]), told[5], told[8]
-    demand((counts == np.floor(counts)) & (counts <= n_rows), "counts of rows")
-    demand(told[0] <= 1.0, "whether a misfit was told of")
-    demand((n_wanted == 0) | (n_wanted == n_kept_back), "rows that are to be gathered")
-    demand(n_gathered < max(n_wanted, 1), "fewer rows than are to be gathered")
-    demand(told[6] <= n, "rows near clusters among those of a window")
-    demand((told[6] > 0) | (told[7] == 0.0), "distances of rows near clusters")
+    watch, n_gathered = arrays["watch"], len(arrays["gathered"])
+    counts, n, n_wanted = np.delete(watch, [3, 7]), watch[5], watch[8]
+    require((counts == np.floor(counts)) & (counts <= n_rows), "counts of rows")
+    require(watch[0] <= 1.0, "whether a misfit was reported")
+    require((n_wanted == 0) | (n_wanted == n_kept_back), "rows that are to be gathered")
+    require(n_gathered < max(n_wanted, 1), "fewer rows than are to be gathered")
+    require(watch[6] <= n, "rows near clusters among those of a window")
+    require((watch[6] > 0) | (watch[7] == 0.0), "distances of rows near clusters")
 
 
 def check_subspaces(options: Any, known: Any, arrays: Arrays) -> None:
@@ -212,22 +212,22 @@ def check_subspaces(options: Any, known: Any, arrays: Arrays) -> None:
     than their scatter.
     """
     cols, dim, eig = arrays["cols"], arrays["dim"], arrays["eig"]
-    demand(dim <= cols, "dimensions within the columns")
+    require(dim <= cols, "dimensions within the columns")
     used = np.arange(eig.shape[1]) < cols[:, None]
     excess = np.maximum(eig - known.variance, 0.0)
     check_close("gain", arrays["gain"], excess / (excess + known.variance))
-    demand((eig == 0.0) | used, "variances of columns in use")
-    demand((np.diff(eig) <= 1e-9 * eig[:, :1]) | ~used[:, 1:], "variances in order")
+    require((eig == 0.0) | used, "variances of columns in use")
+    require((np.diff(eig) <= 1e-9 * eig[:, :1]) | ~used[:, 1:], "variances in order")
     for basis, row in zip(arrays["basis"], used, strict=True):
-        demand(basis[~row] == 0.0, "columns in use")
+        require(basis[~row] == 0.0, "columns in use")
         product = basis[row] @ basis[row].T
-        demand(np.abs(product - np.eye(len(product))) < 1e-6, "orthonormal columns")
+        require(np.abs(product - np.eye(len(product))) < 1e-6, "orthonormal columns")
     scatter = arrays["scatter"]
     weight = arrays["w_ref"] if known.exact else arrays["weight"]
     if options.forget == 1.0:
-        demand(dim == dimensions(options, known, weight, eig, used), "dimensions")
+        require(dim == dimensions(options, known, weight, eig, used), "dimensions")
     whole = scatter * (1.0 + 1e-6) + 1e-9 * np.abs(arrays["mean"]).max(axis=1) ** 2
-    demand(weight * eig.sum(axis=1) <= whole, "variances within the scatter")
+    require(weight * eig.sum(axis=1) <= whole, "variances within the scatter")
     if known.exact:
         check_exact(arrays)
 
@@ -246,15 +246,15 @@ def dimensions(options: Any, known: Any, weight: Any, eig: Any, used: Any) -> An
 def check_exact(arrays: Arrays) -> None:
     """Raise ValueError unless whole scatters agree with their parts.
 
-    The diagonal is that of the squares. What has come since the eigenvectors were found
-    has added to the scatter that they are of.
+    The diagonal is that of the squares. Rows since the eigenvectors were computed
+    have added to the scatter that they are of.
     """
     width = arrays["mean"].shape[1]
     lower = np.tril_indices(width)
     total = arrays["squares"].sum(axis=1)
     factor = arrays["scatter"] / np.where(total > 0.0, total, 1.0)
     now, then = arrays["weight"], arrays["w_ref"] * (1.0 + 1e-9)
-    demand((then <= now * (1.0 + 2e-9)) & (10.0 * now <= 11.0 * then), "past weights")
+    require((then <= now * (1.0 + 2e-9)) & (10.0 * now <= 11.0 * then), "past weights")
     for k, packed in enumerate(arrays["packed"]):
         scatter = np.zeros((width, width))
         scatter[lower] = scatter.T[lower] = packed * arrays["decay"][k]
@@ -262,18 +262,18 @@ def check_exact(arrays: Arrays) -> None:
         check_close("packed", np.diag(scatter), arrays["squares"][k] * factor[k], size)
         basis, eig = arrays["basis"][k], arrays["eig"][k]
         rest = scatter - (basis.T * (arrays["w_ref"][k] * eig)) @ basis
-        demand(np.linalg.eigvalsh(rest)[0] >= -1e-6 * size, "a positive scatter")
+        require(np.linalg.eigvalsh(rest)[0] >= -1e-6 * size, "a positive scatter")
 
 
 def check_chain(arrays: Arrays) -> None:
     """Raise ValueError unless moves, durations and the place in them are sound."""
     moves, n = arrays["moves"], len(arrays["ids"])
-    demand(np.diag(moves) == 0, "no moves from a state to itself")
-    demand(moves.sum(axis=1) == arrays["left"], "moves that were counted")
+    require(np.diag(moves) == 0, "no moves from a state to itself")
+    require(moves.sum(axis=1) == arrays["left"], "moves that were counted")
     kept, n_kept = arrays["kept"], arrays["n_kept"]
     held = np.arange(kept.shape[1]) < n_kept[:, None]
-    demand(np.where(held[:, :, None], kept >= 1, kept == 0), "durations of a row")
-    demand((np.diff(kept[:, :, 0]) >= 0) | ~held[:, 1:], "durations in order")
+    require(np.where(held[:, :, None], kept >= 1, kept == 0), "durations of a row")
+    require((np.diff(kept[:, :, 0]) >= 0) | ~held[:, 1:], "durations in order")
     count, mean, m2 = arrays["base"].T
     long = np.where(held, kept[:, :, 1], 0).astype(np.float64)
     total = count + n_kept
@@ -281,11 +281,11 @@ def check_chain(arrays: Arrays) -> None:
     whole /= np.maximum(total, 1.0)
     off = np.where(held, long - whole[:, None], 0.0)
     spread = m2 + count * (mean - whole) ** 2 + (off**2).sum(axis=1)
-    demand(count == np.floor(count), "numbers of durations")
+    require(count == np.floor(count), "numbers of durations")
     check_close("tally", arrays["tally"], np.column_stack([total, whole, spread]))
     state, dwell, last, before, before_dwell = arrays["place"].tolist()
-    demand(max(state, last, before) < n, "places of states")
-    demand((dwell > 0) == (state >= 0) and before_dwell >= (before >= 0),
+    require(max(state, last, before) < n, "places of states")
+    require((dwell > 0) == (state >= 0) and before_dwell >= (before >= 0),
            "rows in a state")  # fmt: skip
     belief = arrays["belief"]
-    demand(not belief.size or abs(belief.sum() - 1.0) < 1e-6, "probabilities")
+    require(not belief.size or abs(belief.sum() - 1.0) < 1e-6, "probabilities")

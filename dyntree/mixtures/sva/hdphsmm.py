@@ -271,7 +271,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         )
 
     def _stamp(self) -> tuple[Any, ...]:
-        """What tells whether anything was learned since."""
+        """A stamp that differs once anything has been learned."""
         known = self._state.clusters
         return known.n_rows, known.n, known.lost, known.chain.last
 

@@ -11,13 +11,13 @@ FEW_ROWS = 24  # fewer than which do not show three clusters
 
 
 def warn_of_misfit(watch: Any, n_wanted: int) -> None:
-    """Warn of what a watch has found, with the remedy.
+    """Warn of scales that no longer fit, with the remedy.
 
     `n_wanted` rows are gathered to choose scales from; 0 where these were given.
     """
     if watch.grew:
         found = (
-            f"{watch.growth} clusters more came with the last {watch.rows_judged} rows"
+            f"{watch.growth} clusters more opened in the last {watch.rows_judged} rows"
         )
     else:
         found = (

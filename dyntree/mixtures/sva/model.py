@@ -698,11 +698,11 @@ class SmallVarianceMixture(Mixture):
         number = params.count("id", id, 0)
         if number not in ids:
             became = self.aliases_.get(number)
-            told = "" if became is None else f"; it has been merged into {became}"
+            merged = "" if became is None else f"; it has been merged into {became}"
             raise ArgumentError(
                 "id",
                 "must be that of an existing cluster",
-                Message("{id!r}{told}", id=id, told=told),
+                Message("{id!r}{merged}", id=id, merged=merged),
             )
         known.remove(ids.index(number))
         return self

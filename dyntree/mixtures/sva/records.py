@@ -59,7 +59,7 @@ class LambdaPath(Answer):
         Ascending.
     n_clusters : ndarray of int64 of shape (n_values,)
     bic : ndarray of shape (n_values,)
-        Bayesian information criterion of the mixture found; inf where clusters leave
+        Bayesian information criterion of the fitted mixture; inf where clusters leave
         too few degrees of freedom.
     chosen : float
         What ``lambda_="auto"`` would take.

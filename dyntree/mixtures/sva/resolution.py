@@ -1,9 +1,9 @@
-"""What rows tell of the spread of clusters: the steps of columns, and what repeats.
+"""Evidence of the spread of clusters in rows: steps of columns, and repeats.
 
 Rows on a lattice, or in a plane, would have any density for small enough scales. So a
 row stands for any place in its cell of the lattice, and directions in which no row lies
 are left out. Rows that repeat as a whole, and not because their columns have few
-values, tell of no spread and count once.
+values, show no spread and count once.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Steps:
 
 
 def sample_of(rows: Matrix) -> Sample:
-    """Return the rows that tell of spread, without constant columns.
+    """Return the rows that show spread, without constant columns.
 
     A few rows that repeat often, all of them, are clusters without spread. Elsewhere a
     column is discrete that has at most half as many values as there are distinct

@@ -1,4 +1,4 @@
-"""How scales that nobody gave are found: short runs over the first rows."""
+"""Scales that are not passed are chosen by short runs over the first rows."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def subspace_scales(
 
 
 def subspace_cost_path(sample: Sample, noise: float | str, run: Run) -> LambdaPath:
-    """Try costs of a new cluster; noise that is not given is found on the way.
+    """Try costs of a new cluster; noise that is not passed is estimated on the way.
 
     `run` makes clusters at a cost and a noise, learns all rows, and merges. One column
     has no subspace: there clusters are round, and each cost has the noise of which it
@@ -263,7 +263,7 @@ class Costs:
         return middle_of_best(bisected(N_PLANAR, self.trial, skip_hopeless=True))
 
     def rise_at(self, k: int) -> float:
-        """Noise that residuals tell of at a cost, over the noise that was assumed."""
+        """Noise by the residuals at a cost, over the noise that was assumed."""
         return float(np.sqrt(self.trial(k).variance)) / self.noise
 
 
@@ -290,7 +290,7 @@ def settled_costs(sample: Sample, noise: float | str, run: Run) -> Settled:
 
     More than one noise may be such. A direction in which clusters are thin makes the
     first guess so low that these have planes in common, and a low guess may settle
-    where round clusters are in pieces. So where rows are enough to tell of shapes, the
+    where round clusters are in pieces. So where rows are enough to show shapes, the
     mean of all eigenvalues and larger noises are tried, too.
     """
     if isinstance(noise, float):
@@ -364,7 +364,7 @@ def middle_of_best(trials: list[Trial]) -> int:
 
 
 def subspace_trial(sample: Sample, found: Any) -> Trial:
-    """BIC of the mixture found, and the noise that its residuals tell of."""
+    """BIC of a fitted mixture, and the noise by its residuals."""
     rows = sample.rows
     n, width = rows.shape
     if found.n * FRAGMENT > n:
@@ -382,9 +382,9 @@ def subspace_trial(sample: Sample, found: Any) -> Trial:
     log_likelihood = float(logsumexp(joint, axis=1).sum())
     log_likelihood -= 0.5 * lacking / variance
     p = width + dim * (width - dim) + dim * (dim + 1.0) / 2.0
-    # what a cluster is told by are its own rows
-    told = (p * np.log(np.maximum(weight, 1.0))).sum() + (found.n - 1.0) * np.log(n)
-    bic = told - 2.0 * log_likelihood
+    # a cluster is determined by its rows alone
+    penalty = (p * np.log(np.maximum(weight, 1.0))).sum() + (found.n - 1.0) * np.log(n)
+    bic = penalty - 2.0 * log_likelihood
     tied = np.inf
     if tells_of_shape(sample):
         with single_threaded_blas():  # of small matrices
@@ -435,7 +435,7 @@ def local_variances(sample: Sample) -> tuple[float, float]:
 
 
 def least_variance(sample: Sample) -> float:
-    """What noise is taken to have at least, however few rows tell of it."""
+    """Least variance that noise is taken to have, however few the rows."""
     floor: float = LEAST_SHARE * mean_square(sample) / sample.rows.shape[1]
     return max(floor, LEAST_VARIANCE)
 

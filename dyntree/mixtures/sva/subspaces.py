@@ -36,7 +36,7 @@ class SubspaceMixture(SmallVarianceMixture):
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the noise: as given, or as found in the first rows."""
+        """Standard deviation of the noise: as passed, or by the first rows."""
         given = self.options.noise
         if isinstance(given, float):
             return given

@@ -64,7 +64,7 @@ def gain_of_own_shapes(
 ) -> float:
     """By how much BIC is better if clusters have covariances of their own.
 
-    Those of fewer rows than tell of a covariance are not asked; `steps` are of rows
+    Those of fewer rows than a covariance needs are not asked; `steps` are of rows
     from the means of their clusters, far apart.
     """
     n, width = steps.shape

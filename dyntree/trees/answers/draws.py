@@ -244,7 +244,7 @@ def dirichlet(counts: NDArray[np.float64], rng: np.random.Generator) -> Any:
 def _forest_draws(
     forest: Forest, rows: Matrix, n_draws: int, rng: np.random.Generator
 ) -> Iterator[DrawBlock]:
-    """Each draw is of one tree and one of its prunings, and of the leaves of that."""
+    """Draws, each from a leaf of one pruning of one tree."""
     n_trees, n_classes = (forest.options[name] for name in ("n_trees", "n_classes"))
     which = systematic(np.full(n_trees, 1.0 / n_trees), n_draws, rng)
     same = equal_rows(rows)

@@ -40,7 +40,7 @@ def laws_with(
     second: Vector,
     exposure: Vector,
 ) -> Any:
-    """Laws of counts by the parameters that leaves tell; see `RateLaws`.
+    """Laws of counts by the parameters of leaves; see `RateLaws`.
 
     Exposures, of shape (n_rows,), are in the cloud's unit.
     """

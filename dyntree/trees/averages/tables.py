@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from dyntree import checkpoint, params
-from dyntree.checkpoint.layout import demand
+from dyntree.checkpoint.layout import require
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.targets import label_codes, sorted_labels
@@ -85,7 +85,7 @@ def learned_in_order(
 ) -> Any:
     """Teach a model rows, in this order if there is one, and return it.
 
-    One of several tells what is to be said of the rows. At the top of a module, so that
+    Only one of several warns of the rows. At the top of a module, so that
     processes find it.
     """
     if isinstance(member, DynamicTree | StreamingTree | RandomTreesStream):
@@ -519,17 +519,17 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
         members, own = cls._members_in(header, arrays, KINDS)
-        demand(not own, "it has arrays without a use")
+        require(not own, "it has arrays without a use")
         check_members([member.state for member in members])
         seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
         shuffle = params.flag("shuffle", header["shuffle"])
         average = cls.of(members, seed, shuffle)
         powers = tuple(params.real("powers", power) for power in header["powers"])
         fits = len(powers) == len(average.powers) and min(powers) >= 0.0
-        demand(fits, "its powers are odd")
+        require(fits, "its powers are odd")
         kinds = [isinstance(member, RandomTreesStream) for member in members]
         in_order = kinds == sorted(kinds) and not all(kinds)
-        demand(in_order, "its clouds are not the first")
+        require(in_order, "its clouds are not the first")
         average.powers = powers
         return average
 

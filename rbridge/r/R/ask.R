@@ -92,10 +92,10 @@ quantiles <- function(object, XX, probs, more, call) {
     stop("probs must be between 0 and 1; got ", shown(probs), ".", call. = FALSE)
   given <- list(XX = XX, probs = as.numeric(probs))
   if (!is.null(more$exposure)) given$exposure <- more$exposure
-  told <- ask_cloud(object, "quantiles", given, call)
-  if (!is.null(more$offset)) told <- told + more$offset
-  colnames(told) <- percents(probs)
-  told
+  reply <- ask_cloud(object, "quantiles", given, call)
+  if (!is.null(more$offset)) reply <- reply + more$offset
+  colnames(reply) <- percents(probs)
+  reply
 }
 
 coef.dyntree <- function(object, XX, verb = 0, ...) {

@@ -19,18 +19,18 @@ glance.dyntree <- function(x, ...) {
 augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   asked <- if (is.null(newdata)) data else newdata
   rows <- if (is.null(asked)) held_frame(x) else as.data.frame(asked)
-  told <- if (is.null(asked)) predict.dyntree(x) else
+  reply <- if (is.null(asked)) predict.dyntree(x) else
     predict.dyntree(x, if (is.null(attr(x, "terms"))) asked else rows)
   if (x$model == "class") {
-    rows$.fitted <- of_type(told, "class")
-    rows$.prob <- apply(told$p, 1L, max)
+    rows$.fitted <- of_type(reply, "class")
+    rows$.prob <- apply(reply$p, 1L, max)
     return(rows)
   }
-  rows$.fitted <- told$mean
-  rows$.lower <- told$q1
-  rows$.upper <- told$q2
+  rows$.fitted <- reply$mean
+  rows$.lower <- reply$q1
+  rows$.upper <- reply$q2
   y <- if (is.null(asked)) x$y else response_among(x, rows)
-  if (!is.null(y)) rows$.resid <- y - told$mean
+  if (!is.null(y)) rows$.resid <- y - reply$mean
   rows
 }
 

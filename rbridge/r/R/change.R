@@ -67,7 +67,7 @@ copy <- function(obj) UseMethod("copy")
 
 copy.dyntree <- function(obj) {
   cloud <- cloud_of(obj, sys.call())
-  tree <- held(sys.call())
+  tree <- new_holder(sys.call())
   crossing(tree$tree <- cloud$tree$tree, sys.call())
   ask("copy", list(), sys.call(), tree)
   attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$lpred, cloud$time, cloud$names,

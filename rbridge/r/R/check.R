@@ -1,4 +1,4 @@
-# What arguments may be, told in R's words before they go to Python; whether a number is
+# What arguments may be, in R's words, before they go to Python; whether a number is
 # within its range is checked there.
 
 # By name. What is not here passes, or is checked where it comes in.

@@ -45,10 +45,10 @@ cloud_of <- function(object, call = sys.call(-1L)) {
 
 # Makes the trees of an object that came from a file.
 revive <- function(cloud, call) {
-  tree <- held(call)
-  told <- unserialize(crossing(tree$restore(cloud$saved, cloud$since), call))
-  if (!is.null(told$interrupted)) stop_interrupted(call)
-  if (!is.null(told$error)) stop(simpleError(told$error, call))
+  tree <- new_holder(call)
+  reply <- unserialize(crossing(tree$restore(cloud$saved, cloud$since), call))
+  if (!is.null(reply$interrupted)) stop_interrupted(call)
+  if (!is.null(reply$error)) stop(simpleError(reply$error, call))
   hold(cloud, tree)
 }
 
@@ -61,20 +61,20 @@ ask_cloud <- function(object, name, arguments, call = sys.call(-1L)) {
   whole <- FALSE # an interrupt may come in the middle of a change
   on.exit(if (!whole) cloud$tree <- NULL)
   native <- identical(object[["rules"]], "native")
-  told <- exchange(name, arguments, call, cloud$answer, save = full, native = native)
+  reply <- exchange(name, arguments, call, cloud$answer, save = full, native = native)
   suspendInterrupts({
-    whole <- !is.null(told$error)
-    heed(told, call)
-    if (!is.null(told$changed)) told$value <- add_up(cloud, told$value)
-    if (!is.null(told$saved)) {
-      cloud$saved <- told$saved
+    whole <- !is.null(reply$error)
+    raise_conditions(reply, call)
+    if (!is.null(reply$changed)) reply$value <- add_up(cloud, reply$value)
+    if (!is.null(reply$saved)) {
+      cloud$saved <- reply$saved
       cloud$since <- list()
-    } else if (!is.null(told$changed)) {
-      cloud$since[[length(cloud$since) + 1L]] <- told$request
+    } else if (!is.null(reply$changed)) {
+      cloud$since[[length(cloud$since) + 1L]] <- reply$request
     }
     whole <- TRUE
   })
-  told$value
+  reply$value
 }
 
 # Fields of a changed cloud, with all of what Python only tells the new part of.

@@ -28,11 +28,11 @@ dynaTree.default <- function(X, y, N = 1000,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = chosen(icept, "icept", intercepts),
                 rprop = chosen(rprop, "rprop", proposals), verb = verb)
-  tree <- held(call)
-  told <- ask("dynaTree", c(given, learned$beside), call, tree, rules = rules(),
+  tree <- new_holder(call)
+  reply <- ask("dynaTree", c(given, learned$beside), call, tree, rules = rules(),
               save = TRUE)
-  fields <- named_fields(told$value, colnames(inputs))
-  cloud <- new_cloud(tree, told$saved, fields$lpred, fields$time,
+  fields <- named_fields(reply$value, colnames(inputs))
+  cloud <- new_cloud(tree, reply$saved, fields$lpred, fields$time,
                      rownames(learned$X), learned$offset)
   if (!is.null(learned$offset)) fields$y <- fields$y + learned$offset
   object <- structure(fields, class = c("dyntree", "dynaTree"), levels = levels(labels),

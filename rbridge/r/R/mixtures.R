@@ -178,19 +178,19 @@ fit_mixture <- function(face, rows, more, options, matched, call) {
 
 # An object with the components that its model has now, and the clusters of its last rows.
 with_components <- function(object, found, x) {
-  told <- found$value
-  id <- as.integer(told$id)
-  mean <- as.data.frame(matrix(as.numeric(told$mean), length(id), length(told$columns)))
-  names(mean) <- told$columns
-  object$components <- data.frame(c(list(cluster = id), told$parts), mean,
+  reply <- found$value
+  id <- as.integer(reply$id)
+  mean <- as.data.frame(matrix(as.numeric(reply$mean), length(id), length(reply$columns)))
+  names(mean) <- reply$columns
+  object$components <- data.frame(c(list(cluster = id), reply$parts), mean,
                                   check.names = FALSE, row.names = NULL)
-  object$covariance <- covariances(told$covariance, id, told$columns)
-  object$cluster <- as_clusters(told$cluster, object, x)
-  if (!is.null(told$lifelines)) object$lifelines <- told$lifelines
-  if (!is.null(told$history)) told$history <- as.data.frame(told$history)
+  object$covariance <- covariances(reply$covariance, id, reply$columns)
+  object$cluster <- as_clusters(reply$cluster, object, x)
+  if (!is.null(reply$lifelines)) object$lifelines <- reply$lifelines
+  if (!is.null(reply$history)) reply$history <- as.data.frame(reply$history)
   for (name in c("n_seen", "lambda", "noise", "n_phases", "converged", "history",
                  "log_likelihood", "n_parameters", "total_weight"))
-    if (!is.null(told[[name]])) object[[name]] <- told[[name]]
+    if (!is.null(reply[[name]])) object[[name]] <- reply[[name]]
   attr(object, "state") <- found$state
   object
 }
@@ -225,9 +225,9 @@ update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL
     asked <- substitute(phase)
     value <- if (is.data.frame(newdata)) eval(asked, newdata, parent.frame()) else phase
     if (is.null(value)) value <- rep(next_phase(object), nrow(x))
-    told <- phases(value, nrow(x), "newdata", call)
-    all <- later_phases(object$phases, told$labels, call)
-    given$phase <- told$code
+    reply <- phases(value, nrow(x), "newdata", call)
+    all <- later_phases(object$phases, reply$labels, call)
+    given$phase <- reply$code
   } else if (!is.null(phase)) {
     stop(simpleError(paste0("phase is for ddp_mixture(); got it with ", class(object)[1L],
                             "(). Leave it out."), call))
@@ -239,7 +239,7 @@ update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL
   object <- with_components(object, learned(object, given, call), x)
   if (inherits(object, "canopy_mixture")) object$log_likelihood <- object$n_parameters <- NULL
   if (over_time) {
-    object$phase <- told$labels[told$code]
+    object$phase <- reply$labels[reply$code]
     object$phases <- all
   }
   object
@@ -308,15 +308,15 @@ print.dyntree_mixture <- function(x, n = 10, ...) {
 
 summary.dyntree_mixture <- function(object, ...) {
   no_more(...)
-  told <- list(what = what_mixture(object), n_seen = object$n_seen,
+  reply <- list(what = what_mixture(object), n_seen = object$n_seen,
                components = object$components, rows = table(object$cluster))
-  if (!is.null(object$log_likelihood)) told$logLik <- logLik.canopy_mixture(object)
+  if (!is.null(object$log_likelihood)) reply$logLik <- logLik.canopy_mixture(object)
   if (!is.null(object$lifelines)) {
     lines <- object$lifelines
-    told$lifelines <- as_answer(
+    reply$lifelines <- as_answer(
       lines$count, phase_names(object), data.frame(row.names = as.character(lines$id)))
   }
-  structure(told, class = "summary.dyntree_mixture")
+  structure(reply, class = "summary.dyntree_mixture")
 }
 
 # Labels of the phases that lifelines have.

@@ -30,9 +30,9 @@ held_model <- function(call) {
 made <- function(face, options, given, rows, call) {
   model <- held_model(call)
   asked <- c(list(face = face, rows = rows, options = options), given)
-  told <- exchange("make", asked, call, model$answer, save = TRUE)
-  heed(told, call)
-  list(value = told$value, state = new_state(face, model, told$saved))
+  reply <- exchange("make", asked, call, model$answer, save = TRUE)
+  raise_conditions(reply, call)
+  list(value = reply$value, state = new_state(face, model, reply$saved))
 }
 
 # The state of an object, with a model in it.
@@ -44,9 +44,9 @@ state_of <- function(object, call) {
       "\"state\"; got one without it, which has no model. Fit it again."), call))
   if (is.null(state$model) || py_is_null_xptr(state$model)) {
     model <- held_model(call)
-    told <- unserialize(crossing(model$restore(state$saved, state$since), call))
-    if (!is.null(told$interrupted)) stop_interrupted(call)
-    heed(told, call)
+    reply <- unserialize(crossing(model$restore(state$saved, state$since), call))
+    if (!is.null(reply$interrupted)) stop_interrupted(call)
+    raise_conditions(reply, call)
     state$model <- model
   }
   state
@@ -56,9 +56,9 @@ state_of <- function(object, call) {
 ask_model <- function(object, name, given, call, rows = "newdata") {
   state <- state_of(object, call)
   asked <- c(list(face = state$face, rows = rows), given)
-  told <- exchange(name, asked, call, state$model$answer)
-  heed(told, call)
-  told$value
+  reply <- exchange(name, asked, call, state$model$answer)
+  raise_conditions(reply, call)
+  reply$value
 }
 
 # What an object's model tells once it has learned more rows, and its new state.
@@ -69,12 +69,12 @@ learned <- function(object, given, call, rows = "newdata") {
   as_it_was <- FALSE # an interrupt, or a warning that is an error, may come in between
   on.exit(if (!as_it_was) state$model <- NULL)
   asked <- c(list(face = state$face, rows = rows), given)
-  told <- exchange("learn", asked, call, state$model$answer, save = full)
-  as_it_was <- !is.null(told$error)
-  heed(told, call)
-  after <- if (full) new_state(state$face, state$model, told$saved) else
-    new_state(state$face, state$model, state$saved, c(state$since, list(told$request)))
-  list(value = told$value, state = after) # which has the model from now on
+  reply <- exchange("learn", asked, call, state$model$answer, save = full)
+  as_it_was <- !is.null(reply$error)
+  raise_conditions(reply, call)
+  after <- if (full) new_state(state$face, state$model, reply$saved) else
+    new_state(state$face, state$model, state$saved, c(state$since, list(reply$request)))
+  list(value = reply$value, state = after) # which has the model from now on
 }
 
 # The arguments of a fit that are no options of its model.

@@ -11,25 +11,25 @@ print.dyntree <- function(x, ...) {
 }
 
 summary.dyntree <- function(object, ...) {
-  told <- list(call = attr(object, "call"), model = object$model,
+  reply <- list(call = attr(object, "call"), model = object$model,
                rules = if (is_native(object)) "native" else "r", N = object$N,
                R = object$R, rows = nrow(object$X),
                retired = if (is.null(object$removed)) 0L else as.integer(object$removed),
                evidence = colSums(as.matrix(object$lpred)), time = sum(object$time))
   if (!is.null(attr(object, "cloud"))) {
-    told$residuals <- in_sample(object)
-    told$trees <- treestats(object)
-    told$inputs <- inputs_used(object)
+    reply$residuals <- in_sample(object)
+    reply$trees <- treestats(object)
+    reply$inputs <- inputs_used(object)
   }
-  structure(told, class = "summary.dyntree")
+  structure(reply, class = "summary.dyntree")
 }
 
 # Residuals at the rows held, of labels the share that is foretold wrong; "prior" has none.
 in_sample <- function(object) {
   if (object$model == "prior") return(NULL)
-  told <- predict.dyntree(object)
-  if (object$model == "class") mean(max.col(told$p, "first") != object$y) else
-    object$y - told$mean
+  reply <- predict.dyntree(object)
+  if (object$model == "class") mean(max.col(reply$p, "first") != object$y) else
+    object$y - reply$mean
 }
 
 # Shares of trees that split on an input, and of all splits, a column an input.

@@ -2,7 +2,7 @@
 
 python <- new.env(parent = emptyenv())
 
-# rbridge.guest, loaded at the first call and told what shows its output
+# rbridge.guest, loaded at the first call, with the function that shows its output
 guest <- function() {
   if (is.null(python$guest)) {
     found <- tryCatch(
@@ -29,8 +29,8 @@ imported <- function(name) {
   import(name)
 }
 
-# Python's holder of a tree, still empty.
-held <- function(call) {
+# A holder of a tree in Python, still empty.
+new_holder <- function(call) {
   make <- guest()$RObject
   crossing(make(), call)
 }
@@ -41,15 +41,15 @@ packed <- function(x) serialize(x, NULL, version = 2)
 draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs")
 
 # Asks for one function of the mirror; what draws, draws from R's own stream.
-# tree: Python's holder of a tree, empty for what needs none. Returns what was told.
-ask <- function(name, arguments, call, tree = held(call), rules = "r", save = FALSE) {
+# tree: Python's holder of a tree, empty for what needs none. Returns the reply.
+ask <- function(name, arguments, call, tree = new_holder(call), rules = "r", save = FALSE) {
   check_arguments(arguments, call)
-  told <- exchange(name, arguments, call, tree$answer, rules, save)
-  heed(told, call)
-  told
+  reply <- exchange(name, arguments, call, tree$answer, rules, save)
+  raise_conditions(reply, call)
+  reply
 }
 
-# What was told, with the request; names of rows and columns stay here.
+# The reply with its request; names of rows and columns stay here.
 exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE,
                      native = rules != "r") {
   if (!is.null(dim(arguments[["X"]]))) dimnames(arguments[["X"]]) <- NULL
@@ -59,17 +59,17 @@ exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE,
   if (save) arguments$.save <- TRUE
   if (name %in% draws) arguments$.state <- stream_state(native)
   request <- packed(arguments)
-  told <- unserialize(crossing(answer(request), call))
-  if (!is.null(told$interrupted)) stop_interrupted(call)
-  told$request <- request
-  told
+  reply <- unserialize(crossing(answer(request), call))
+  if (!is.null(reply$interrupted)) stop_interrupted(call)
+  reply$request <- request
+  reply
 }
 
-# Errors and warnings of what was told become R's, and R's stream goes on.
-heed <- function(told, call) {
-  if (!is.null(told$error)) stop(simpleError(told$error, call))
-  for (text in told$warnings) warning(simpleWarning(text, call))
-  if (!is.null(told$state) && is_known_generator()) set_stream_state(told$state)
+# Errors and warnings of a reply become R's, and R's stream goes on.
+raise_conditions <- function(reply, call) {
+  if (!is.null(reply$error)) stop(simpleError(reply$error, call))
+  for (text in reply$warnings) warning(simpleWarning(text, call))
+  if (!is.null(reply$state) && is_known_generator()) set_stream_state(reply$state)
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an

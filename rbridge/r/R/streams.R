@@ -131,13 +131,13 @@ less <- function(y, offset) if (is.null(offset)) y else y - offset
 
 # An object with what its model tells of itself now.
 with_told <- function(object, found) {
-  told <- found$value
-  if (!is.null(told$members))
-    told$members <- as.data.frame(lapply(told$members, function(one)
+  reply <- found$value
+  if (!is.null(reply$members))
+    reply$members <- as.data.frame(lapply(reply$members, function(one)
       replace(one, is.nan(one), NA)))
-  told$labels <- union(object$labels, told$levels)
-  told$levels <- NULL
-  object[names(told)] <- told
+  reply$labels <- union(object$labels, reply$levels)
+  reply$levels <- NULL
+  object[names(reply)] <- reply
   attr(object, "state") <- found$state
   object
 }

@@ -94,13 +94,13 @@ in_vocabulary <- function(found, own, words, name, call, drop) {
 
 # An object with the topics that its model has now.
 with_topics <- function(object, found) {
-  told <- found$value
-  object$topics <- data.frame(topic = as.integer(told$topic), weight = told$weight,
-                              count = told$count, alpha = told$alpha,
-                              documents = told$documents)
-  object$history <- as.data.frame(told$history)
+  reply <- found$value
+  object$topics <- data.frame(topic = as.integer(reply$topic), weight = reply$weight,
+                              count = reply$count, alpha = reply$alpha,
+                              documents = reply$documents)
+  object$history <- as.data.frame(reply$history)
   object[c("n_seen", "n_documents", "free_energy")] <-
-    told[c("n_seen", "n_documents", "free_energy")]
+    reply[c("n_seen", "n_documents", "free_energy")]
   attr(object, "state") <- found$state
   object
 }

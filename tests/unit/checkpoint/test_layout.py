@@ -10,10 +10,10 @@ import pytest
 from dyntree.checkpoint.layout import (
     check_arrays,
     check_close,
-    demand,
     ints,
     places,
     reals,
+    require,
 )
 from dyntree.errors import CheckpointError
 
@@ -78,4 +78,4 @@ def test_numbers_are_compared_up_to_rounding() -> None:
     with pytest.raises(CheckpointError, match="sums is not what"):
         check_close("sums", np.array([1.0]), np.array([np.inf]))
     with pytest.raises(CheckpointError, match="model: sums"):
-        demand([True, False], "sums")
+        require([True, False], "sums")

@@ -130,7 +130,7 @@ def test_more_old_labels_than_may_wait_are_told(runs: Runs) -> None:
     told = runs.told()
     assert "none of the next 10 labels" in told
     assert "10 learned" in told
-    assert "50 dropped before their label came" in told
+    assert "50 dropped before their label arrived" in told
 
 
 @pytest.mark.filterwarnings("default")
