@@ -303,7 +303,7 @@ class TopicWords(RWords):
 
 FACES = {
     "dp_gmm": Face(
-        lambda options: OnlineDPGMM(**options),
+        lambda options: OnlineDPGMM(**options, seed=0),
         _learn_dp_gmm,
         _tell_dp_gmm,
         {"predict": _ask_dp_gmm},

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -49,6 +52,21 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
     config.addinivalue_line("markers", "cran: needs R, and CRAN dynaTree in it")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _seeds_that_nobody_passes_are_0() -> Iterator[None]:
+    """Models without a seed are the same in every run; `drawn_seeds` undoes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        zeros = SimpleNamespace(randbits=lambda n: 0)
+        patch.setattr("dyntree.runtime.seeds.secrets", zeros)
+        yield
+
+
+@pytest.fixture
+def drawn_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let models without a seed draw one from the system."""
+    monkeypatch.setattr("dyntree.runtime.seeds.secrets", secrets)
 
 
 @pytest.fixture

@@ -172,24 +172,25 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
         learn_response,
     ),
     "OnlineDPGMM": (
-        OnlineDPGMM, {"warm_up": 20}, [{}, {"lambda_": 9.0}],
+        OnlineDPGMM, {"warm_up": 20, "seed": 0}, [{}, {"lambda_": 9.0}],
         CLUSTERS | {"lambda_": [9.0], "criterion": ["objective", "radius"],
                     "covariance": ["spherical"], "warm_up": [60]}, learn_rows,
     ),
     "OnlineDPMPPCA": (
-        OnlineDPMPPCA, {"warm_up": 20},
+        OnlineDPMPPCA, {"warm_up": 20, "seed": 0},
         [{}, {"lambda_": 30.0, "noise": 0.5}, {"gate": "bandwidth", "bandwidth": 1.5}],
         SUBSPACES | {"covariance": ["spherical"], "warm_up": [60]}, learn_rows,
     ),
     "OnlineHDPHSMM": (
-        OnlineHDPHSMM, {"lambda_": 30.0, "noise": 0.5},
+        OnlineHDPHSMM, {"lambda_": 30.0, "noise": 0.5, "seed": 0},
         [{}, {"gate": "bandwidth", "bandwidth": 1.5}, {"emission": "gmm"}],
         SUBSPACES | {"lambda_2": [0.5], "lambda_3": [1.0], "lambda_4": [0.1],
                      "duration": ["negative-binomial"], "max_duration": [20],
                      "emission": ["gmm"]}, learn_rows,
     ),
     "DependentDPMixture": (
-        DependentDPMixture, {"family": GaussianKnownVariance(), "n_sweeps": 6},
+        DependentDPMixture, {"family": GaussianKnownVariance(), "n_sweeps": 6,
+                             "seed": 0},
         [{}, {"weights": "counts"}, {"innovation": 0.1}],
         {"family": [
             GaussianKnownVariance(TURNED), GaussianKnownVariance([1.0, 2.0]),
@@ -209,7 +210,7 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
          "n_chains": [2], "seed": [9]}, learn_rows,
     ),
     "MemoryBoundedHDP": (
-        MemoryBoundedHDP, {}, [{}, {"family": "multinomial"}],
+        MemoryBoundedHDP, {"seed": 0}, [{}, {"family": "multinomial"}],
         {"family": ["diag", "multinomial"], "memory_limit": [20_000],
          "max_items": [20], "max_groups": [4], "epoch_size": [3],
          "expected_documents": [40], "expected_points": [400], "init_topics": [2],
@@ -221,7 +222,7 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
         learn_documents,
     ),
     "Canopy": (
-        Canopy, {"n_components": 3},
+        Canopy, {"n_components": 3, "seed": 0},
         [{}, {"inference": "canopy2"}, {"family": "poisson"}],
         {"n_components": [2], "family": list(canopy.FAMILIES),
          "inference": list(canopy.INFERENCES), "init": list(canopy.STARTS),

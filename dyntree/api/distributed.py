@@ -343,7 +343,7 @@ def fit_canopy(
     ...     return np.random.default_rng(seed).normal(size=(500, 3))
     >>> shards = [functools.partial(rows, seed) for seed in range(4)]
     >>> with distributed.Client(processes=False) as client:  # doctest: +SKIP
-    ...     model = fit_canopy(client, shards, Canopy(8, inference="esca"))
+    ...     model = fit_canopy(client, shards, Canopy(8, inference="esca", seed=0))
     """
     if not isinstance(model, Canopy):
         raise ArgumentError("model", "must be a Canopy", model)

@@ -33,14 +33,16 @@ def models() -> dict[str, Any]:
     """The dependent mixture, the paper's own weights, and fixed numbers of clusters."""
     shared: dict[str, Any] = {
         "concentration": 0.8, "survival": 0.975, "innovation": 0.02,
-        "transition": STEP, "history": N_PHASES,
+        "transition": STEP, "history": N_PHASES, "seed": 0,
     }  # fmt: skip
     found: dict[str, Any] = {
         "gamma weights": DependentDPMixture(BASE, **shared),
         "counts": DependentDPMixture(BASE, weights="counts", **shared),
     }
     for k in FIXED:
-        found[f"fixed, K = {k}"] = DynamicFiniteMixture(k, BASE, transition=STEP)
+        found[f"fixed, K = {k}"] = DynamicFiniteMixture(
+            k, BASE, transition=STEP, seed=0
+        )
     return found
 
 

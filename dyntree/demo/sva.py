@@ -72,7 +72,7 @@ def movement(
 def run(asked: Run) -> dict[str, Any]:
     """Segment a movement, made by `seed`, row by row; segments.png and labels.csv."""
     rows, stroke = movement(seed=asked.seed)
-    model = OnlineHDPHSMM(LAMBDA, noise=NOISE)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE, seed=0)
     live, right, seconds = segmented(model, rows, asked.progress)
     model.merge_now()
     path = model.decode(rows)

@@ -20,6 +20,7 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import StoredArrays
 from dyntree.mixtures.shared.checks import not_negative, within
 from dyntree.runtime.locking import ModelLock, locked
+from dyntree.runtime.seeds import given_or_drawn
 
 LARGEST = 1e300  # entries up to it have distances, in up to 1e15 columns
 MAX_ID = 2**62
@@ -122,7 +123,8 @@ class CoverTree(StoredArrays):
         Balls with at most this number of rows are not divided further.
     max_nodes : int, optional
         Largest number of balls; by default there is no limit.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
         Seed of the choice of centres. Results do not depend on it.
 
     Attributes
@@ -165,7 +167,7 @@ class CoverTree(StoredArrays):
     --------
     >>> import numpy as np
     >>> from dyntree.mixtures import CoverTree
-    >>> tree = CoverTree(np.arange(10.0)[:, None])
+    >>> tree = CoverTree(np.arange(10.0)[:, None], seed=0)
     >>> distance, index = tree.query([[3.2]], k=2)
     >>> index.tolist(), distance.round(1).tolist()
     ([[3, 4]], [[0.2, 0.8]])
@@ -178,9 +180,9 @@ class CoverTree(StoredArrays):
         base: float = 1.3,
         leaf_size: int = 16,
         max_nodes: int | None = None,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
-        self._begin(base, leaf_size, max_nodes, seed)
+        self._begin(base, leaf_size, max_nodes, given_or_drawn(seed))
         self._features, rows = FeatureMap.learn(X)
         checked("X", rows)
         if not len(rows):

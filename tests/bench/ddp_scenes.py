@@ -26,7 +26,7 @@ from dyntree.mixtures import (
 BASE = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=49.0)
 TRUTH: dict[str, Any] = {
     "concentration": 0.8, "survival": 0.975, "innovation": 0.02,
-    "transition": RandomWalk(0.1), "history": 80,
+    "transition": RandomWalk(0.1), "history": 80, "seed": 0,
 }  # fmt: skip
 N_SEEDS = 20
 
@@ -111,7 +111,7 @@ def simulation(n_rows: int) -> Iterator[str]:
     }
     for k in (2, 3, 5):
         methods[f"D-FMM, K={k}"] = lambda k=k: DynamicFiniteMixture(
-            k, BASE, transition=RandomWalk(0.1)
+            k, BASE, transition=RandomWalk(0.1), seed=0
         )
     yield f"7.1 simulation: 80 phases, {n_rows} rows a component, {N_SEEDS} seeds"
     yield f"    {'':<30}  median VI  mean VI   excess  exact K  pooled VI   CPU s"
@@ -213,7 +213,7 @@ FLOW = AffineFlow(
 )  # fmt: skip
 FLOWS: dict[str, Any] = {
     "survival": 0.92, "innovation": 0.1, "transition": Discount(0.9), "n_sweeps": 20,
-    "burn_in": None,
+    "burn_in": None, "seed": 0,
 }  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def people_flow() -> Iterator[str]:
         finite = [
             flow_scores(
                 DynamicFiniteMixture(
-                    k, FLOW, transition=Discount(0.9), n_sweeps=20, burn_in=None
+                    k, FLOW, transition=Discount(0.9), n_sweeps=20, burn_in=None, seed=0
                 ),
                 learn, held,
             )

@@ -119,7 +119,7 @@ def topics() -> Iterator[str]:
     data = evolving_topics(12, 60, n_words=672, seed=1)
     model = DependentDPMixture(
         Multinomial(0.1), survival=0.9, innovation=0.5, transition=Discount(0.7),
-        n_sweeps=30, burn_in=None,
+        n_sweeps=30, burn_in=None, seed=0,
     )  # fmt: skip
     clock = time.process_time()
     for rows in data.phases:
@@ -153,11 +153,11 @@ def markets(path: str | None) -> Iterator[str]:
     ):
         models[f"dependent mixture, {kind}"] = DependentDPMixture(
             family, survival=0.95, innovation=0.1, transition=step, n_sweeps=20,
-            burn_in=None, weight_memory=0.5, history=90,
+            burn_in=None, weight_memory=0.5, history=90, seed=0,
         )  # fmt: skip
         for k in (5, 10, 20):
             models[f"D-FMM, {kind}, K={k}"] = DynamicFiniteMixture(
-                k, family, transition=step, n_sweeps=20, burn_in=None
+                k, family, transition=step, n_sweeps=20, burn_in=None, seed=0
             )
     for name, model in models.items():
         clock, logs = time.process_time(), []

@@ -23,7 +23,7 @@ def same_points() -> None:
     print("8.7 60,000 points (30 images 50x40), K = 80; F in standardised units")
     documents = crops(30, 50, 40)
     n = sum(len(one) for one in documents)
-    model = MemoryBoundedHDP(init_topics=1).fit(documents[:1])
+    model = MemoryBoundedHDP(init_topics=1, seed=0).fit(documents[:1])
     X = np.concatenate(documents)
     shift, scale = X.mean(0), X.std(0)
     X = (X - shift) / scale

@@ -241,16 +241,18 @@ DEPENDENT = MIXTURE | {
 }
 EACH = ("predict", "predict_proba", "score_samples", "log_density", "topic_proba")
 MIXTURES: dict[str, Subject] = {
-    "gmm": Subject(lambda: OnlineDPGMM(9.0), SVA, blobs, alone=EACH),
-    "gmm auto": Subject(lambda: OnlineDPGMM(warm_up=40), SVA, blobs, alone=EACH),
+    "gmm": Subject(lambda: OnlineDPGMM(9.0, seed=0), SVA, blobs, alone=EACH),
+    "gmm auto": Subject(
+        lambda: OnlineDPGMM(warm_up=40, seed=0), SVA, blobs, alone=EACH
+    ),
     "mppca auto": Subject(
-        lambda: OnlineDPMPPCA(warm_up=40),
+        lambda: OnlineDPMPPCA(warm_up=40, seed=0),
         SVA | {"transform": lambda model, X: model.transform(X)},
         blobs,
         alone=EACH,
     ),
     "hsmm": Subject(
-        lambda: OnlineHDPHSMM(9.0, noise=1.0),
+        lambda: OnlineHDPHSMM(9.0, noise=1.0, seed=0),
         SVA
         | {
             "decode": lambda model, X: model.decode(X),
@@ -318,7 +320,7 @@ NEIGHBOURS = Subject(
         "truncate": lambda tree, X: tree.truncate(4),
     },
     blobs,
-    lambda tree, X, y: CoverTree(X) if tree is None else tree.insert(X),
+    lambda tree, X, y: CoverTree(X, seed=0) if tree is None else tree.insert(X),
     by_rows=False,
     alone=("query",),
 )

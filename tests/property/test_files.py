@@ -108,3 +108,11 @@ def test_a_model_of_several_options_continues(kind: str, draw: st.DataObject) ->
     for name in names:
         options[name] = draw.draw(st.sampled_from(values[name]))
     assume(continues(kind, options))
+
+
+@pytest.mark.usefixtures("drawn_seeds")
+@pytest.mark.parametrize("kind", KIND)
+def test_a_drawn_seed_is_saved(kind: str) -> None:
+    one, other = (made(kind, {"seed": None}) for _ in range(2))
+    assert one.seed != other.seed  # fails once in 2^31
+    assert continues(kind, {"seed": None})

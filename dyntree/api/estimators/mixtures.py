@@ -222,7 +222,7 @@ class DPGMMClusterer(
     sample = passed_on(OnlineDPGMM.sample)
 
     def _fresh(self, rows: Matrix) -> OnlineDPGMM:
-        return OnlineDPGMM(**params.model_options(self, OnlineDPGMM))
+        return OnlineDPGMM(**params.model_options(self, OnlineDPGMM), seed=0)
 
     @property
     def _n_features_out(self) -> int:
@@ -270,7 +270,7 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     sample = passed_on(OnlineDPMPPCA.sample)
 
     def _fresh(self, rows: Matrix) -> OnlineDPMPPCA:
-        return OnlineDPMPPCA(**params.model_options(self, OnlineDPMPPCA))
+        return OnlineDPMPPCA(**params.model_options(self, OnlineDPMPPCA), seed=0)
 
 
 @params.derived(OnlineHDPHSMM, OnlineDPMPPCA, OnlineDPGMM, without=["seed"])
@@ -330,7 +330,7 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
     def _fresh(self, rows: Matrix) -> OnlineHDPHSMM:
         return OnlineHDPHSMM(
-            **with_scales(params.model_options(self, OnlineHDPHSMM), rows)
+            **with_scales(params.model_options(self, OnlineHDPHSMM), rows), seed=0
         )
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:

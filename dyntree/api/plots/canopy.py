@@ -53,7 +53,7 @@ def plot_sweeps(model: Canopy, *, ax: Target = None) -> Figure:
     >>> from dyntree.api.plots import plot_sweeps
     >>> from dyntree.mixtures import Canopy
     >>> X = np.random.default_rng(0).normal(size=(300, 2))
-    >>> figure = plot_sweeps(Canopy(4, max_iter=12, tol=0.0).fit(X))
+    >>> figure = plot_sweeps(Canopy(4, max_iter=12, tol=0.0, seed=0).fit(X))
     >>> figure.axes[0].get_ylabel()
     'nats per row'
     """

@@ -44,7 +44,8 @@ def plot_lifelines(
     >>> import numpy as np
     >>> from dyntree.api.plots import plot_lifelines
     >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
-    >>> model = DependentDPMixture(GaussianKnownVariance(1.0), n_sweeps=9, burn_in=3)
+    >>> family = GaussianKnownVariance(1.0)
+    >>> model = DependentDPMixture(family, n_sweeps=9, burn_in=3, seed=0)
     >>> model = model.update(np.zeros((20, 2))).update(np.ones((20, 2)))
     >>> figure = plot_lifelines(model)
     >>> figure.axes[0].get_xlabel()
@@ -113,7 +114,8 @@ def plot_trajectories(
     >>> import numpy as np
     >>> from dyntree.api.plots import plot_trajectories
     >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
-    >>> model = DependentDPMixture(GaussianKnownVariance(1.0), n_sweeps=9, burn_in=3)
+    >>> family = GaussianKnownVariance(1.0)
+    >>> model = DependentDPMixture(family, n_sweeps=9, burn_in=3, seed=0)
     >>> model = model.update(np.zeros((20, 2))).update(np.ones((20, 2)))
     >>> figure = plot_trajectories(model, "x1")
     >>> figure.axes[0].get_ylabel()
@@ -181,7 +183,7 @@ def plot_flow_field(
     >>> from dyntree.datasets import evolving_flows
     >>> from dyntree.mixtures import AffineFlow, DependentDPMixture
     >>> data = evolving_flows(2, 200, seed=1)
-    >>> model = DependentDPMixture(AffineFlow(), n_sweeps=9, burn_in=3)
+    >>> model = DependentDPMixture(AffineFlow(), n_sweeps=9, burn_in=3, seed=0)
     >>> for rows in data.phases:
     ...     model = model.update(rows)
     >>> figure = plot_flow_field(model, data.phases[-1])
@@ -261,7 +263,7 @@ def plot_topic_trends(
     >>> from dyntree.api.plots import plot_topic_trends
     >>> from dyntree.datasets import evolving_topics
     >>> from dyntree.mixtures import DependentDPMixture, Multinomial
-    >>> model = DependentDPMixture(Multinomial(0.1), n_sweeps=9, burn_in=3)
+    >>> model = DependentDPMixture(Multinomial(0.1), n_sweeps=9, burn_in=3, seed=0)
     >>> for rows in evolving_topics(3, 20, n_words=30, seed=1).phases:
     ...     model = model.update(rows)
     >>> figure = plot_topic_trends(model)

@@ -122,7 +122,7 @@ def plot_topics_over_documents(
     >>> from dyntree.api.plots import plot_topics_over_documents
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> documents = list(np.random.default_rng(0).normal(size=(8, 30, 2)))
-    >>> model = MemoryBoundedHDP().fit(documents)
+    >>> model = MemoryBoundedHDP(seed=0).fit(documents)
     >>> figure = plot_topics_over_documents(model, documents)
     >>> figure.axes[0].get_ylabel()
     'share of topics'
@@ -178,7 +178,8 @@ def plot_epoch_seconds(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     >>> from dyntree.api.plots import plot_epoch_seconds
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> documents = list(np.random.default_rng(0).normal(size=(20, 30, 2)))
-    >>> figure = plot_epoch_seconds(MemoryBoundedHDP(max_items=20).fit(documents))
+    >>> model = MemoryBoundedHDP(max_items=20, seed=0).fit(documents)
+    >>> figure = plot_epoch_seconds(model)
     >>> len(figure.axes)
     2
     """
@@ -223,7 +224,8 @@ def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     >>> from dyntree.api.plots import plot_memory_held
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> documents = list(np.random.default_rng(0).normal(size=(20, 30, 2)))
-    >>> figure = plot_memory_held(MemoryBoundedHDP(memory_limit="4kB").fit(documents))
+    >>> model = MemoryBoundedHDP(memory_limit="4kB", seed=0).fit(documents)
+    >>> figure = plot_memory_held(model)
     >>> figure.axes[0].get_yscale()
     'log'
     """
@@ -263,7 +265,7 @@ def plot_free_energy(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     >>> from dyntree.api.plots import plot_free_energy
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> documents = list(np.random.default_rng(0).normal(size=(20, 30, 2)))
-    >>> figure = plot_free_energy(MemoryBoundedHDP(max_items=20).fit(documents))
+    >>> figure = plot_free_energy(MemoryBoundedHDP(max_items=20, seed=0).fit(documents))
     >>> figure.axes[0].get_ylabel()
     'free energy per point, nats'
     """
@@ -307,7 +309,7 @@ def plot_clumps(
     >>> from dyntree.api.plots import plot_clumps
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> documents = list(np.random.default_rng(0).normal(size=(8, 30, 2)))
-    >>> figure = plot_clumps(MemoryBoundedHDP(max_items=12).fit(documents))
+    >>> figure = plot_clumps(MemoryBoundedHDP(max_items=12, seed=0).fit(documents))
     >>> figure.axes[0].get_xlabel()
     'x0'
     """

@@ -41,6 +41,7 @@ from dyntree.mixtures.shared.base import Mixture, no_mean
 from dyntree.mixtures.shared.rows import no_rows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import given_or_drawn
 
 Callback = Callable[[CanopySweep], object]
 WATCHED = 4096  # rows whose likelihood tells when to stop
@@ -102,7 +103,8 @@ class Canopy(Mixture):
         Options of the sweeps.
     batch_size : int, default 10_000
         Number of rows that `update` learns at a time.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
     threads : int, optional
         Number of threads of a fit; by default ``DYNTREE_NUM_THREADS``, or 1. The result
         does not depend on it, and files do not store it.
@@ -166,7 +168,7 @@ class Canopy(Mixture):
         tol: float = 1e-4,
         options: CanopyOptions | None = None,
         batch_size: int = 10_000,
-        seed: int = 0,
+        seed: int | None = None,
         threads: int | None = None,
     ) -> None:
         self.batch_size = params.count("batch_size", batch_size, 2)
@@ -183,7 +185,7 @@ class Canopy(Mixture):
                 tol=tol,
                 sweeps=CanopyOptions() if options is None else options,
             ),
-            seed,
+            given_or_drawn(seed),
             threads,
         )
 

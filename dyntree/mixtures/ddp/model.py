@@ -46,6 +46,7 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import given_or_drawn
 
 
 @checkpoint.savable
@@ -112,7 +113,8 @@ class DependentDPMixture(Mixture):
     n_chains : int, default 1
         Number of chains whose votes are pooled. More than one helps for phases of a few
         rows.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
 
     Attributes
     ----------
@@ -157,7 +159,7 @@ class DependentDPMixture(Mixture):
     >>> import numpy as np
     >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
     >>> rng = np.random.default_rng(1)
-    >>> model = DependentDPMixture(GaussianKnownVariance(1.0))
+    >>> model = DependentDPMixture(GaussianKnownVariance(1.0), seed=0)
     >>> for t in range(3):
     ...     centre = np.array([[0.0, 0.0], [9.0, 0.1 * t]])[rng.integers(2, size=200)]
     ...     model = model.update(centre + rng.normal(size=(200, 2)))
@@ -192,10 +194,10 @@ class DependentDPMixture(Mixture):
         base: str = "stationary",
         max_particles: int = 512,
         n_chains: int = 1,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         given = params.given_options(locals(), DDP_OPTIONS)
-        self._begin(DDPOptions(**given), seed)
+        self._begin(DDPOptions(**given), given_or_drawn(seed))
 
     def _begin(self, options: DDPOptions, seed: Any) -> None:
         """Become a model that has seen no phase."""
@@ -694,7 +696,7 @@ class DependentDPMixture(Mixture):
 
     # ------------------------------------------------------------ several models
     @classmethod
-    def superpose(cls, models: Iterable[Self], seed: int = 0) -> Self:
+    def superpose(cls, models: Iterable[Self], seed: int | None = None) -> Self:
         """Return one model that continues several models: a node with several parents.
 
         Parameters
@@ -703,8 +705,8 @@ class DependentDPMixture(Mixture):
             At least one model, each with a phase of rows. All must have the same
             families with their scales (`family_`), columns and options. Only
             `concentration` and `innovation` may differ; they are added up.
-        seed : int, default 0
-            Seed of the new model.
+        seed : int, optional
+            Seed of the new model; by default it is drawn from the system.
 
         Returns
         -------
@@ -742,9 +744,10 @@ class DependentDPMixture(Mixture):
         >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
         >>> rng = np.random.default_rng(1)
         >>> family = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=50.0)
-        >>> left = DependentDPMixture(family).update(rng.normal(-9.0, 1.0, (60, 1)))
-        >>> right = DependentDPMixture(family).update(rng.normal(9.0, 1.0, (60, 1)))
-        >>> both = DependentDPMixture.superpose([left, right])
+        >>> left, right = (DependentDPMixture(family, seed=0) for _ in range(2))
+        >>> left = left.update(rng.normal(-9.0, 1.0, (60, 1)))
+        >>> right = right.update(rng.normal(9.0, 1.0, (60, 1)))
+        >>> both = DependentDPMixture.superpose([left, right], seed=0)
         >>> both.update([[-9.0], [-8.0], [9.0]]).labels_.tolist()
         [0, 0, 1]
         >>> both.options.concentration
@@ -767,7 +770,7 @@ class DependentDPMixture(Mixture):
         options = superposed_options([one.options for one in parents], families)
         states = [one._state for one in parents]
         made = cls.__new__(cls)
-        made._begin(options, seed)
+        made._begin(options, given_or_drawn(seed))
         made._state = superposed(states, options, families[0])
         return made
 

@@ -158,7 +158,7 @@ class CustomTransition(Protocol):
     ...     return {"mean": mean @ turn, "variance": variance + 0.01}
     >>> from dyntree.mixtures import DependentDPMixture, GaussianKnownVariance
     >>> family = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=50.0)
-    >>> model = DependentDPMixture(family, transition=rotation)
+    >>> model = DependentDPMixture(family, transition=rotation, seed=0)
     >>> rng = np.random.default_rng(1)
     >>> place = np.array([[9.0, 0.0], [-9.0, 0.0]])
     >>> for t in range(4):

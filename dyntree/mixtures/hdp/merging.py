@@ -59,7 +59,8 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     >>> from dyntree.mixtures import MemoryBoundedHDP, merge_models
     >>> rng = np.random.default_rng(0)
     >>> rows = rng.normal(size=(8, 60, 2)) + 9 * rng.integers(3, size=(8, 60, 1))
-    >>> parts = [MemoryBoundedHDP(max_items=20).fit(list(rows[k::2])) for k in (0, 1)]
+    >>> fresh = MemoryBoundedHDP(max_items=20, seed=0)
+    >>> parts = [fresh.copy().fit(list(rows[k::2])) for k in (0, 1)]
     >>> both = merge_models(parts)
     >>> both.n_topics_, both.n_documents_seen_
     (3, 8)

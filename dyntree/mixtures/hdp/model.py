@@ -52,6 +52,7 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
 from dyntree.mixtures.shared.base import Mixture
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import given_or_drawn
 
 NAME = "MemoryBoundedHDP"
 METHODS = ("hard", "soft", "fast")
@@ -98,7 +99,8 @@ class MemoryBoundedHDP(Mixture):
     compat : {"paper"}, optional
         "paper" makes all choices of Gomes et al. (2008). Given `options` take
         precedence.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
     threads : int, optional
         Number of threads; by default ``DYNTREE_NUM_THREADS``, or 1. The result does not
         depend on it.
@@ -136,7 +138,7 @@ class MemoryBoundedHDP(Mixture):
     ...     rng.normal(size=(99, 2)) + 12 * rng.choice(3, (99, 1), p=[k, 0.8 - k, 0.2])
     ...     for k in np.linspace(0.1, 0.7, 20)
     ... ]
-    >>> model = MemoryBoundedHDP(memory_limit="4kB").fit(documents)
+    >>> model = MemoryBoundedHDP(memory_limit="4kB", seed=0).fit(documents)
     >>> model.n_topics_, model.memory_used_ <= 4000
     (3, True)
     >>> model.transform(documents[:1]).round(1)
@@ -166,14 +168,14 @@ class MemoryBoundedHDP(Mixture):
         prior: HDPPrior | None = None,
         options: HDPOptions | None = None,
         compat: str | None = None,
-        seed: int = 0,
+        seed: int | None = None,
         threads: int | None = None,
         callback: Callable[[Any], Any] | None = None,
     ) -> None:
         self.settings = HDPSettings.of_arguments(
             **params.given_options(locals(), HDP_SETTINGS)
         )
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self.seed = given_or_drawn(seed)
         self.threads = params.n_threads(threads, "threads")
         if not (callback is None or callable(callback)):
             raise ArgumentError("callback", "must be a callable", callback)

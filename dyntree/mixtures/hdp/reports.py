@@ -32,7 +32,8 @@ def topics(model: MemoryBoundedHDP, n_words: int = N_TOP) -> TopicTable:
     >>> import numpy as np
     >>> from dyntree.mixtures import MemoryBoundedHDP, topics
     >>> counts = np.repeat([[9, 9, 0, 0], [0, 0, 9, 9]], 20, axis=0)
-    >>> table = topics(MemoryBoundedHDP("multinomial", epoch_size=40).fit(counts), 2)
+    >>> model = MemoryBoundedHDP("multinomial", epoch_size=40, seed=0).fit(counts)
+    >>> table = topics(model, 2)
     >>> table.weight.round(2), np.sort(table.words, axis=1).tolist()
     (array([0.5, 0.5]), [[0, 1], [2, 3]])
     """
@@ -73,7 +74,7 @@ def memory_report(model: MemoryBoundedHDP) -> MemoryReport:
     >>> from dyntree.mixtures import MemoryBoundedHDP, memory_report
     >>> rng = np.random.default_rng(0)
     >>> documents = list(rng.normal(size=(9, 30, 2)))
-    >>> model = MemoryBoundedHDP(memory_limit=3000).fit(documents)
+    >>> model = MemoryBoundedHDP(memory_limit=3000, seed=0).fit(documents)
     >>> memory_report(model).total == model.memory_used_ <= 3000
     True
     """
@@ -129,7 +130,8 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
     >>> import numpy as np
     >>> from dyntree.mixtures import MemoryBoundedHDP, to_lda
     >>> counts = np.repeat([[9, 9, 0, 0], [0, 0, 9, 9]], 20, axis=0)
-    >>> to_lda(MemoryBoundedHDP("multinomial", epoch_size=40).fit(counts)).alpha.shape
+    >>> model = MemoryBoundedHDP("multinomial", epoch_size=40, seed=0).fit(counts)
+    >>> to_lda(model).alpha.shape
     (2,)
     """
     if not learned_by(model).family.of_words:

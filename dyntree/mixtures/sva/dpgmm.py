@@ -21,6 +21,7 @@ from dyntree.mixtures.sva.scales import (
     spherical_cost_path,
 )
 from dyntree.runtime.locking import locked
+from dyntree.runtime.seeds import given_or_drawn
 
 
 @checkpoint.savable
@@ -64,7 +65,8 @@ class OnlineDPGMM(SmallVarianceMixture):
         one. The assignment of rows does not depend on it.
     warm_up : int, default 500
         Number of rows that are set aside for ``lambda_="auto"``.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
         Learning uses no random numbers. The seed orders the rows of `fit_repeats`.
 
     Attributes
@@ -133,10 +135,10 @@ class OnlineDPGMM(SmallVarianceMixture):
         max_clusters: int = 1000,
         covariance: str = "diag",
         warm_up: int = 500,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         given = params.given_options(locals(), GMM_OPTIONS)
-        self._begin(GMMOptions(**given), seed)
+        self._begin(GMMOptions(**given), given_or_drawn(seed))
 
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]

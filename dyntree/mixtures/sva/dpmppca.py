@@ -19,6 +19,7 @@ from dyntree.mixtures.sva.scales import (
     subspace_scales,
 )
 from dyntree.mixtures.sva.subspaces import SubspaceMixture
+from dyntree.runtime.seeds import given_or_drawn
 
 
 @checkpoint.savable
@@ -77,7 +78,8 @@ class OnlineDPMPPCA(SubspaceMixture):
         on it.
     warm_up : int, default 800
         Number of rows that are set aside for "auto".
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
         Learning uses no random numbers. The seed orders the rows of `fit_repeats`.
 
     Attributes
@@ -131,10 +133,10 @@ class OnlineDPMPPCA(SubspaceMixture):
         max_clusters: int = 1000,
         covariance: str = "diag",
         warm_up: int = 800,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         given = params.given_options(locals(), MPPCA_OPTIONS)
-        self._begin(MPPCAOptions(**given), seed)
+        self._begin(MPPCAOptions(**given), given_or_drawn(seed))
         self._warn_of_lambda_1()
 
     def _scales_of(

@@ -30,6 +30,7 @@ from dyntree.mixtures.sva.semi_markov import (
 from dyntree.mixtures.sva.subspaces import SubspaceMixture
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import given_or_drawn
 
 SMOOTHING = 1.0  # of counts of moves, where sequences are decoded
 
@@ -74,7 +75,8 @@ class OnlineHDPHSMM(SubspaceMixture):
         As in `OnlineDPMPPCA`.
     min_weight, patience, forget, max_clusters
         As in `OnlineDPMPPCA`. `forget` does not apply to transitions and durations.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
         Seed of `sample`. Learning uses no random numbers.
 
     Attributes
@@ -139,10 +141,10 @@ class OnlineHDPHSMM(SubspaceMixture):
         patience: int = 2000,
         forget: float = 1.0,
         max_clusters: int = 1000,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         given = params.given_options(locals(), HSMM_OPTIONS)
-        self._begin(HSMMOptions(**given), seed)
+        self._begin(HSMMOptions(**given), given_or_drawn(seed))
         self._warn_of_lambda_1()
 
     def _begin(self, options: Any, seed: Any) -> None:

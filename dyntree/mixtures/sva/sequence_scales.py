@@ -36,12 +36,12 @@ def with_scales(options: dict[str, Any], rows: Matrix) -> dict[str, Any]:
     warn_of_few(len(rows))
     model: OnlineDPGMM | OnlineDPMPPCA
     if options["emission"] == "gmm":
-        model = OnlineDPGMM(lambda_, warm_up=len(rows))
+        model = OnlineDPGMM(lambda_, warm_up=len(rows), seed=0)
     else:
         alike = params.given_options(
             {**MPPCA_OPTIONS, **options, "warm_up": len(rows)}, MPPCA_OPTIONS
         )
-        model = OnlineDPMPPCA(**alike)
+        model = OnlineDPMPPCA(**alike, seed=0)
     model.update(np.ascontiguousarray(rows), progress=False)
     found = model.noise if isinstance(noise, str) else noise
     return options | {"lambda_": model.lambda_, "noise": found}

@@ -19,6 +19,7 @@ from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import given_or_drawn
 
 
 class PhaseBaseline(ABC):
@@ -26,12 +27,12 @@ class PhaseBaseline(ABC):
 
     def __init__(
         self, family: Family, transition: Transition | None, sampler: str,
-        n_sweeps: int, burn_in: int | None, thin: int, seed: int,
+        n_sweeps: int, burn_in: int | None, thin: int, seed: int | None,
     ) -> None:  # fmt: skip
         self.family = check_family(family)
         self.transition = check_transition(family, transition)
         self.sweeps = SweepOptions(n_sweeps, burn_in, thin, sampler)
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        self.seed = given_or_drawn(seed)
         self._lock = ModelLock()
         self._features: FeatureMap | None = None
         self._family: Family | None = None

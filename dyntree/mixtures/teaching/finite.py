@@ -32,7 +32,8 @@ class DynamicFiniteMixture(PhaseBaseline):
         Parameter of the symmetric Dirichlet distribution of the weights, > 0.
     sampler, n_sweeps, burn_in, thin
         As in `DependentDPMixture`.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class DynamicFiniteMixture(PhaseBaseline):
     >>> from dyntree.mixtures import DynamicFiniteMixture, GaussianKnownVariance
     >>> rng = np.random.default_rng(1)
     >>> family = GaussianKnownVariance(1.0)
-    >>> model = DynamicFiniteMixture(2, family, n_sweeps=20, burn_in=5)
+    >>> model = DynamicFiniteMixture(2, family, n_sweeps=20, burn_in=5, seed=0)
     >>> for t in range(3):
     ...     X = rng.normal(size=(200, 2)) + 9.0 * rng.integers(1, 3, size=(200, 1))
     ...     model = model.update(X)
@@ -72,7 +73,7 @@ class DynamicFiniteMixture(PhaseBaseline):
         n_sweeps: int = 60,
         burn_in: int | None = None,
         thin: int = 2,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         super().__init__(family, transition, sampler, n_sweeps, burn_in, thin, seed)
         self.n_components = params.count("n_components", n_components, 1, 10**6)

@@ -328,7 +328,8 @@ class RecurrentCRPMixture(UrnMixture):
         As in `DependentDPMixture`.
     sampler, n_sweeps, burn_in, thin
         As in `DependentDPMixture`.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
 
     Attributes
     ----------
@@ -351,7 +352,8 @@ class RecurrentCRPMixture(UrnMixture):
     >>> import numpy as np
     >>> from dyntree.mixtures import GaussianKnownVariance, RecurrentCRPMixture
     >>> rng = np.random.default_rng(1)
-    >>> model = RecurrentCRPMixture(GaussianKnownVariance(1.0), n_sweeps=20, burn_in=5)
+    >>> family = GaussianKnownVariance(1.0)
+    >>> model = RecurrentCRPMixture(family, n_sweeps=20, burn_in=5, seed=0)
     >>> for t in range(3):
     ...     X = rng.normal(size=(200, 2)) + 9.0 * rng.integers(1, 3, size=(200, 1))
     ...     model = model.update(X)
@@ -371,7 +373,7 @@ class RecurrentCRPMixture(UrnMixture):
         n_sweeps: int = 60,
         burn_in: int | None = None,
         thin: int = 2,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         super().__init__(family, transition, sampler, n_sweeps, burn_in, thin, seed)
         self.window = params.count("window", window, 1, 1000)
@@ -419,7 +421,8 @@ class GeneralizedPolyaUrnMixture(UrnMixture):
         As in `DependentDPMixture`.
     sampler, n_sweeps, burn_in, thin
         As in `DependentDPMixture`.
-    seed : int, default 0
+    seed : int, optional
+        By default it is drawn from the system; the attribute `seed` stores it.
 
     Attributes
     ----------
@@ -449,7 +452,7 @@ class GeneralizedPolyaUrnMixture(UrnMixture):
     >>> from dyntree.mixtures import GaussianKnownVariance, GeneralizedPolyaUrnMixture
     >>> rng = np.random.default_rng(1)
     >>> family = GaussianKnownVariance(1.0)
-    >>> model = GeneralizedPolyaUrnMixture(family, n_sweeps=20, burn_in=5)
+    >>> model = GeneralizedPolyaUrnMixture(family, n_sweeps=20, burn_in=5, seed=0)
     >>> for t in range(3):
     ...     X = rng.normal(size=(200, 2)) + 9.0 * rng.integers(1, 3, size=(200, 1))
     ...     model = model.update(X)
@@ -469,7 +472,7 @@ class GeneralizedPolyaUrnMixture(UrnMixture):
         n_sweeps: int = 60,
         burn_in: int | None = None,
         thin: int = 2,
-        seed: int = 0,
+        seed: int | None = None,
     ) -> None:
         super().__init__(family, transition, sampler, n_sweeps, burn_in, thin, seed)
         params.one_of("deletion", deletion, ("uniform", "size"))

@@ -176,6 +176,7 @@ def test_two_distinct_responses_are_needed_at_the_start() -> None:
         model.update(X[4:8], np.arange(4.0))
 
 
+@pytest.mark.usefixtures("drawn_seeds")
 def test_without_a_seed_one_is_drawn_and_kept() -> None:
     X, y = data("constant")
     model = DynamicTree(n_particles=20)
