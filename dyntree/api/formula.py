@@ -678,10 +678,10 @@ class DynamicTreeModel:
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])
             if fit.nobs:
-                prediction = prediction_of(fit.tree, asked, shift, own)
+                told = prediction_of(fit.tree, asked, shift, own)
             else:
-                prediction = blank_prediction(fit.inner.options, 1)
-            notes.add(prediction, y, not fit.nobs, counts)
+                told = blank_prediction(fit.inner.options, 1)
+            notes.add(told, y, not fit.nobs, counts)
             if counts:
                 fit.learn(new)
             evidence.append(fit.llf)

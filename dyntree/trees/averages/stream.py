@@ -487,10 +487,10 @@ class AveragedStream(TreeAverage):
             return None
         scale = cloud.prior_point
         first = int(np.argmax(responses.y != scale["y_centre"]))
-        n_first: float = first
+        told: float = first
         if cloud.weighting == "frequency" and responses.weights is not None:
-            n_first = float(responses.weights[:first].sum())
-        return first, (n_before + n_first) * float(np.log(scale["y_spread"]))
+            told = float(responses.weights[:first].sum())
+        return first, (n_before + told) * float(np.log(scale["y_spread"]))
 
     def _weigh(
         self,

@@ -295,8 +295,8 @@ def claiming(shape: str) -> bytes:
     [
         (b"", "zip"),
         (zipped({}), "header.json"),
-        (zipped({"header.json": b"{}", "../x.npy": b""}), "of no known kind"),
-        (zipped({"header.json": b"{}", "/etc/x": b""}), "of no known kind"),
+        (zipped({"header.json": b"{}", "../x.npy": b""}), "has no known kind"),
+        (zipped({"header.json": b"{}", "/etc/x": b""}), "has no known kind"),
         (zipped({"header.json": b" " * 10**6}, zipfile.ZIP_DEFLATED), "kind"),
         (zipped({"header.json": b"[" * 10**6}), "broken"),
         (zipped({"header.json": b"[]"}), "not a JSON object"),
