@@ -231,7 +231,7 @@ def _ask_hdp(model: MemoryBoundedHDP, x: Any) -> dict[str, Any]:
 
 def _score_hdp(model: MemoryBoundedHDP, x: Any) -> dict[str, Any]:
     """Log predictive density of the words of each document."""
-    return {"found": model.score(_counts(x), per="document")}
+    return {"found": model.score_documents(_counts(x))}
 
 
 def _words_hdp(model: MemoryBoundedHDP, n: Any) -> dict[str, Any]:

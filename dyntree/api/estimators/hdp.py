@@ -321,19 +321,14 @@ class MemoryBoundedTopics(
         rows = self._rows(X)
         density: Vector
         if self._is_words:
-            density = self.model_.score(rows, per="document")
+            density = self.model_.score_documents(rows)
         else:
             density = self.model_.log_density(rows)
         return density
 
     def score(
-        self,
-        X: Any,
-        y: Any = None,
-        groups: Any = None,
-        given: Any = None,
-        per: str = "point",
-    ) -> Any:
+        self, X: Any, y: Any = None, groups: Any = None, given: Any = None
+    ) -> float:
         """Mean of `score_samples`; where X counts words, the mean per word.
 
         Parameters
@@ -345,19 +340,30 @@ class MemoryBoundedTopics(
             The document of each row, whose proportions then replace overall shares.
         given : optional
             Other documents, one for each of X, that determine the proportions.
-        per : {"point", "document"}, default "point"
-            Whether to average, or to sum over the points of each document.
 
         Returns
         -------
-        float, or ndarray of shape (n_documents,)
+        float
         """
         check_groups(groups)
-        if not self._is_words and groups is given is None and per == "point":
+        if not self._is_words and groups is given is None:
             return float(np.mean(self.score_samples(X)))
-        rows = self._rows(X)
-        found = self.model_.score(rows, groups=groups, given=given, per=per)
-        return float(found) if per == "point" else found
+        return self.model_.score(self._rows(X), groups=groups, given=given)
+
+    def score_documents(self, X: Any, groups: Any = None, given: Any = None) -> Vector:
+        """Log predictive density of each document, summed over its points.
+
+        Parameters
+        ----------
+        X, groups, given
+            As in `score`.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        check_groups(groups)
+        return self.model_.score_documents(self._rows(X), groups=groups, given=given)
 
     def perplexity(self, X: Any) -> float:
         """Perplexity, exp(-score): per word where X counts words, otherwise per row.

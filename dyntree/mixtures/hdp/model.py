@@ -56,7 +56,6 @@ from dyntree.runtime.seeds import given_or_drawn
 
 NAME = "MemoryBoundedHDP"
 METHODS = ("hard", "soft", "fast")
-PER = ("point", "document")
 
 
 @checkpoint.savable
@@ -739,15 +738,9 @@ class MemoryBoundedHDP(Mixture):
 
     @locked
     def score(
-        self,
-        documents: Any,
-        y: Any = None,
-        *,
-        given: Any = None,
-        groups: Any = None,
-        per: str = "point",
-    ) -> Any:
-        """Mean log predictive density; perplexity is exp(-score).
+        self, documents: Any, y: Any = None, *, given: Any = None, groups: Any = None
+    ) -> float:
+        """Mean log predictive density of a point; perplexity is exp(-score).
 
         Parameters
         ----------
@@ -757,13 +750,10 @@ class MemoryBoundedHDP(Mixture):
             Ignored.
         given, groups : optional
             As in `score_samples`.
-        per : {"point", "document"}, default "point"
-            Whether to average over all points, or to sum over the points of each
-            document.
 
         Returns
         -------
-        float, or ndarray of shape (n_documents,)
+        float
 
         Notes
         -----
@@ -771,19 +761,37 @@ class MemoryBoundedHDP(Mixture):
         the proportions of each document, with fixed topics and equal proportions at the
         start. For words, the mean probabilities of the topics are used.
         """
-        params.one_of("per", per, PER)
-        batch, found, density = self._densities(documents, given, groups, "score")
-        weight = found.store.weights
-        if per == "document":
-            return np.bincount(batch.document, weight * density, batch.n_documents)
+        _, found, density = self._densities(documents, given, groups, "score")
         if not len(density):
             raise ArgumentError(
                 "score",
                 "needs at least one point",
                 Message("empty documents alone"),
-                'Ask for per="document".',
             )
+        weight = found.store.weights
         return float(weight @ density / weight.sum())
+
+    @locked
+    def score_documents(
+        self, documents: Any, *, given: Any = None, groups: Any = None
+    ) -> Vector:
+        """Log predictive density of each document, summed over its points.
+
+        Parameters
+        ----------
+        documents, given, groups
+            As in `score`.
+
+        Returns
+        -------
+        ndarray of shape (n_documents,)
+        """
+        batch, found, density = self._densities(
+            documents, given, groups, "score_documents"
+        )
+        weighted = found.store.weights * density
+        sums = np.bincount(batch.document, weighted, batch.n_documents)
+        return sums.astype(np.float64)
 
     @locked
     def free_energy(self, documents: Any = None) -> float:

@@ -126,7 +126,7 @@ def test_a_query_of_no_documents_has_an_empty_answer(family: str, form: str) -> 
     assert model.transform(nothing).shape == (0, n_topics)
     assert model.predict_proba(nothing).shape == (0, n_topics)
     assert model.score_samples(nothing).shape == (0,)
-    assert model.score(nothing, per="document").shape == (0,)
+    assert model.score_documents(nothing).shape == (0,)
     found = model.predict(nothing)
     assert len(found.labels) == 0
     assert found.proportions.shape == (0, n_topics)

@@ -222,7 +222,7 @@ def test_topics_answer_as_without_r() -> None:
     found = value(ask(held, "predict", "hdp_topics", x=counts(COUNTS[:4])))["found"]
     assert found.tolist() == ours.transform(COUNTS[:4]).tolist()
     found = value(ask(held, "score", "hdp_topics", x=counts(COUNTS[:4])))["found"]
-    assert found.tolist() == ours.score(COUNTS[:4], per="document").tolist()
+    assert found.tolist() == ours.score_documents(COUNTS[:4]).tolist()
     words = value(ask(held, "words", "hdp_topics", n=99))  # there are 24
     order = np.argsort(-ours.topic_words_, axis=1, kind="stable")
     assert words["word"].tolist() == (order + 1).tolist()

@@ -154,7 +154,7 @@ def in_python() -> dict[str, list[Any]]:
     hdp = MemoryBoundedHDP("multinomial", seed=1).fit(COUNTS, progress=False)
     told["topics"] = [
         hdp.topic_weights_, hdp.transform(COUNTS), hdp.topic_words_,
-        hdp.score(COUNTS, per="document"),
+        hdp.score_documents(COUNTS),
     ]  # fmt: skip
     return told
 

@@ -64,7 +64,7 @@ def test_topics_take_ids_weights_and_documents_of_the_score() -> None:
         X, groups=groups, ids=[*"abcdefghi"], sample_weight=np.full(90, 2.0)
     )
     assert twice.model_.n_seen == 180
-    found = twice.score(X, groups=groups, per="document")
-    expected = twice.model_.score(X, groups=groups, per="document")
+    found = twice.score_documents(X, groups=groups)
+    expected = twice.model_.score_documents(X, groups=groups)
     np.testing.assert_array_equal(found, expected)
     assert twice.score(X) == pytest.approx(twice.score_samples(X).mean())

@@ -176,7 +176,7 @@ def test_only_empty_documents_have_the_prior_shares(
         assert len(one.score_samples(none)) == 0
         with pytest.raises(ValueError, match="score needs at least one"):
             one.score(none)
-        assert one.score(none, per="document").tolist() == [0, 0]
+        assert one.score_documents(none).tolist() == [0, 0]
     unknown = [[10**6], [10**6 + 1]]
     np.testing.assert_allclose(words.transform(unknown, ignore_unknown=True)[1], prior)
 
@@ -501,7 +501,6 @@ def test_answers_check_their_own_arguments(model: MemoryBoundedHDP) -> None:
     for text, call in (
         ("n must be an int >= 1; got 0.", lambda: model.retrieve(documents, 0)),
         ("method must be one of", lambda: model.retrieve(documents, method="best")),
-        ("per must be one of", lambda: model.score(documents, per="row")),
         ("given must hold as many documents, 1; got 2.",
          lambda: model.score(documents, given=documents * 2)),
         ("ignore_unknown must be",

@@ -245,7 +245,7 @@ def test_answers_fit_one_another(family: str) -> None:
     assert proba.sum(1) == pytest.approx(np.ones(len(proba)))
     assert (np.concatenate(found.labels) == proba.argmax(1)).mean() > 0.99
     rows = model.score_samples(documents)
-    total = model.score(documents, per="document")
+    total = model.score_documents(documents)
     assert total.shape == (20,)
     assert model.score(documents) == pytest.approx(total.sum() / model.n_seen)
     assert len(rows) == len(proba)

@@ -74,9 +74,8 @@ def test_a_table_with_groups_is_asked_like_its_documents() -> None:
             assert (found.labels[inside] == asked.predict([own]).labels[0]).all()
             assert probability[inside] == pytest.approx(asked.predict_proba([own]))
             assert density[inside] == pytest.approx(asked.score_samples([own]))
-        for per in ("point", "document"):
-            told = asked.score(table, groups=groups, per=per)
-            assert told == pytest.approx(asked.score(apart, per=per))
+        for score in (asked.score, asked.score_documents):
+            assert score(table, groups=groups) == pytest.approx(score(apart))
         named = asked.copy().index(table, groups=groups)
         assert set(named.retrieve(apart[0], n=3).ids[0]) == {"a", "b", "c"}
         best = named.retrieve(table, n=1, groups=groups).ids
