@@ -14,7 +14,7 @@ from dyntree.encoding.columns import Column, numbers_of
 from dyntree.encoding.contrasts import Variable
 from dyntree.encoding.design import Design
 from dyntree.encoding.feature_map import Encoded
-from dyntree.encoding.levels import place_of
+from dyntree.encoding.levels import Levels
 from dyntree.encoding.raw_rows import (
     Axis,
     Columns,
@@ -26,7 +26,6 @@ from dyntree.encoding.raw_rows import (
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
-from dyntree.params.labels import level_text
 from dyntree.summaries import ClassPrediction
 from dyntree.summaries.effects import MainEffect
 from dyntree.trees.factory import Trees
@@ -147,8 +146,8 @@ def main_effect(
     """Mean of draws as a function of one variable."""
     axis, one = domain.axis(n_grid), domain.variable
     if one.levels is not None:
-        places = {level_text(level): k for k, level in enumerate(one.levels)}
-        found = [place_of(v, places) for c in columns for v in c.objects()]
+        own = Levels(one.levels)
+        found = [own.place_of(v) for c in columns for v in c.objects()]
         at = np.array([np.nan if k is None else k for k in found])
     else:
         at = np.concatenate([numbers_of(one.name, c, one.kind) for c in columns])

@@ -10,10 +10,10 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.formula_calls import wrong
-from dyntree.encoding.levels import place_of
+from dyntree.encoding.levels import Levels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message
-from dyntree.params.labels import Level, level_text
+from dyntree.params.labels import Level
 
 POWERS = (".Linear", ".Quadratic", ".Cubic")
 
@@ -119,7 +119,7 @@ def _reference(given: Sequence[Level], levels: Sequence[Level], text: str) -> in
     """Place of the level that has no column: the one given, or the first."""
     if not given:
         return 0
-    place = place_of(given[0], {level_text(level): k for k, level in enumerate(levels)})
+    place = Levels(tuple(levels)).place_of(given[0])
     if place is None:
         raise wrong(
             text, f"a reference among the levels {[*levels]}", repr(given[0]),

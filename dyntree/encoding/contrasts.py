@@ -21,7 +21,7 @@ from dyntree.encoding.columns import (
     numbers_of,
 )
 from dyntree.encoding.design import Design
-from dyntree.encoding.levels import place_of
+from dyntree.encoding.levels import Levels
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
@@ -210,7 +210,7 @@ class Variable:
     def _place(self, level: Any) -> int:
         """Place of a level that is known."""
         levels = self.levels or ()
-        place = place_of(level, {level_text(one): k for k, one in enumerate(levels)})
+        place = Levels(levels).place_of(level)
         if place is None:
             raise ArgumentError(
                 "contrast",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,19 +26,12 @@ from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
 from dyntree.encoding.expressions import Expression, Step, columns_of
 from dyntree.encoding.factors import Factor, declared_levels, names_of, with_margins
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import (
-    LevelCounts,
-    check_level,
-    check_level_text,
-    new_levels,
-    place_of,
-)
+from dyntree.encoding.levels import LevelCounts, new_levels, widened
 from dyntree.encoding.required_columns import absence, check_columns, holds_labels
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
 from dyntree.encoding.values import (
     LARGEST,
-    MOST_LEVELS,
     PLAIN,
     Matrix,
     Vector,
@@ -194,7 +188,7 @@ class Design:
         """Count the levels that are new to these designs in rows to be learned."""
         last = designs[-1][1] if designs else self
         for steps, factor in self._coded.items():
-            n_new = len(last._coded[steps].places) - len(factor.places)
+            n_new = len(last._coded[steps].coded) - len(factor.coded)
             self._count(factor, self._column(factor, table), n_new)
 
     def _count(self, factor: Factor, column: Column, n_new: int | None = None) -> None:
@@ -212,11 +206,16 @@ class Design:
         return (*(name for name in names if name not in late), *self.late)
 
     @cached_property
+    def term_places(self) -> list[list[int]]:
+        """Places of the features of each term."""
+        places = {name: k for k, name in enumerate(self.names)}
+        return [[places[name] for name in names_of(term)] for term in self.terms]
+
+    @cached_property
     def _order(self) -> list[int]:
         """Place of each feature among those of the terms, one term after the other."""
-        names = [name for term in self.terms for name in names_of(term)]
-        places = {name: k for k, name in enumerate(names)}
-        return [places[name] for name in self.names]
+        places = [*chain.from_iterable(self.term_places)]
+        return sorted(range(len(places)), key=places.__getitem__)
 
     @property
     def factors(self) -> dict[str, list[str]]:
@@ -261,8 +260,8 @@ class Design:
         return self.new_levels == "grow" and any(
             {*factor.expression.columns} <= row.keys()
             and not is_missing(value := self._level_value(factor, row))
-            and place_of(value, factor.places) is None
-            and len(factor.places) < MOST_LEVELS
+            and factor.coded.place_of(value) is None
+            and not factor.coded.is_full
             for factor in self._open.values()
         )
 
@@ -288,28 +287,28 @@ class Design:
         """Levels of a column, in their order; None for one that has none."""
         for factor in self._coded.values():
             if factor.expression.is_of_column and factor.source == name:
-                return factor.levels
+                return factor.coded.labels
         return None
 
     @property
     def level_texts(self) -> dict[str, tuple[str, ...]]:
         """Levels, as text, of each column that has some."""
         return {
-            factor.source: tuple(factor.places)
+            factor.source: tuple(factor.coded.places)
             for factor in self._coded.values()
             if factor.expression.is_of_column
         }
+
+    def _reader(self, table: Table) -> Callable[[str], Vector]:
+        """A function that reads a column of a table as numbers, once."""
+        return cache(lambda name: numbers_of(name, table.read(name), self.kinds[name]))
 
     def _column(self, factor: Factor, table: Table) -> Column:
         """What a factor has the levels of: a column, or the value of an expression."""
         expression = factor.expression
         if expression.is_of_column:
             return table.read(expression.columns[0])
-
-        def read(name: str) -> Vector:
-            return numbers_of(name, table.read(name), self.kinds[name])
-
-        return Column(evaluated(expression, read, table.n_rows))
+        return Column(evaluated(expression, self._reader(table), table.n_rows))
 
     def _level_value(self, factor: Factor, row: Row) -> Any:
         """The same of a bare row."""
@@ -325,13 +324,9 @@ class Design:
         check_columns(table, self.columns)
         came = []
         for steps, factor in self._open.items():
-            column, known = self._column(factor, table), factor.places
-            values = column.objects()
-            for row in new_levels(values, known, MOST_LEVELS - len(known)).values():
-                self._check_level(factor, column, values[row], row)
-                level = level_of(values[row])
-                assert level is not None
-                came.append((row, steps, level))
+            column, takes_times = self._column(factor, table), factor.takes_times
+            new = factor.coded.new(factor.source, column, takes_times=takes_times)
+            came += [(row, steps, level) for row, level in new.items()]
         return sorted(came, key=lambda one: one[0])
 
     def _with_level(self, steps: tuple[Step, ...], level: Level) -> Design:
@@ -354,16 +349,7 @@ class Design:
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower design has encoded, as this one would have."""
-        old, places = rows.shape[1], {name: k for k, name in enumerate(self.names)}
-        wide = np.full((len(rows), len(places)), np.nan)
-        wide[:, :old] = rows
-        for term in self.terms:
-            first, *others = sorted(places[name] for name in names_of(term))
-            came = ~np.isnan(rows[:, first])
-            for place in others:
-                if place >= old:
-                    wide[came, place] = 0.0
-        return wide
+        return widened(rows, len(self.names), map(sorted, self.term_places))
 
     # ------------------------------------------------------------ tables
     def encode(self, table: Table) -> Matrix:
@@ -381,41 +367,18 @@ class Design:
             If terms have no finite value in some rows; they are missing there.
         """
         check_columns(table, self.columns)
-        numbers: dict[str, Vector] = {}
-
-        def read(name: str) -> Vector:
-            if name not in numbers:
-                numbers[name] = numbers_of(name, table.read(name), self.kinds[name])
-            return numbers[name]
-
-        def cells(factor: Factor) -> Matrix:
-            return self._cells(factor, self._column(factor, table))
-
-        blocks = [self._term(term, read, cells, table.n_rows) for term in self.terms]
+        read = self._reader(table)
+        blocks = [self._term(term, table, read) for term in self.terms]
         rows = np.concatenate(blocks, axis=1)
         return np.ascontiguousarray(rows[:, self._order] if self.late else rows)
 
     def _cells(self, factor: Factor, column: Column) -> Matrix:
         """Features of a column of levels."""
-        places, values = np.empty(len(column)), column.objects()
-        for row, value in enumerate(values):
-            place = place_of(value, factor.places)
-            if place is None:
-                place = -1
-                if not is_missing(value):
-                    self._check_level(factor, column, value, row)
-                    self._tell_new(factor, value, row)
-            places[row] = place
-        return factor.features(places)
-
-    @staticmethod
-    def _check_level(factor: Factor, column: Column, value: Any, row: int) -> None:
-        """Refuse a value that can be no level; what categories hold can be one."""
-        name, takes_times = factor.source, factor.expression.is_category
-        if column.is_category:
-            check_level_text(name, value, row)
-        else:
-            check_level(name, value, row, takes_times=takes_times)
+        codes = factor.coded.codes(
+            factor.source, column, takes_times=factor.takes_times,
+            on_new=lambda value, row: self._tell_new(factor, value, row),
+        )  # fmt: skip
+        return factor.features(codes)
 
     def _tell_new(self, factor: Factor, value: Any, row: int) -> None:
         """Refuse a level that is not known, or warn once of its column."""
@@ -430,7 +393,7 @@ class Design:
                 level,
                 f"{remedy}, or take others as they come: new_levels='grow'.",
                 row=row,
-                value=list(factor.levels or ()),
+                value=list(factor.coded.labels),
                 label=name,
                 way=factor.way_to_name,
             )
@@ -448,17 +411,17 @@ class Design:
     def _term(
         self,
         term: tuple[Factor, ...],
+        table: Table,
         read: Callable[[str], Vector],
-        cells: Callable[[Factor], Matrix],
-        n_rows: int,
     ) -> Matrix:
         """Features of a term, ndarray of shape (n_rows, n_features)."""
+        n_rows = table.n_rows
         block = np.ones((n_rows, 1))
         for factor in term:
             if factor.levels is None:
                 value = factor.expand(evaluated(factor.expression, read, n_rows))
             else:
-                value = cells(factor)
+                value = self._cells(factor, self._column(factor, table))
             width = block.shape[1] * value.shape[1]
             with np.errstate(over="ignore"):
                 block = (block[:, :, None] * value[:, None, :]).reshape(n_rows, width)
@@ -549,10 +512,7 @@ class Design:
         if self.is_class and not self.response.is_truth:
             values = table.read(self.response.columns[0]).labels()
             return [self._label(value, row) for row, value in enumerate(values)]
-
-        def read(name: str) -> Vector:
-            return numbers_of(name, table.read(name), self.kinds[name])
-
+        read = self._reader(table)
         numbers: list[Any] = evaluated(self.response, read, table.n_rows).tolist()
         return [*map(_truth, numbers)] if self.is_class else numbers
 
@@ -609,10 +569,7 @@ class Design:
         if not offsets:
             return None
         check_columns(table, columns_of(offsets))
-
-        def read(name: str) -> Vector:
-            return numbers_of(name, table.read(name), self.kinds[name])
-
+        read = self._reader(table)
         with np.errstate(all="ignore"):
             total = sum(offset.value(read) for offset in offsets)
         known = np.abs(total) <= LARGEST

@@ -16,15 +16,7 @@ from dyntree.encoding.columns import LEVELS, Column, kind_of
 from dyntree.encoding.expressions import Expression, Step
 from dyntree.encoding.fitted_terms import learn_basis
 from dyntree.encoding.formula_calls import wrong
-from dyntree.encoding.levels import (
-    TERM,
-    check_level,
-    check_level_text,
-    indicators,
-    level_names,
-    new_levels,
-    sorted_levels,
-)
+from dyntree.encoding.levels import TERM, Levels, check_level, sorted_levels
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import (
@@ -36,9 +28,9 @@ from dyntree.encoding.values import (
     is_missing,
 )
 from dyntree.errors import ArgumentError, Message
-from dyntree.params.labels import Level, level_of, level_text
+from dyntree.params.labels import Level, level_text
 
-Levels = tuple[Level, ...]
+Labels = tuple[Level, ...]
 
 
 @dataclass(frozen=True)
@@ -48,7 +40,7 @@ class Factor:
     Parameters
     ----------
     expression : Expression
-    levels : tuple of str, int, float or bool, optional
+    levels : Levels, optional
         None for numbers.
     coding : Coding, optional
         What stands for each level; by default a 0/1 feature, or one for two levels.
@@ -56,17 +48,23 @@ class Factor:
         Columns that stand for a number.
     is_named : bool, default False
         Whether the formula names the levels: C(column, levels=[...]).
-    rest : int, optional
-        Place of the level that is 0 in all features: one of the two that share the
-        first feature.
     """
 
     expression: Expression
-    levels: tuple[Level, ...] | None = None
+    levels: Levels | None = None
     coding: Coding | None = None
     basis: Basis | None = None
     is_named: bool = False
-    rest: int | None = None
+
+    @cached_property
+    def coded(self) -> Levels:
+        """Its levels; none for numbers."""
+        return self.levels or Levels()
+
+    @property
+    def takes_times(self) -> bool:
+        """Whether dates and durations can be levels, as in C(column)."""
+        return self.expression.is_category
 
     @property
     def reads_numbers(self) -> bool:
@@ -98,15 +96,10 @@ class Factor:
         return "C(..., levels=[...])"
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Place of each level, by its text."""
-        return {level_text(level): k for k, level in enumerate(self.levels or ())}
-
-    @cached_property
     def cells(self) -> dict[str, tuple[float, ...]]:
         """Features of each level, by its text."""
-        rows = self.features(np.arange(len(self.places), dtype=float))
-        return dict(zip(self.places, map(tuple, rows.tolist()), strict=True))
+        rows = self.features(np.arange(len(self.coded), dtype=float))
+        return dict(zip(self.coded.places, map(tuple, rows.tolist()), strict=True))
 
     @property
     def names(self) -> list[str]:
@@ -118,24 +111,17 @@ class Factor:
             return [f"{label}{ending}" for ending in self.coding.endings]
         if self.levels is None:
             return [label]
-        return level_names(TERM, label, np.delete(objects_of(self.levels), self._none))
-
-    @property
-    def _none(self) -> list[int]:
-        """Places of levels without a feature."""
-        return [] if self.rest is None else [self.rest]
+        return self.levels.names(TERM, label)
 
     def with_level(self, level: Level) -> Self:
-        """The factor with one more level, the second of which adds no feature."""
-        levels = (*(self.levels or ()), level)
-        rest = 1 if len(levels) == 2 else self.rest
-        return replace(self, levels=levels, rest=rest)
+        """The factor with one more level."""
+        return replace(self, levels=self.coded.with_level(level))
 
-    def features(self, places: Vector) -> Matrix:
-        """Features of levels at these places, NaN where there is none."""
+    def features(self, codes: Vector) -> Matrix:
+        """Features of levels with these codes, NaN where there is none."""
         if self.coding is not None:
-            return self.coding.features(places)
-        return np.delete(indicators(places, len(self.places)), self._none, axis=1)
+            return self.coding.features(codes)
+        return self.coded.features(codes)
 
     def expand(self, numbers: Vector) -> Matrix:
         """Features of numbers; infinite where they have no finite value.
@@ -167,7 +153,7 @@ class Factor:
 
     @classmethod
     def learn(
-        cls, expression: Expression, table: Table, declared: Mapping[str, Levels]
+        cls, expression: Expression, table: Table, declared: Mapping[str, Labels]
     ) -> Self:
         """A factor with the levels that were declared or the table has, if any."""
         if not expression.is_of_column or (
@@ -184,13 +170,16 @@ class Factor:
             check_levels(name, levels)
         made = cls._of_levels(expression, levels, is_declared=name in declared)
         if column.is_ordered and not expression.is_category:
-            coding = Coding.ordered(len(made.levels or ()))
-            return replace(made, coding=coding, rest=None)
+            return replace(
+                made,
+                levels=Levels(made.coded.labels),
+                coding=Coding.ordered(len(made.coded)),
+            )
         return made
 
     @classmethod
     def _of_levels(
-        cls, expression: Expression, levels: Levels | None, is_declared: bool = False
+        cls, expression: Expression, levels: Labels | None, is_declared: bool = False
     ) -> Self:
         """A factor with these levels, or those that the formula names."""
         label, named = expression.label, _named_levels(expression)
@@ -199,8 +188,12 @@ class Factor:
                 label, "levels once", "levels=[...] and categories={...}",
                 "Leave one of them out",
             )  # fmt: skip
-        levels = named or levels
-        made = cls(replace(expression, asked=None), levels, is_named=bool(named))
+        levels = named or levels or ()
+        made = cls(
+            replace(expression, asked=None),
+            Levels.settled(levels),
+            is_named=bool(named),
+        )
         if not levels:
             raise ArgumentError(
                 "data",
@@ -213,8 +206,9 @@ class Factor:
             )
         contrast = expression.asked and expression.asked.get("contrast")
         if not contrast:
-            return replace(made, rest=0) if len(levels) == 2 else made
-        return replace(made, coding=Coding.learn(contrast, levels, label))
+            return made
+        coding = Coding.learn(contrast, levels, label)
+        return replace(made, levels=Levels(levels), coding=coding)
 
     def learned(self, read: Callable[[str], Vector]) -> Self:
         """The factor with what it learns from columns as numbers."""
@@ -236,11 +230,11 @@ class Factor:
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""
         return self.expression.to_header() | {
-            "levels": self.levels and [*self.levels],
+            "levels": self.levels and [*self.levels.labels],
             "coding": self.coding and self.coding.to_header(),
             "basis": self.basis and self.basis.to_header(),
             "named": self.is_named,
-            "rest": self.rest,
+            "rest": self.levels and self.levels.rest,
         }
 
     @classmethod
@@ -284,14 +278,13 @@ class Factor:
             )
         return cls(
             expression,
-            tuple(levels),
+            Levels(tuple(levels), rest),
             coding and Coding.from_header(coding, len(levels)),
             is_named=is_named,
-            rest=rest,
         )
 
 
-def _named_levels(expression: Expression) -> Levels:
+def _named_levels(expression: Expression) -> Labels:
     """Levels that a formula names in C(..., levels=[...]), if any."""
     given = expression.asked.get("levels", ()) if expression.asked else ()
     if not given:
@@ -299,7 +292,7 @@ def _named_levels(expression: Expression) -> Levels:
     return levels_in(expression.label, Column(objects_of(given), categories=given))
 
 
-def levels_in(name: str, column: Column) -> Levels:
+def levels_in(name: str, column: Column) -> Labels:
     """Levels of a column: its categories, or its values in order.
 
     Raises
@@ -307,18 +300,14 @@ def levels_in(name: str, column: Column) -> Levels:
     UnusableValueError
         For a value that can be no level.
     """
-    values = column.objects()
-    if column.categories is not None:
-        kind_of(name, column)  # refuses values that are none
-        values = list(column.categories)
-    for row, value in enumerate(values):
-        if column.is_category or column.categories is not None:
-            check_level_text(name, value)
-        elif not is_missing(value):
-            check_level(name, value, row, takes_times=True)
-    found = [level_of(values[row]) for row in new_levels(values).values()]
-    levels = [level for level in found if level is not None]
-    return tuple(levels if column.categories is not None else sorted_levels(levels))
+    if column.categories is None:
+        found = Levels().new(name, column, takes_times=True, is_limited=False)
+        return tuple(sorted_levels(found.values()))
+    kind_of(name, column)  # refuses values that are none
+    for value in column.categories:
+        check_level(name, value, is_category=True)
+    categories = Column(objects_of(column.categories), is_category=True)
+    return tuple(Levels().new(name, categories, is_limited=False).values())
 
 
 def names_of(term: tuple[Factor, ...]) -> list[str]:
@@ -343,7 +332,9 @@ def with_margins(
         tuple(
             factor
             if len(term) == 1 or _variables(term) - _variables((factor,)) in variables
-            else replace(factor, rest=None)
+            else replace(
+                factor, levels=factor.levels and replace(factor.levels, rest=None)
+            )
             for factor in term
         )
         for term in terms
@@ -357,7 +348,7 @@ def _variables(term: tuple[Factor, ...]) -> frozenset[tuple[Step, ...]]:
 
 def declared_levels(
     categories: Mapping[str, Sequence[Level]] | None, columns: Sequence[str]
-) -> dict[str, Levels]:
+) -> dict[str, Labels]:
     """Levels that the user named for some of these columns, checked."""
     params.level_table(categories or {})
     for name in categories or {}:

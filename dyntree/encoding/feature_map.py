@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -21,19 +22,11 @@ from dyntree.encoding.columns import (
     numbers_of,
 )
 from dyntree.encoding.frames import check_eager, is_frame
-from dyntree.encoding.levels import (
-    COLUMN,
-    check_level,
-    check_level_text,
-    level_codes,
-    level_names,
-    new_levels,
-)
+from dyntree.encoding.levels import COLUMN, Levels, widened
 from dyntree.encoding.row_input import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import (
     LARGEST,
-    MOST_LEVELS,
     Matrix,
     Vector,
     check_levels,
@@ -166,7 +159,8 @@ class FeatureMap:
         features = cls(n_columns, names, categories, declared, unknown, allow_missing)
         if isinstance(given, dict) and not unknown:  # nothing is left to later rows
             features = features._with_times(given)
-        return features._extended(given)
+        features, _ = features._learned(given)
+        return features, features._codes(given)
 
     def extend(self, X: Any) -> tuple[FeatureMap, Matrix]:
         """Learn kinds and levels from more rows; earlier codes keep their meaning.
@@ -176,33 +170,48 @@ class FeatureMap:
         FeatureMap
         codes : ndarray of shape (n_rows, n_columns)
         """
-        return self._extended(self._matched(X))
+        columns = self._matched(X)
+        features, _ = self._learned(columns)
+        return features, features._codes(columns)
 
-    def _extended(self, columns: Matrix | Columns) -> tuple[FeatureMap, Matrix]:
-        """See `extend`; columns are as `_matched` gives them."""
+    def _learned(
+        self, columns: Matrix | Columns, argument: str = "X", is_settled: bool = False
+    ) -> tuple[FeatureMap, list[tuple[str, str]]]:
+        """Learn kinds and levels; returns the map and its new levels in their order.
+
+        Columns are as `_matched` returns them. All of a column's values say what it
+        holds, or the first alone once the map is settled: that level is the column's
+        own then, and all others are left to be appended to `late`.
+        """
         levels, unknown, times = dict(self.levels), [], dict(self.times)
         named = columns if isinstance(columns, dict) and self.names else {}
         declared = frozenset(self.declared)
+        kind_in = first_kind if is_settled else kind_of
+        new: list[tuple[int, int, str, str]] = []
         for k, (name, column) in enumerate(named.items()):
-            kind = kind_of(name, column, "X") if name in self._unknown else ""
-            if kind == UNKNOWN:
-                unknown.append(name)
-            if kind in TIMES:
-                times[k] = kind
-            if kind == LEVELS or (name in levels and name not in declared):
-                known, values = levels.get(name, ()), column.objects()
-                fresh = new_levels(values, known)
-                check = check_level_text if column.is_category else check_level
-                for row in fresh.values():
-                    check(name, values[row], row, "X")
-                levels[name] = (*known, *fresh)
-        grown = replace(
+            if name in self._unknown:
+                kind = kind_in(name, column, argument)
+                if kind == UNKNOWN:
+                    unknown.append(name)
+                elif kind in TIMES:
+                    times[k] = kind
+                elif kind == LEVELS:
+                    firsts = [*islice(column.present(), int(is_settled))]
+                    levels[name] = tuple(level_text(value) for _, value in firsts)
+            if name not in levels or name in declared:
+                continue
+            own = self.levels_of.get(name) or Levels(levels[name])
+            late = own.new(name, column, argument, is_limited=is_settled)
+            new += [(row, k, name, level_text(level)) for row, level in late.items()]
+            if not is_settled:
+                levels[name] = (*levels[name], *map(level_text, late.values()))
+        features = replace(
             self,
-            levels=self._in_order(levels),
+            levels=tuple((name, levels[name]) for name in named if name in levels),
             unknown=tuple(unknown),
             times=tuple(sorted(times.items())),
         )
-        return grown, grown._codes(columns)
+        return features, [(name, level) for _, _, name, level in sorted(new)]
 
     def _with_times(self, columns: Columns) -> FeatureMap:
         """The map where these columns say which of them hold times."""
@@ -286,8 +295,11 @@ class FeatureMap:
             codes = self.codes(X, argument)
             if not self.unknown and not self.unseen(codes):
                 return [], self.expand(codes)
-            features = self._after(X, argument)
-            rows = features.expand(features.codes(X, argument))
+            columns = self._matched(X, argument)
+            found, late = self._learned(columns, argument, is_settled=True)
+            found = replace(found, late=(*self.late, *late))
+            features = self if found == self else found  # which has its plans made
+            rows = features.expand(features._codes(columns, argument))
         decided = {
             name: np.flatnonzero(~np.isnan(rows[:, self.places[name]]))[:1]
             for name in self.unknown
@@ -310,42 +322,6 @@ class FeatureMap:
         last = steps[-1][1] if steps else self
         return steps, last.encode(X) if isinstance(X, Encoded) else rows
 
-    def _after(self, X: Any, argument: str) -> FeatureMap:
-        """The map once rows have come that may bring levels."""
-        columns = self._matched(X, argument)
-        levels, unknown, times = dict(self.levels), [], dict(self.times)
-        declared = frozenset(self.declared)
-        fresh: dict[tuple[str, str], int] = {}
-        for k, (name, column) in enumerate(
-            columns.items() if isinstance(columns, dict) else ()
-        ):
-            if name in self._unknown:
-                kind = first_kind(name, column, argument)
-                if kind == UNKNOWN:
-                    unknown.append(name)
-                elif kind in TIMES:
-                    times[k] = kind
-                elif kind == LEVELS:
-                    (_, first), *_ = column.present()
-                    levels[name] = (level_text(first),)
-            if name not in levels or name in declared:
-                continue
-            known = self.known.get(name, levels[name])
-            places = self._codes_of.get(name) or dict.fromkeys(known, 0)
-            level_codes(name, column, places, argument)  # refuses what can be no level
-            late = new_levels(column.objects(), known, MOST_LEVELS - len(known))
-            fresh |= {(name, level): row for level, row in late.items()}
-        order = {name: k for k, name in enumerate(columns)}  # of levels of one row
-        came = sorted(fresh, key=lambda level: (fresh[level], order[level[0]]))
-        found = replace(
-            self,
-            levels=self._in_order(levels),
-            unknown=tuple(unknown),
-            late=(*self.late, *came),
-            times=tuple(sorted(times.items())),
-        )
-        return self if found == self else found  # which has its plans made
-
     def _before(self, n_late: int, unknown: tuple[str, ...]) -> FeatureMap:
         """The map as it was with so many late levels, and these columns unknown."""
         left, names = frozenset(unknown), self.names or ()
@@ -358,15 +334,7 @@ class FeatureMap:
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""
-        old = rows.shape[1]
-        wide = np.full((len(rows), self.n_features), np.nan)
-        wide[:, :old] = rows
-        for places in self.level_places.values():
-            came = ~np.isnan(rows[:, places[0]])
-            for place in places:
-                if place >= old:
-                    wide[came, place] = 0.0
-        return wide
+        return widened(rows, self.n_features, self.level_places.values())
 
     def encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
@@ -404,11 +372,11 @@ class FeatureMap:
         self._check_previewed(features)
         width = self.n_features
         rows = self.widen(rows) if rows.shape[1] < width else rows.copy()
-        for name in features.known:
+        for name in features.levels_of:
             if name in self._unknown:
                 rows[:, self.places[name]] = np.nan
                 continue
-            for level in features.known[name][len(self.known[name]) :]:
+            for level in features.known[name][len(self.levels_of[name]) :]:
                 unseen = np.flatnonzero(features.has_level(X.rows, name, level))
                 rows[unseen[:, None], self.level_places[name]] = np.nan
         return np.ascontiguousarray(rows[:, :width])
@@ -434,29 +402,23 @@ class FeatureMap:
             )
 
     # ------------------------------------------------------------ columns
-    def _in_order(
-        self, levels: Mapping[str, tuple[str, ...]]
-    ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Levels in the order of their columns, whichever arrived first."""
-        return tuple(
-            (name, levels[name]) for name in self.names or () if name in levels
-        )
-
     @cached_property
-    def known(self) -> dict[str, tuple[str, ...]]:
+    def levels_of(self) -> dict[str, Levels]:
         """Levels of each column that has some, in the order of their codes."""
+        found = {name: Levels.settled(levels) for name, levels in self.levels}
         late: dict[str, list[str]] = {}
         for name, level in self.late:
             late.setdefault(name, []).append(level)
-        return {name: (*levels, *late.get(name, ())) for name, levels in self.levels}
+        for name, levels in late.items():
+            own = found[name]
+            rest = 1 if len(own) == 1 else own.rest
+            found[name] = Levels((*own.labels, *levels), rest)
+        return found
 
     @cached_property
-    def _codes_of(self) -> dict[str, dict[str, int]]:
-        """Code of each level of each column that has some."""
-        return {
-            name: {level: k for k, level in enumerate(levels)}
-            for name, levels in self.known.items()
-        }
+    def known(self) -> dict[str, tuple[str, ...]]:
+        """Levels of each column that has some, as text."""
+        return {name: (*own.places,) for name, own in self.levels_of.items()}
 
     @cached_property
     def column_places(self) -> dict[str, int]:
@@ -473,92 +435,65 @@ class FeatureMap:
         """Kind of each column of times, by its place."""
         return dict(self.times)
 
-    @cached_property
-    def _early(self) -> dict[str, tuple[str, ...]]:
-        """Settled levels with a feature: all, but of two the second alone."""
-        return {
-            name: levels[1:] if len(levels) == 2 else levels
-            for name, levels in self.levels
-        }
-
-    @cached_property
-    def _later(self) -> tuple[tuple[str, str], ...]:
-        """Late levels with a feature: all but the second one of a column."""
-        return tuple((name, lev) for name, lev in self.late if lev != self.rest[name])
-
-    @cached_property
-    def rest(self) -> dict[str, str | None]:
-        """Of each column with levels the one that is 0 in all its features, if any.
-
-        That is one of the two levels that share the column's first feature: the first
-        one, or the second where that arrived late.
-        """
-        n_settled = {name: len(levels) for name, levels in self.levels}
-        return {
-            name: levels[2 - n_settled[name]]
-            if len(levels) > 1 and n_settled[name] <= 2
-            else None
-            for name, levels in self.known.items()
-        }
-
     @property
     def may_grow(self) -> bool:
         """Whether there are columns that can bring levels."""
         return bool(self.levels or self.unknown)
 
     @cached_property
+    def _slots(self) -> list[tuple[Any, int | None]]:
+        """Column of each feature, and the code of its level where it is of one."""
+        slots: list[tuple[Any, int | None]] = []
+        settled = dict(self.levels)
+        for name in self.names or range(self.n_columns):
+            if name not in settled:
+                slots.append((name, None))
+                continue
+            rest = self.levels_of[name].rest
+            slots += [(name, k) for k in range(len(settled[name])) if k != rest]
+        for name, level in self.late:
+            own = self.levels_of[name]
+            if (code := own.places[level]) != own.rest:
+                slots.append((name, code))
+        return slots
+
+    @cached_property
     def n_features(self) -> int:
         """Number of encoded columns."""
-        n_early = sum(len(levels) - 1 for levels in self._early.values())
-        return self.n_columns + n_early + len(self._later)
+        return len(self._slots)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the encoded columns; x0, x1, ... where none were given."""
         if self.names is None:
             return tuple(f"x{k}" for k in range(self.n_features))
-        levels, titles = self._early, []
-        for name in self.names:
-            own = level_names(COLUMN, name, levels.get(name, ()))
-            titles += own if name in levels else [name]
-        for name, level in self._later:
-            titles += level_names(COLUMN, name, [level])
-        return tuple(titles)
+        labels = {name: own.labels for name, own in self.levels_of.items()}
+        return tuple(
+            name if k is None else COLUMN.format(column=name, level=labels[name][k])
+            for name, k in self._slots
+        )
 
     @cached_property
     def level_places(self) -> dict[str, list[int]]:
         """Places of the features of each column that has levels."""
-        places = {
-            name: list(range(self.places[name], self.places[name] + len(levels)))
-            for name, levels in self._early.items()
-        }
-        for k, (name, _) in enumerate(self._later, self.n_features - len(self._later)):
-            places[name].append(k)
+        places: dict[str, list[int]] = {name: [] for name, _ in self.levels}
+        for place, (name, code) in enumerate(self._slots):
+            if code is not None:
+                places[name].append(place)
         return places
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Place of the first feature of each column, where columns have names."""
-        levels, places, n = self._early, {}, 0
-        for name in self.names or ():
-            places[name] = n
-            n += len(levels.get(name, ("",)))
+    def places(self) -> dict[Any, int]:
+        """Place of the first feature of each column."""
+        places: dict[Any, int] = {}
+        for place, (name, _) in enumerate(self._slots):
+            places.setdefault(name, place)
         return places
-
-    def column_at(self, place: int) -> str | int:
-        """Name of the column of a feature, or its place where columns have none."""
-        return self.columns_of_features[place]
 
     @cached_property
     def columns_of_features(self) -> list[str | int]:
         """Name of the column of each feature, or its place where columns have none."""
-        if self.names is None:
-            return [*range(self.n_features)]
-        columns: list[str | int] = [0] * self.n_features
-        for name, first in self.places.items():
-            for place in self.level_places.get(name, [first]):
-                columns[place] = name
-        return columns
+        return [name for name, _ in self._slots]
 
     def first(self, n: int) -> Self:
         """The first columns, where all are of numbers or times."""
@@ -583,8 +518,8 @@ class FeatureMap:
         if not isinstance(columns, dict):
             return finite_rows(columns, self.names, self.allow_missing, argument)
         arrays = [
-            level_codes(name, column, self._codes_of[name], argument)
-            if name in self.known
+            self.levels_of[name].codes(name, column, argument)
+            if name in self.levels_of
             else self._numbers(k, name, column, argument)
             for k, (name, column) in enumerate(columns.items())
         ]
@@ -649,7 +584,7 @@ class FeatureMap:
         declared = () if with_declared else frozenset(self.declared)
         return [
             name
-            for name in self.known
+            for name in self.levels_of
             if name not in declared and np.any(codes[:, self.column_places[name]] < 0)
         ]
 
@@ -689,10 +624,13 @@ class FeatureMap:
     @cached_property
     def _numbered(self) -> tuple[Places, Places]:
         """Places of the columns without levels, and of their features."""
-        names = [name for name in self.names or () if name not in self._early]
-        columns = [self.column_places[name] for name in names]
-        features = [self.places[name] for name in names]
-        return np.array(columns, dtype=np.int64), np.array(features, dtype=np.int64)
+        pairs = [
+            (self.column_places[name], place)
+            for place, (name, code) in enumerate(self._slots)
+            if code is None
+        ]
+        columns, features = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        return columns, features
 
     @cached_property
     def _levelled(self) -> tuple[Places, Places, Places]:
@@ -702,11 +640,10 @@ class FeatureMap:
         """
         columns = [self.column_places[name] for name, _ in self.levels]
         firsts, features = [], list[int]()
-        for name, levels in self.known.items():
+        for name, own in self.levels_of.items():
             firsts.append(len(features))
-            places = iter(self.level_places[name])
-            rest = self.rest[name]
-            features += [-1 if level == rest else next(places) for level in levels]
+            places = [*self.level_places[name], -1]  # -1 for the level without feature
+            features += [places[k] for k in own.features_of]
         return (
             np.array(columns, dtype=np.int64),
             np.array(firsts, dtype=np.int64),
@@ -715,15 +652,7 @@ class FeatureMap:
 
     def has_level(self, rows: Matrix, name: str, level: str) -> NDArray[np.bool_]:
         """Which rows of features have a level of a column, of shape (n_rows,)."""
-        places, rest = self.level_places[name], self.rest[name]
-        if level == rest:
-            found: NDArray[np.bool_] = (rows[:, places] == 0.0).all(axis=1)
-            return found
-        place = self._codes_of[name][level]
-        if rest is not None and place > self._codes_of[name][rest]:
-            place -= 1
-        found = rows[:, places[place]] == 1.0
-        return found
+        return self.levels_of[name].has(rows[:, self.level_places[name]], level)
 
     def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -19,15 +20,13 @@ from dyntree.encoding.columns import (
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
     COLUMN,
-    LevelCounts,
+    Levels,
     check_level,
-    level_names,
-    place_of,
+    widened,
 )
 from dyntree.encoding.values import (
     LARGEST,
     MOST_COLUMNS,
-    MOST_LEVELS,
     PLAIN,
     Matrix,
     as_number,
@@ -36,7 +35,27 @@ from dyntree.encoding.values import (
 from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import check_names, level_text
 
-NO_FEATURE = -1  # the place of a level that is 0 in all features of its column
+
+@dataclass
+class News:
+    """What a row has that a map does not know.
+
+    Attributes
+    ----------
+    taken : list
+        Columns that are new, or have a level that is.
+    beyond : list
+        Columns that take no more levels, and of which the row has another.
+    surplus : list
+        New columns, where no more are taken.
+    counts : dict of int
+        Of each column of text in the row, how many of its levels are new: 0 or 1.
+    """
+
+    taken: list[Hashable] = field(default_factory=list)
+    beyond: list[Hashable] = field(default_factory=list)
+    surplus: list[Hashable] = field(default_factory=list)
+    counts: dict[Hashable, int] = field(default_factory=dict)
 
 
 class GrowingMap:
@@ -57,8 +76,10 @@ class GrowingMap:
         Place of each column of numbers.
     times : dict of str
         Of each column of times the kind; see `columns`. It has a place in `numbers`.
-    levels : dict of dict
-        Places of the levels of each column of text; -1 for one without a feature.
+    levels : dict of Levels
+        Of each column of text.
+    level_places : dict of list of int
+        Places of the features of each column of text.
     names : tuple of str
         Names of the features.
 
@@ -77,7 +98,8 @@ class GrowingMap:
     def __init__(self) -> None:
         self.numbers: dict[Hashable, int] = {}
         self.times: dict[Hashable, str] = {}
-        self.levels: dict[Hashable, dict[str, int]] = {}
+        self.levels: dict[Hashable, Levels] = {}
+        self.level_places: dict[Hashable, list[int]] = {}
         self.names: tuple[str, ...] = ()
 
     @property
@@ -93,88 +115,63 @@ class GrowingMap:
         """Whether all columns of a row are known ones of numbers, as of most rows."""
         return row.keys() <= self.numbers.keys()
 
-    def is_new(self, row: Mapping[Hashable, Any]) -> bool:
-        """Whether a row has a value in a column, or a level, that is not known."""
-        return not row.keys() <= self.numbers.keys() and any(
-            name not in self.numbers
-            and not is_missing(value)
-            and not self.is_full(name)
-            and (
-                not self.is_closed
-                if name not in self.levels
-                else place_of(value, self.levels[name]) is None
-            )
-            for name, value in row.items()
-        )
-
     @property
     def is_closed(self) -> bool:
         """Whether no more columns are taken."""
         return bool(self.names) and len(self.numbers) + len(self.levels) >= MOST_COLUMNS
 
-    def surplus(self, row: Mapping[Hashable, Any]) -> list[Hashable]:
-        """New columns of a row that are not taken."""
-        if not self.is_closed:
-            return []
-        known = self.numbers.keys() | self.levels.keys()
-        return [name for name in row if name not in known and not is_missing(row[name])]
-
-    def is_full(self, name: Hashable) -> bool:
-        """Whether a column of text takes no more levels."""
-        return len(self.levels.get(name, ())) >= MOST_LEVELS
-
-    def beyond(self, row: Mapping[Hashable, Any]) -> list[Hashable]:
-        """Columns that take no more levels, and of which a row has another."""
-        return [
-            name
-            for name, places in self.levels.items()
-            if len(places) >= MOST_LEVELS
-            and not is_missing(row.get(name))
-            and place_of(row[name], places) is None
-        ]
-
-    def count(self, row: Mapping[Hashable, Any], counts: LevelCounts) -> None:
-        """Count the levels that a row brings to each column of text."""
+    def news(self, row: Mapping[Hashable, Any]) -> News:
+        """Columns and levels of a row that are new."""
+        news = News()
         for name, value in row.items():
-            if name not in self.numbers and not is_missing(value):
-                places = self.levels.get(name)
-                if places is None and value_kind(value) != LEVELS:
-                    continue
-                is_new = place_of(value, places or {}) is None
-                counts.count(name, 1, int(is_new and not self.is_full(name)))
+            if name in self.numbers or is_missing(value):
+                continue
+            levels = self.levels.get(name)
+            if levels is None:
+                (news.surplus if self.is_closed else news.taken).append(name)
+                if value_kind(value) == LEVELS:
+                    news.counts[name] = 1
+            else:
+                is_new = levels.place_of(value) is None
+                if is_new:
+                    (news.beyond if levels.is_full else news.taken).append(name)
+                news.counts[name] = int(is_new and not levels.is_full)
+        return news
 
     def grown(self, row: Mapping[Hashable, Any]) -> Self:
         """The map with the new columns and levels of a row, in the order of names."""
         wider = type(self)()
         wider.numbers, wider.times = dict(self.numbers), dict(self.times)
-        wider.levels = {name: dict(places) for name, places in self.levels.items()}
-        names, may_widen = list(self.names), not self.names
+        wider.levels = dict(self.levels)
+        wider.level_places = {name: [*own] for name, own in self.level_places.items()}
+        names = list(self.names)
         for name, value in sorted(row.items(), key=_rank):
+            levels = wider.levels.get(name)
+            n_columns = len(wider.numbers) + len(wider.levels)
             if name in wider.numbers or is_missing(value):
                 continue
-            n_columns = len(wider.numbers) + len(wider.levels)
-            if name not in wider.levels and not may_widen and n_columns >= MOST_COLUMNS:
+            if levels is None and self.names and n_columns >= MOST_COLUMNS:
                 continue
             kind = value_kind(value)
             if kind is None:
                 raise unusable("x", name, value)
-            if name not in wider.levels:
+            if levels is None:
                 check_names([name], "x")
-            if name not in wider.levels and kind != LEVELS:
-                wider.numbers[name] = len(names)
-                if kind in TIMES:
-                    wider.times[name] = kind
-                names.append(str(name))
-                continue
-            places = wider.levels.setdefault(name, {})
-            if place_of(value, places) is None and not wider.is_full(name):
+                if kind != LEVELS:
+                    wider.numbers[name] = len(names)
+                    if kind in TIMES:
+                        wider.times[name] = kind
+                    names.append(str(name))
+                    continue
+                levels = Levels()
+            if levels.place_of(value) is None and not levels.is_full:
                 check_level(name, value, argument="x")
                 text = level_text(value)
-                if len(places) == 1:  # shares the feature of the first
-                    places[text] = NO_FEATURE
-                    continue
-                places[text] = len(names)
-                names += level_names(COLUMN, name, [text])
+                wider.levels[name] = more = levels.with_level(text)
+                own = wider.level_places.setdefault(name, [])
+                if more.rest != len(levels):  # the second shares the first's feature
+                    own.append(len(names))
+                    names.append(COLUMN.format(column=name, level=text))
         wider.names = tuple(names)
         return wider
 
@@ -226,26 +223,18 @@ class GrowingMap:
         """Put 0 and 1 in the places of a column's levels."""
         if is_missing(value):
             return
-        places = self.levels.get(name)
-        place = None if places is None else place_of(value, places)
-        if place is None:
-            check_level(name, value, argument="x", takes_times=places is None)
+        levels = self.levels.get(name)
+        code = None if levels is None else levels.place_of(value)
+        if levels is None or code is None:
+            check_level(name, value, argument="x", takes_times=levels is None)
             return  # a level that no row had is missing, as everywhere
-        for other in (places or {}).values():
-            if other != NO_FEATURE:
-                values[other] = float(other == place)
+        feature = levels.features_of[code]
+        for k, place in enumerate(self.level_places[name]):
+            values[place] = float(k == feature)
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower map has encoded, as this one would have."""
-        old = rows.shape[1]
-        wide = np.full((len(rows), self.width), np.nan)
-        wide[:, :old] = rows
-        for places in self.levels.values():
-            first, *others = (k for k in places.values() if k != NO_FEATURE)
-            fresh = [place for place in others if place >= old]
-            if fresh:
-                wide[np.ix_(~np.isnan(wide[:, first]), fresh)] = 0.0
-        return wide
+        return widened(rows, self.width, self.level_places.values())
 
 
 def check_row(row: Any) -> None:

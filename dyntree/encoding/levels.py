@@ -8,15 +8,18 @@ instead, and the other way around.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
-from dyntree.encoding.values import Matrix, Vector, declared, is_missing
+from dyntree.encoding.values import MOST_LEVELS, Matrix, Vector, declared, is_missing
 from dyntree.errors import ManyLevelsWarning, warn
-from dyntree.params.labels import Level, check_text, level_text
+from dyntree.params.labels import Level, check_text, level_of, level_text
 
 MOST_NEW = 100  # by how many new values may outnumber others before it is told
 
@@ -57,56 +60,21 @@ def _whole(text: str) -> int | None:
     return number if str(number) == digits else None
 
 
-def level_codes(
-    name: object, column: Column, places: Mapping[str, int], argument: str = "X"
-) -> Vector:
-    """Place of each value among levels: -1 where it is none, NaN where missing.
-
-    Raises
-    ------
-    UnusableValueError, ValueError
-        For a value that is no level and can become none.
-    """
-    codes = np.empty(len(column))
-    for row, value in enumerate(column.objects()):
-        place = places.get(value) if type(value) is str else None
-        if place is None:
-            if is_missing(value):
-                codes[row] = np.nan
-                continue
-            place = place_of(value, places)
-        if place is None:
-            if column.is_category:
-                check_level_text(name, value, row, argument)
-            else:
-                check_level(name, value, row, argument)
-            place = -1
-        codes[row] = place
-    return codes
-
-
 def check_level(
     name: object,
     value: Any,
     row: int | None = None,
     argument: str = "data",
+    is_category: bool = False,
     takes_times: bool = False,
 ) -> None:
-    """Raise an error for a value that can become no level."""
-    kind = value_kind(value)
-    if kind == LEVELS:
-        check_level_text(name, value, row, argument)
+    """Raise an error for a value that can become no level; a category holds any."""
+    kind = LEVELS if is_category else value_kind(value)
+    if kind == LEVELS and isinstance(value, str):
+        check_text(value, argument, row=row, column=name)
     if kind is None or not (kind in (LEVELS, NUMBERS) or takes_times):
         remedy = "Give another kind of value another column."
         raise misfit(argument, name, LEVELS, value, row, remedy)
-
-
-def check_level_text(
-    name: object, value: Any, row: int | None = None, argument: str = "data"
-) -> None:
-    """Raise ValueError for text with a lone surrogate; see `labels.check_text`."""
-    if isinstance(value, str):
-        check_text(value, argument, row=row, column=name)
 
 
 def new_levels(
@@ -141,6 +109,179 @@ def new_levels(
             text = level_text(value)
             found[text] = places[text] = row
     return found
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Levels of a column, and the 0/1 features that stand for them.
+
+    Each level has a feature, but for the one that is 0 in all of them: two levels
+    share one feature, as the values of a bool do.
+
+    Parameters
+    ----------
+    labels : tuple of str, int, float or bool
+        The levels. The place of a level among them is its code.
+    rest : int, optional
+        Place of the level that is 0 in all features: the first of two that were there
+        at first, or the second where it came late.
+
+    Examples
+    --------
+    >>> two = Levels.settled(["u", "v"])
+    >>> two.features(np.array([0.0, 1.0, np.nan])).tolist()
+    [[0.0], [1.0], [nan]]
+    >>> two.with_level("w").names(COLUMN, "site")
+    ['site=v', 'site=w']
+    """
+
+    labels: tuple[Level, ...] = ()
+    rest: int | None = None
+
+    @classmethod
+    def settled(cls, labels: Iterable[Level]) -> Self:
+        """Levels that are there at first."""
+        labels = tuple(labels)
+        return cls(labels, 0 if len(labels) == 2 else None)
+
+    def with_level(self, level: Level) -> Self:
+        """The levels with one more, the second of which adds no feature."""
+        labels = (*self.labels, level)
+        return type(self)(labels, 1 if len(labels) == 2 else self.rest)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the column takes no more levels."""
+        return len(self.labels) >= MOST_LEVELS
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Place of each level, by its text."""
+        return {level_text(level): k for k, level in enumerate(self.labels)}
+
+    def place_of(self, value: Any) -> int | None:
+        """Place of a value's level; None for a new one."""
+        return place_of(value, self.places)
+
+    def codes(
+        self,
+        name: object,
+        column: Column,
+        argument: str = "data",
+        *,
+        takes_times: bool = False,
+        on_new: Callable[[Any, int], None] | None = None,
+    ) -> Vector:
+        """Code of each value: -1 where it is no level, NaN where it is missing.
+
+        Parameters
+        ----------
+        name : object
+        column : Column
+        argument : str, default "data"
+            What errors call the table.
+        takes_times : bool, default False
+            Whether dates and durations can be levels, too.
+        on_new : callable, optional
+            Called with a value that is none of the levels, and its row.
+
+        Raises
+        ------
+        UnusableValueError, ValueError
+            For a value that is no level and can become none.
+        """
+        codes, places = np.empty(len(column)), self.places
+        for row, value in enumerate(column.objects()):
+            place = places.get(value) if type(value) is str else None
+            if place is None:
+                if is_missing(value):
+                    codes[row] = np.nan
+                    continue
+                place = place_of(value, places)
+            if place is None:
+                place, is_category = -1, column.is_category
+                check_level(name, value, row, argument, is_category, takes_times)
+                if on_new is not None:
+                    on_new(value, row)
+            codes[row] = place
+        return codes
+
+    def new(
+        self,
+        name: object,
+        column: Column,
+        argument: str = "data",
+        *,
+        takes_times: bool = False,
+        is_limited: bool = True,
+    ) -> dict[int, Level]:
+        """Levels of a column that are new, by the row that has each first.
+
+        There are at most `MOST_LEVELS` with these, where they are limited. Parameters
+        and errors are else those of `codes`.
+        """
+        values, found = column.objects(), {}
+        most = MOST_LEVELS - len(self) if is_limited else np.inf
+        for row in new_levels(values, self.places, most).values():
+            value, is_category = values[row], column.is_category
+            check_level(name, value, row, argument, is_category, takes_times)
+            if (level := level_of(value)) is not None:
+                found[row] = level
+        return found
+
+    # ------------------------------------------------------------ features
+    @cached_property
+    def features_of(self) -> list[int]:
+        """Place of the feature of each level among theirs; -1 for one without."""
+        last = len(self.labels) if self.rest is None else self.rest
+        return [k if k < last else -1 if k == last else k - 1 for k in self._range]
+
+    @property
+    def _range(self) -> range:
+        return range(len(self.labels))
+
+    def names(self, form: str, column: object) -> list[str]:
+        """Names of the features, of the form `COLUMN` or `TERM`."""
+        levels = [level for k, level in enumerate(self.labels) if k != self.rest]
+        return [form.format(column=column, level=level) for level in levels]
+
+    def features(self, codes: Vector) -> Matrix:
+        """Features of rows with these codes, NaN where there is no level."""
+        featured = [k for k in self._range if k != self.rest]
+        rows: Matrix = (codes[:, None] == featured).astype(np.float64)
+        rows[~(codes >= 0.0)] = np.nan
+        return rows
+
+    def has(self, features: Matrix, level: str) -> NDArray[np.bool_]:
+        """Which rows of features have a level, of shape (n_rows,)."""
+        feature = self.features_of[self.places[level]]
+        found: NDArray[np.bool_] = features[:, feature] == 1.0
+        return found if feature >= 0 else (features == 0.0).all(axis=1)
+
+
+def widened(rows: Matrix, width: int, groups: Iterable[Sequence[int]]) -> Matrix:
+    """Rows with features that came late, which are last.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_before)
+    width : int
+        Number of features with the late ones.
+    groups : iterable of sequences of int
+        Places of the features of levels of one column or term, in increasing order.
+        Late ones are 0 where the first has a value; all others are missing.
+    """
+    n_before = rows.shape[1]
+    wide = np.full((len(rows), width), np.nan)
+    wide[:, :n_before] = rows
+    for first, *others in groups:
+        late = [place for place in others if place >= n_before]
+        if late:
+            wide[np.ix_(~np.isnan(wide[:, first]), late)] = 0.0
+    return wide
 
 
 class LevelCounts:
@@ -192,50 +333,3 @@ def sorted_levels(levels: Iterable[Level]) -> list[Level]:
         return sorted(found)
     except TypeError:
         return found
-
-
-def level_names(form: str, column: object, levels: Iterable[object]) -> list[str]:
-    """Names of the features of a column's levels.
-
-    Parameters
-    ----------
-    form : str
-        `COLUMN` or `TERM`.
-    column : object
-    levels : iterable
-
-    Examples
-    --------
-    >>> level_names(COLUMN, "site", ["u", "v"]), level_names(TERM, "C(site)", [1])
-    (['site=u', 'site=v'], ['C(site)[1]'])
-    """
-    return [form.format(column=column, level=level) for level in levels]
-
-
-def indicators(places: Vector, n_levels: int, first: int = 0) -> Matrix:
-    """Features of levels, 1 where a row has the level and 0 where it has another.
-
-    Parameters
-    ----------
-    places : ndarray of shape (n_rows,)
-        Of each row's level; below 0 or NaN where it has none that is known.
-    n_levels : int
-        How many of the levels have features here.
-    first : int, default 0
-        Place of the first of them.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_levels)
-        NaN in rows without a known level.
-
-    Examples
-    --------
-    >>> indicators(np.array([1.0, -1.0]), 2)
-    array([[ 0.,  1.],
-           [nan, nan]])
-    """
-    levels = np.arange(first, first + n_levels)
-    rows: Matrix = (places[:, None] == levels).astype(np.float64)
-    rows[~(places >= 0.0)] = np.nan
-    return rows

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from dyntree.encoding.columns import DURATION, NUMBERS, Column, number_of, numbers_of
 from dyntree.encoding.contrasts import Variable, column_of_numbers
 from dyntree.encoding.design import Design
-from dyntree.encoding.factors import Factor, names_of
-from dyntree.encoding.levels import place_of
+from dyntree.encoding.factors import Factor
+from dyntree.encoding.levels import Levels
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
 from dyntree.errors import ArgumentError, Message
-from dyntree.params.labels import level_text
 
 Columns = Mapping[str, Column]
 Span = tuple[float, float]
@@ -51,9 +50,7 @@ def bare_places(design: Design) -> dict[str, int]:
 def feature_places(design: Design) -> dict[str, list[int]]:
     """Places of the features of all terms that each variable is part of."""
     found: dict[str, list[int]] = {name: [] for name in design.columns}
-    at = {name: k for k, name in enumerate(design.names)}
-    for term in design.terms:
-        places = [at[name] for name in names_of(term)]
+    for term, places in zip(design.terms, design.term_places, strict=True):
         for name in dict.fromkeys(n for f in term for n in f.expression.columns):
             found[name] += places
     return found
@@ -61,20 +58,17 @@ def feature_places(design: Design) -> dict[str, list[int]]:
 
 def _plain_terms(design: Design) -> list[tuple[Factor, list[int]]]:
     """Terms that are a column as it is, or its levels, and places of their features."""
-    at = {name: k for k, name in enumerate(design.names)}
     return [
-        (term[0], [at[name] for name in names_of(term)])
-        for term in design.terms
+        (term[0], places)
+        for term, places in zip(design.terms, design.term_places, strict=True)
         if len(term) == 1 and term[0].expression.is_of_column and term[0].basis is None
     ]
 
 
 def _levels_of(factor: Factor, block: Matrix) -> Column:
     """Levels that features of a factor stand for; None where there is none."""
-    levels = factor.levels or ()
-    cells = factor.features(np.arange(len(levels), dtype=np.float64))
     values = np.full(len(block), None, dtype=object)
-    for level, cell in zip(levels, cells, strict=True):
+    for level, cell in zip(factor.coded.labels, factor.cells.values(), strict=True):
         values[(block == cell).all(axis=1)] = level
     return Column(values, is_category=True)
 
@@ -220,11 +214,10 @@ class Domain:
 
 def _shares_of_levels(variable: Variable) -> Vector:
     """How often a variable has each of its levels; equal where it has none at all."""
-    levels = variable.levels or ()
-    places = {level_text(level): k for k, level in enumerate(levels)}
+    levels = Levels(variable.levels or ())
     counts = np.zeros(len(levels))
     for _, value in variable.column.present():
-        place = place_of(value, places)
+        place = levels.place_of(value)
         if place is not None:
             counts[place] += 1.0
     return counts / counts.sum() if counts.any() else np.full(len(levels), 1.0)

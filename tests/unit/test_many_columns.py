@@ -15,7 +15,8 @@ import pytest
 
 import dyntree
 from dyntree import AveragedStream, DynamicTree, StreamingTree
-from dyntree.encoding import feature_map, growing_map
+from dyntree.encoding import feature_map
+from dyntree.encoding import levels as encoded_levels
 from dyntree.errors import UnseenLevelWarning
 from dyntree.trees.learning import levels
 
@@ -130,7 +131,7 @@ def rivers(window: int) -> Callable[[dict[str, Any], float], Any]:
 def test_identifiers_take_time_linear_in_rows_and_are_told_once(
     door: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (feature_map, growing_map, levels):
+    for module in (encoded_levels, levels):
         monkeypatch.setattr(module, "MOST_LEVELS", 50)
     learn, times, n_rows = door(30), [], 0
     with warnings.catch_warnings(record=True) as told:
@@ -169,12 +170,13 @@ def test_rows_become_features_as_of_each_level_by_itself() -> None:
         steps, found = features.grown(rows)
         last = steps[-1][1] if steps else features
         assert found.shape == (12, last.n_features)
-        for name, own in last.known.items():
+        for name, own in last.levels_of.items():
             values = [row[name] for row in rows]
             gaps = [value is None for value in values]
             assert np.isnan(found[np.ix_(gaps, last.level_places[name])]).all()
             places = iter(last.level_places[name])
-            for level in own:
-                if level != last.rest[name]:
+            rest = None if own.rest is None else own.labels[own.rest]
+            for level in own.labels:
+                if level != rest:
                     has = [np.nan if v is None else float(v == level) for v in values]
                     np.testing.assert_array_equal(found[:, next(places)], has)

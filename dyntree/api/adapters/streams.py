@@ -137,14 +137,16 @@ class StreamAdapter(base.Estimator):
         columns = self._columns
         if self.new_columns != "grow" and columns.names:
             return False
-        if not self._warned_of_levels and (full := columns.beyond(x)):
+        news = columns.news(x)
+        if not self._warned_of_levels and news.beyond:
             self._warned_of_levels = True
-            warn_full(full[0])
-        if not self._warned_of_columns and (more := columns.surplus(x)):
+            warn_full(news.beyond[0])
+        if not self._warned_of_columns and news.surplus:
             self._warned_of_columns = True
-            warn_surplus(more[0])
-        columns.count(x, self._new_levels)
-        return columns.is_new(x) and not self.stream.is_frozen
+            warn_surplus(news.surplus[0])
+        for name, n_new in news.counts.items():
+            self._new_levels.count(name, 1, n_new)
+        return bool(news.taken) and not self.stream.is_frozen
 
     def _grow(self, x: Row, y: Any, w: float) -> None:
         """Learn a row that brings columns or levels."""

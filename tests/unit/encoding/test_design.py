@@ -244,7 +244,7 @@ def test_levels_come_late_only_where_they_may(monkeypatch: pytest.MonkeyPatch) -
         made = design(["site", "x"], **options)
         assert made.grown(table_of(row)) == []
         assert not made.brings(row)
-    monkeypatch.setattr("dyntree.encoding.design.MOST_LEVELS", 3)
+    monkeypatch.setattr("dyntree.encoding.levels.MOST_LEVELS", 3)
     made = design(["site", "C(code)"])
     (_, _), (_, wide) = made.grown(table_of([row, row | {"site": "s"}]))
     assert wide.names[-2:] == ("site[w]", "C(code)[9]")

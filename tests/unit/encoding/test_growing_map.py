@@ -28,13 +28,14 @@ def encoded(columns: GrowingMap, row: dict[Any, Any]) -> list[float]:
 
 
 def test_a_column_takes_so_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dyntree.encoding.growing_map.MOST_LEVELS", 3)
+    monkeypatch.setattr("dyntree.encoding.levels.MOST_LEVELS", 3)
     columns = known(*({"colour": colour, "size": 1} for colour in ("a", "b", "c", "d")))
     assert columns.names == ("colour=a", "size", "colour=c")
     row = {"colour": "d", "size": 1}
-    assert not columns.is_new(row)
-    assert columns.beyond(row) == ["colour"]
-    assert columns.beyond({"colour": "b"}) == columns.beyond({"colour": None}) == []
+    assert not columns.news(row).taken
+    assert columns.news(row).beyond == ["colour"]
+    for colour in ("b", None):
+        assert columns.news({"colour": colour}).beyond == []
     assert encoded(columns, row)[1] == 1.0
     assert np.isnan(encoded(columns, row)[::2]).all()
 
@@ -56,7 +57,7 @@ def test_what_a_row_lacks_is_missing(nothing: Any) -> None:
     row = {"size": nothing, "colour": nothing}
     np.testing.assert_array_equal(columns.encode(row), [[NAN, NAN, NAN]])
     np.testing.assert_array_equal(columns.encode({}), [[NAN, NAN, NAN]])
-    assert not columns.is_new({**row, "later": nothing})
+    assert not columns.news({**row, "later": nothing}).taken
     assert columns.grown({"later": nothing}).names == columns.names
 
 
@@ -82,13 +83,13 @@ def test_the_order_of_names_does_not_matter() -> None:
     assert encoded(known(turned), row) == encoded(known(row), turned)
 
 
-def test_is_new_tells_when_growing_would_change_something() -> None:
+def test_news_are_what_would_change_the_map() -> None:
     columns = known(FIRST)
     for row in ({"age": 1.0}, {"colour": "blue"}, {"size": 1, "shape": "round"}):
-        assert columns.is_new(row)
+        assert columns.news(row).taken
         assert vars(columns.grown(row)) != vars(columns)
     for row in (FIRST, {}, {"size": 3}, {"colour": "red"}):
-        assert not columns.is_new(row)
+        assert not columns.news(row).taken
         assert vars(columns.grown(row)) == vars(columns)
 
 
@@ -112,7 +113,7 @@ def test_widened_rows_are_what_later_encoding_gives() -> None:
 def test_numbers_in_a_column_of_text_are_levels() -> None:
     columns = known({"code": "7"})
     assert encoded(columns, {"code": 7}) == [1.0]
-    assert columns.is_new({"code": 8})
+    assert columns.news({"code": 8}).taken
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import dyntree
 from dyntree import DynamicTree
 from dyntree.encoding.columns import Column
-from dyntree.encoding.levels import level_codes, new_levels
+from dyntree.encoding.levels import Levels, new_levels
 from dyntree.encoding.series import objects_of
 from dyntree.params.labels import level_of
 from tests.unit.faces import TREES, without
@@ -134,8 +134,8 @@ def test_a_level_named_beforehand_is_any_equal_value() -> None:
 
 def test_a_text_that_is_a_whole_number_is_the_level_of_the_number() -> None:
     column = Column(objects_of([1.0, 1, "1.0", "1", True, "01"]))
-    assert level_codes("s", column, {"1.0": 0}).tolist() == [0, 0, 0, 0, -1, -1]
-    codes = level_codes("s", column, {"1": 0, "1.0": 1})
+    assert Levels(("1.0",)).codes("s", column).tolist() == [0, 0, 0, 0, -1, -1]
+    codes = Levels(("1", "1.0")).codes("s", column)
     assert codes.tolist() == [0, 0, 1, 0, 0, -1]
 
 

@@ -105,7 +105,7 @@ def test_every_frame_is_the_same_table(form: Any) -> None:
     )
     declared = table.levels("kind")
     assert declared in (KINDS, None)
-    assert list(design.terms[-1][0].levels or ()) == (declared or ["u", "v"])
+    assert list(design.terms[-1][0].coded.labels) == (declared or ["u", "v"])
 
 
 def test_answers_keep_type_and_index() -> None:

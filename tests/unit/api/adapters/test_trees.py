@@ -433,7 +433,7 @@ def test_many_rows_must_be_a_frame_of_distinct_columns(name: str) -> None:
 
 
 def test_levels_without_end_are_told_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dyntree.encoding.growing_map.MOST_LEVELS", 3)
+    monkeypatch.setattr("dyntree.encoding.levels.MOST_LEVELS", 3)
     tree = RiverDynamicTreeRegressor(n_particles=10, seed=1)
     for k in range(3):
         tree.learn_one({"id": f"k{k}"}, float(k))

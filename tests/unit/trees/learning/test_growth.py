@@ -14,7 +14,6 @@ import pytest
 
 import dyntree
 from dyntree import DynamicTree, StreamingTree
-from dyntree.encoding import feature_map
 from dyntree.encoding.feature_map import FeatureMap, take
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
@@ -478,10 +477,8 @@ def test_a_column_takes_so_many_levels(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame, y = stream_of(name)
-    for module in ("feature_map", "values"):
-        monkeypatch.setattr(f"dyntree.encoding.{module}.MOST_LEVELS", 4)
-    monkeypatch.setattr("dyntree.trees.learning.levels.MOST_LEVELS", 4)
-    assert feature_map.MOST_LEVELS == 4
+    for module in ("encoding.levels", "encoding.values", "trees.learning.levels"):
+        monkeypatch.setattr(f"dyntree.{module}.MOST_LEVELS", 4)
     whole, parts = MAKERS[name](), MAKERS[name]()
     with pytest.warns(UnseenLevelWarning, match="more than 4 levels in column") as told:
         whole.update(frame, y)
