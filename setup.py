@@ -13,6 +13,7 @@ from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
 
 OPENMP_TEST = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
 
@@ -70,7 +71,23 @@ extensions = [
     for source in [*sources, Path(f"{SHARED.replace('.', '/')}.c")]
 ]
 
+
+class Build(build_ext):
+    """A build in which only one that stays in place has what tests alone use."""
+
+    def run(self) -> None:
+        """Build all extensions, or for a wheel those without the probes."""
+        if not self.inplace and not self.editable_mode:
+            self.extensions = [
+                extension
+                for extension in self.extensions
+                if extension.name.rpartition(".")[2] != "probe"
+            ]
+        super().run()
+
+
 setup(
+    cmdclass={"build_ext": Build},
     # dyntree.data is the folder data/, which no search beside dyntree/ would find
     packages=[*find_packages(include=["dyntree*", "rbridge*"]), "dyntree.data"],
     options={"build_ext": {"parallel": os.cpu_count() or 1}},

@@ -28,8 +28,9 @@ import numpy as np
 
 import dyntree
 from dyntree import DynamicTree, checkpoint
-from tests.helpers import audit, model_bytes
+from tests.helpers import model_bytes
 from tests.kills import ROOT
+from tests.probes import audit
 from tests.unit.models import data
 
 SHIM = """

@@ -21,7 +21,8 @@ import numpy as np
 
 import dyntree
 from dyntree import DynamicTree
-from tests.helpers import audit, same_bytes
+from tests.helpers import same_bytes
+from tests.probes import audit
 
 from .memory import resident
 

@@ -22,6 +22,7 @@ from tests.oracle import criteria as oracle_criteria
 from tests.oracle import query as oracle_query
 from tests.oracle.cloud import Cloud as OracleCloud
 from tests.oracle.stream import RSource as OracleSource
+from tests.probes import audit
 
 LEVELS = (0.1, 0.3, 0.7)  # neither they nor their means are exact in binary
 RESPONSES = (0.0, 1.0, -1.0, 10.0)
@@ -231,12 +232,12 @@ class CloudMachine(RuleBasedStateMachine):
     @invariant()
     def agree(self) -> None:
         helpers.assert_same_cloud(self.core, self.oracle)
-        helpers.audit(self.core)
+        audit(self.core)
 
     def check_kept(self) -> None:
         if self.kept is not None:
             assert helpers.state_bytes(self.kept[0]) == self.kept[1]
-            helpers.audit(self.kept[0])
+            audit(self.kept[0])
 
     def teardown(self) -> None:
         if hasattr(self, "core"):

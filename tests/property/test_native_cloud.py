@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dyntree._core.trees import probe, query
+from dyntree._core.trees import query
 from tests import helpers
+from tests.probes import audit, probe
 from tests.statistical.clouds import native_cloud
 
 OPERATIONS = st.lists(
@@ -58,6 +59,6 @@ def test_the_books_balance(
             twin = cloud.copy()
             assert helpers.model_bytes(twin) == helpers.model_bytes(cloud)
             cloud = twin
-        helpers.audit(cloud)
+        audit(cloud)
         p = query.predict(cloud, np.array([[0.3, np.nan], [0.9, 0.1]]))
         assert all(np.all(np.isfinite(values)) for values in p.values())

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dyntree._core.trees import criteria
 from dyntree._core.trees.cloud import Cloud
 from tests import helpers
+from tests.probes import audit
 from tests.statistical.clouds import native_cloud
 
 KINDS = ["update", "flip", "replace", "retire", "rejuvenate", "copy", "arrays"]
@@ -150,7 +151,7 @@ def test_native_credits_are_those_of_a_full_sum(
         # the cloud remembers what a leaf was worth before rows retired within it; the
         # copy adds up active and retired sums anew, which rounds faded ones otherwise
         np.testing.assert_allclose(again, got, rtol=1e-13)
-        helpers.audit(cloud)
+        audit(cloud)
 
 
 @pytest.mark.parametrize("name", ["constant", "augmented", "class"])

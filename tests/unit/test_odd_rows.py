@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from tests.helpers import audit, model_bytes
+from tests.helpers import model_bytes
+from tests.probes import audit
 from tests.unit.models import data
 
 Rows = tuple[np.ndarray, np.ndarray]

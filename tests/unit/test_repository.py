@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,11 @@ def test_the_top_level_is_as_it_should_be() -> None:
     ).stdout.split("\0")
     found = {Path(name).parts[0] for name in listed if name}
     assert {name for name in found if not name.startswith(".")} == TOP
+
+
+def test_what_tests_alone_use_is_there_in_a_clone() -> None:
+    """Tests that look into the core would be skipped without."""
+    if not (ROOT / "setup.py").exists():
+        pytest.skip("no clone")
+    import_module("dyntree._core.probe")
+    import_module("dyntree._core.trees.probe")

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree, checkpoint
-from tests.helpers import audit, model_bytes
+from tests.helpers import model_bytes
+from tests.probes import audit
 from tests.unit.conftest import python
 from tests.unit.models import data
 
@@ -65,7 +66,7 @@ def test_many_may_ask_one_model(model: str) -> None:
 CROWD = """
 import sys
 import numpy as np
-from tests.helpers import audit
+from tests.probes import audit
 from tests.unit.models import data
 from tests.unit.test_threads import N_THREADS, N_TURNS, deeds, stream, together
 

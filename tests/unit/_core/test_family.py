@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntree._core import probe
 from dyntree._core.family import Counts, Family, Moments, Regression
+from tests.probes import core as probe
 
 FAMILIES = {
     "moments": Moments(True),

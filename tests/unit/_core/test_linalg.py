@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntree._core import probe
 from tests.oracle import linear
+from tests.probes import core as probe
 
 ORDERS = range(1, 8)
 # rounding grows with the order and the condition, here below 7 and 100

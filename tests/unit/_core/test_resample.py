@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dyntree._core import probe
 from dyntree._core.rng import RSource
+from tests.probes import core as probe
 
 WEIGHTS = np.array([0.02, 0.0, 0.31, 0.17, 0.08, 0.42])
 

@@ -10,8 +10,8 @@ import pytest
 from scipy import stats
 from scipy.special import gammaln
 
-from dyntree._core import probe
 from tests.oracle import density
+from tests.probes import core as probe
 
 PI = Decimal("3.14159265358979323846264338327950288419716939937510582097494")
 EPSILON = 2.0**-52

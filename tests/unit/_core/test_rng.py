@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dyntree._core import probe
 from dyntree._core.rng import CounterSource, RSource
 from tests.oracle import stream
 from tests.oracle.philox import philox
+from tests.probes import core as probe
 
 # R 4.2: set.seed(s); runif(5), rnorm(5), rexp(5), to the digits R prints
 UNIFORMS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import special
 
-from dyntree._core import probe
+from tests.probes import core as probe
 
 
 @pytest.mark.parametrize("df", [0.5, 1.0, 3.0, 7.5, 40.0, 1e3])

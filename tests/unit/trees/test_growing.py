@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedStream, StreamingTree, checkpoint
-from dyntree._core.trees import probe
 from dyntree.errors import CheckpointError
 from tests import helpers
 from tests.helpers import model_bytes
+from tests.probes import audit, probe
 
 KINDS: dict[str, dict[str, Any]] = {
     "constant": {"model": "constant"},
@@ -149,11 +149,11 @@ def test_levels_and_labels_may_come_while_trees_grow(kind: str) -> None:
     model.update(rows[HALF : HALF + 2], y[HALF : HALF + 2])
     assert is_growing(model)
     assert model.tree.state.cloud.n_features > width
-    helpers.audit(model.tree.state.cloud)
+    audit(model.tree.state.cloud)
     twin = checkpoint.loads(checkpoint.dumps(model))
     for one in (model, twin):
         one.update(rows[HALF + 2 :], y[HALF + 2 :])
-        helpers.audit(one.tree.state.cloud)
+        audit(one.tree.state.cloud)
     assert model_bytes(model) == model_bytes(twin)
     if "class" not in kind:  # labels are known from the call on that brings them
         assert model_bytes(model) == model_bytes(again.update(rows, y))
@@ -167,7 +167,7 @@ def test_a_unit_may_come_while_trees_grow() -> None:
     assert is_growing(model)
     for t in range(HALF, 90):
         model.update(X[t : t + 1], y[t : t + 1])
-        helpers.audit(model.tree.state.cloud)
+        audit(model.tree.state.cloud)
     assert model_bytes(model) == model_bytes(stream("linear").update(X, y))
     assert model_bytes(WAYS["file"](model)) == model_bytes(model)
 
@@ -178,12 +178,12 @@ def test_letting_go_of_all_rows_lets_go_of_growing_trees(kind: str) -> None:
     told = model.predict(rows_of(kind)[0][:3])
     model.remove_data()
     assert not is_growing(model)
-    helpers.audit(model.tree.state.cloud)
+    audit(model.tree.state.cloud)
     for name, value in vars(model.predict(rows_of(kind)[0][:3])).items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "f":
             np.testing.assert_allclose(value, getattr(told, name), rtol=1e-6)
     model.update(*rows_of(kind))
-    helpers.audit(model.tree.state.cloud)
+    audit(model.tree.state.cloud)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -195,9 +195,9 @@ def test_the_tree_of_a_stream_may_be_taught_while_trees_grow(kind: str) -> None:
     assert (cloud.n_particles, is_growing(model)) == (20, True)
     tree.update(X[HALF : HALF + 3], y[HALF : HALF + 3])
     tree.retire(tree.active_ids[::4])
-    helpers.audit(tree.state.cloud)
+    audit(tree.state.cloud)
     model.update(X[HALF + 3 : HALF + 20], y[HALF + 3 : HALF + 20])
-    helpers.audit(tree.state.cloud)
+    audit(tree.state.cloud)
     assert not is_growing(model)
 
 

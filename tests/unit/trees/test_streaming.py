@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.window import worth
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
@@ -279,6 +278,8 @@ def native_rows(model: str, n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_native_stream_is_its_tree_driven_by_hand(
     model: str, rule: str, options: Any
 ) -> None:
+    from tests.probes import probe
+
     X, y = native_rows(model, 90)
     whole = native(model, rule, **options).update(X, y)
     tree = DynamicTree(model, n_particles=20, seed=1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dyntree._core.trees import probe
 from dyntree._core.trees.arena import Arena
+from tests.probes import probe
 
 
 def fresh() -> Arena:

@@ -13,6 +13,7 @@ from dyntree._core.trees import criteria
 from dyntree._core.trees.cloud import Cloud
 from tests import helpers
 from tests.oracle import criteria as oracle_criteria
+from tests.probes import audit
 
 BOX = np.zeros(2), np.ones(2), np.zeros(2, dtype=bool), False
 
@@ -38,7 +39,7 @@ def test_retiring_is_the_oracles(name: str, forget: float) -> None:
         core.retire(places, forget)
         oracle.retire(places, forget)
         helpers.assert_same_cloud(core, oracle)
-        helpers.audit(core)
+        audit(core)
     learn_on(name, core, oracle)
 
 
@@ -78,7 +79,7 @@ def test_small_roots_stay_and_their_children_collapse() -> None:
     while cloud.n_active > 1:
         cloud.retire([0], 0.1)
         assert len(cloud.tree(0)[2]) == cloud.n_active
-    helpers.audit(cloud)
+    audit(cloud)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_a_bounded_window_reaches_a_fixed_size() -> None:
         cloud.replace(0, 0.9, X[k : k + 1], y[k : k + 1])
         sizes.append(cloud.nbytes())
     assert max(sizes) <= 1.03 * sizes[399]
-    helpers.audit(cloud)
+    audit(cloud)
 
 
 # Rejuvenation ---------------------------------------------------------------------
@@ -177,7 +178,7 @@ def test_rejuvenating_is_the_oracles(name: str) -> None:
         cloud.rejuvenate(order[::-1])
     assert (core.n_particles, core.n_target) == (24, 8)
     helpers.assert_same_cloud(core, oracle)
-    helpers.audit(core)
+    audit(core)
     learn_on(name, core, oracle)
 
 
@@ -225,7 +226,7 @@ def test_an_interrupted_rejuvenation_never_happened(name: str, row: int) -> None
     with pytest.raises(KeyboardInterrupt):
         cloud.rejuvenate(np.arange(20)[::-1], 1, stop)
     assert helpers.state_bytes(cloud) == before
-    helpers.audit(cloud)
+    audit(cloud)
 
 
 def test_rows_rounded_in_vain_get_their_digits_back() -> None:

@@ -15,6 +15,7 @@ from dyntree._core.trees import criteria
 from dyntree._core.trees.improvement import standard_improvement
 from tests import helpers
 from tests.oracle import criteria as oracle_criteria
+from tests.probes import audit
 from tests.statistical.clouds import native_cloud
 
 PASTS = [(name, False) for name in helpers.MODELS] + [
@@ -111,7 +112,7 @@ def test_limits_are_forgotten_where_rows_are_rounded(seed: int) -> None:
         cloud.update(X, y)
     both("alc_active", pair, *box())
     helpers.assert_same_cloud(*pair)
-    helpers.audit(pair[0])
+    audit(pair[0])
     for cloud in pair:
         cloud.update(X[::-1].copy(), y)
     helpers.assert_same_cloud(*pair)

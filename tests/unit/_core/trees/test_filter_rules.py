@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from dyntree._core.rng import RSource
-from dyntree._core.trees import probe
 from dyntree._core.trees.filter_rules import Numerics
+from tests.probes import probe
 
 
 def test_without_rules_nothing_moves_and_nothing_is_drawn() -> None:

@@ -13,8 +13,8 @@ from dyntree._core.trees import criteria, one_row, query
 from dyntree._core.trees.cloud import Cloud
 from dyntree.summaries.counts import CountMixture
 from dyntree.trees.answers.predictions import laws_of
-from tests.helpers import audit
 from tests.oracle import gaps as oracle
+from tests.probes import audit
 from tests.statistical.clouds import native_cloud
 
 MODELS = ["constant", "linear", "class", "poisson", "negbin"]

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dyntree._core.rng import RSource
-from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
 from tests import helpers
 from tests.oracle import tree as oracle_tree
+from tests.probes import probe
 
 PROPOSALS = ("luvar", "luall", "reject")
 STAY, GROW, PRUNE = 0, 1, 2

@@ -11,6 +11,7 @@ import pytest
 from dyntree._core.rng import RSource
 from dyntree._core.trees.cloud import Cloud
 from tests import helpers
+from tests.probes import audit
 
 PROPOSALS = ("luvar", "luall", "reject")
 
@@ -162,7 +163,7 @@ def test_a_report_that_raises_leaves_its_row_complete(name, stop, error) -> None
         cloud.update(X, y, 1, report)
     other.update(X[:11], y[:11])
     assert helpers.state_bytes(cloud) == helpers.state_bytes(other)
-    helpers.audit(cloud)
+    audit(cloud)
 
     rest = cloud.update(X[11:], y[11:]), other.update(X[11:], y[11:])
     np.testing.assert_array_equal(*rest)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dyntree._core.trees import probe
 from dyntree._core.trees.pool import ActivePool
+from tests.probes import probe
 
 
 def contents(pool: ActivePool) -> list[tuple]:

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree._core import probe as shared
 from dyntree._core.rng import RSource
-from dyntree._core.trees import probe, query
+from dyntree._core.trees import query
 from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.r_rules import RNumerics
 from tests import helpers
 from tests.oracle.cloud import Cloud as OracleCloud
 from tests.oracle.stream import RSource as OracleSource
 from tests.oracle.tree import choose
+from tests.probes import core as shared
+from tests.probes import probe
 
 MOVES = ("stay", "grow", "prune")
 LUALL, LUVAR, REJECT = 1, 2, 3

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.window import roll
 from tests import helpers
+from tests.probes import audit, probe
 from tests.statistical.clouds import native_cloud
 
 MODELS = ["constant", "linear", "class", "prior"]
@@ -61,7 +61,7 @@ def test_trees_are_done_before_the_next_are_due(
     for t in range(70):
         before = len(probe.growing(cloud)[0])
         roll(cloud, X[t : t + 1], y[t : t + 1], 20, rule, 0.9, every)
-        helpers.audit(cloud)
+        audit(cloud)
         growing = len(probe.growing(cloud)[0])
         due = (t + 1) % every == 0 and cloud.n_retired > 0
         joined = cloud.n_particles == 12
@@ -100,7 +100,7 @@ def test_what_retired_before_a_row_was_learned_is_not_known() -> None:
     learned = sorted(set(range(20)) - set(waiting))
     assert len(learned) == YOUNG
     cloud.retire([*waiting[:7], learned[0]])
-    helpers.audit(cloud)
+    audit(cloud)
     while probe.growing(cloud)[0]:
         probe.let_grow(cloud, 0)
     assert cloud.n_particles == 12
@@ -130,10 +130,10 @@ def test_manual_rejuvenation_and_growing_trees_do_not_meet(model: str) -> None:
     cloud.rejuvenate(np.arange(20)[::-1])
     assert probe.growing(cloud)[0] == before[0]
     assert len(probe.growing(cloud)[1]) == len(before[1])
-    helpers.audit(cloud)
+    audit(cloud)
     assert cloud.n_particles == 12
     roll(cloud, X[40:], y[40:], 20, "age", 1.0, 40)
-    helpers.audit(cloud)
+    audit(cloud)
     assert cloud.n_particles == 6
 
 
@@ -146,11 +146,11 @@ def test_learning_and_retiring_by_hand_keeps_the_books(model: str) -> None:
     for t in range(40, 60):
         cloud.update(X[t : t + 1], y[t : t + 1])
         cloud.retire([t % cloud.n_active], 0.8)
-        helpers.audit(cloud)
+        audit(cloud)
     assert probe.growing(cloud)[0]
     for t in range(60, 79):
         roll(cloud, X[t : t + 1], y[t : t + 1], 20, "random", 0.8, 40)
-        helpers.audit(cloud)
+        audit(cloud)
     assert not probe.growing(cloud)[0]
 
 
@@ -161,15 +161,15 @@ def test_clouds_made_of_one_with_growing_trees_keep_its_books(model: str) -> Non
     roll(cloud, X[:40], y[:40], 20, "age", 0.9, 40)
     assert probe.growing(cloud)[0]
     for made in (cloud.copy(), Cloud.from_arrays(*cloud.to_arrays(), cloud.source)):
-        helpers.audit(made)
+        audit(made)
         assert helpers.model_bytes(made) == helpers.model_bytes(cloud)
     bare = cloud.without_rows()
-    helpers.audit(bare)
+    audit(bare)
     assert not probe.growing(bare)[0]
     if model == "class":
         wider = cloud.with_classes(3)
-        helpers.audit(wider)
+        audit(wider)
         assert len(probe.growing(wider)[0]) == 6
         y[45:] = 2.0
         roll(wider, X[40:], y[40:], 20, "age", 0.9, 40)
-        helpers.audit(wider)
+        audit(wider)

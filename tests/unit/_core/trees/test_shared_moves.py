@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
-from tests.helpers import handles_below
 from tests.oracle.native import Leaf, dirichlet_evidence
 from tests.oracle.proposals import Evidence, Mask, goes_left, log_odds, share
+from tests.probes import handles_below, probe
 from tests.statistical.clouds import native_cloud
 
 FALSE_FAIL = 1e-6

@@ -12,6 +12,7 @@ from dyntree._core.rng import RSource
 from dyntree._core.trees import criteria
 from dyntree._core.trees.cloud import Cloud
 from tests import helpers
+from tests.probes import audit
 
 
 def credited(name: str) -> Cloud:
@@ -49,7 +50,7 @@ def test_arrays_go_round(name: str, past: str) -> None:
     again = Cloud.from_arrays(*cloud.to_arrays(), cloud.source)
     assert helpers.state_bytes(again) == before
     assert helpers.state_bytes(cloud) == before
-    helpers.audit(again)
+    audit(again)
 
 
 @pytest.mark.parametrize("past", PASTS)
@@ -75,7 +76,7 @@ def test_a_copy_goes_on_draw_for_draw_and_apart(name: str) -> None:
     assert helpers.state_bytes(other) == after
     other.rejuvenate(np.arange(other.n_active)[::-1])
     assert helpers.state_bytes(cloud) == after
-    helpers.audit(other)
+    audit(other)
 
 
 def test_a_copy_shares_the_stream_unless_told() -> None:

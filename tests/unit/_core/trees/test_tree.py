@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dyntree._core.rng import RSource
-from dyntree._core.trees import probe
 from dyntree._core.trees.cloud import Cloud
 from tests import helpers
+from tests.probes import audit, handles_below, probe
 
 
 def shape(tree: tuple) -> Any:
@@ -129,10 +129,10 @@ def test_a_collapse_is_shared_by_all_who_share_the_parent() -> None:
     before = shape(cloud.tree(0))
     while shape(cloud.tree(0)) == before:
         cloud.retire([0], 0.3)
-    below = set(helpers.handles_below(cloud, probe.roots(cloud)[0]))
+    below = set(handles_below(cloud, probe.roots(cloud)[0]))
     assert cloud.live_counts[1] == sum(h < 0 for h in below)
     assert len({shape(cloud.tree(i)) for i in range(20)}) == 1
-    helpers.audit(cloud)
+    audit(cloud)
 
 
 @pytest.mark.parametrize("name", helpers.MODELS)
@@ -141,4 +141,4 @@ def test_counts_balance_at_every_step(name: str) -> None:
     X, y = helpers.data(name, 40, seed=6)
     for k in range(40):
         cloud.update(X[k : k + 1], y[k : k + 1])
-        helpers.audit(cloud)
+        audit(cloud)
