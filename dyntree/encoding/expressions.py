@@ -50,23 +50,24 @@ def _where(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(np.isnan(condition), np.nan, np.where(condition, yes, no))[()]
 
 
-APPLIED: dict[str, Callable[[Any, Any], Any]] = {
+# functions of several numbers: how many, what they do, and a use that errors show
+OF_SEVERAL: dict[str, tuple[int, Callable[..., Any] | None, str]] = {
+    "np.power": (2, np.power, "np.power(x, 2)"),
+    "np.maximum": (2, np.maximum, "np.maximum(x, 0)"),
+    "np.minimum": (2, np.minimum, "np.minimum(x, 1)"),
+    "np.where": (3, _where, "np.where(x > 3, 1, 0)"),
+    "np.clip": (3, None, "np.clip(x, 0, None)"),  # a maximum, then a minimum
+}
+APPLIED: dict[str, Callable[..., Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
     "//": np.floor_divide, "%": np.remainder, "**": np.power,
     "<": _compared(np.less), "<=": _compared(np.less_equal),
     ">": _compared(np.greater), ">=": _compared(np.greater_equal),
     "==": _compared(np.equal), "!=": _compared(np.not_equal),
-    "np.power": np.power, "np.maximum": np.maximum, "np.minimum": np.minimum,
+    **{name: do for name, (n, do, _) in OF_SEVERAL.items() if do and n == 2},
 }  # fmt: skip
-CHOICES = {"np.where": _where}
-USES = {
-    "np.power": "np.power(x, 2)", "np.maximum": "np.maximum(x, 0)",
-    "np.minimum": "np.minimum(x, 1)", "np.where": "np.where(x > 3, 1, 0)",
-    "np.clip": "np.clip(x, 0, None)",
-}  # fmt: skip
-ARITY = {
-    "np.power": 2, "np.maximum": 2, "np.minimum": 2, "np.where": 3, "np.clip": 3,
-}  # fmt: skip
+CHOICES = {name: do for name, (n, do, _) in OF_SEVERAL.items() if do and n == 3}
+N_USED = {"call": 1, "apply": 2, "choose": 3}  # values that a step takes, by its kind
 ARITHMETIC = frozenset(OPERATORS.values())
 FUNCTIONS = {
     "np.abs": np.abs, "np.ceil": np.ceil, "np.cos": np.cos, "np.exp": np.exp,
@@ -159,7 +160,7 @@ class Expression:
         """Whether it is a comparison, or a chain of them, which holds or does not."""
         stack: list[bool] = []
         for kind, what in self.steps:
-            n_used = {"call": 1, "apply": 2, "choose": 3}.get(kind, 0)
+            n_used = N_USED.get(kind, 0)
             used = stack[len(stack) - n_used :]
             del stack[len(stack) - n_used :]
             is_rule = what in COMPARISONS.values() or (what == "*" and all(used))
@@ -214,7 +215,7 @@ class Expression:
                         "an expression cannot {kind} {what!r}", kind=kind, what=what
                     )
                 )
-            needed = {"call": 1, "apply": 2, "choose": 3}.get(kind, 0)
+            needed = N_USED.get(kind, 0)
             if depth < needed:
                 raise ValueError(Message("{what!r} lacks an argument", what=what))
             depth += 1 - needed
@@ -439,9 +440,9 @@ def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) 
         )
     if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
         function = f"np.{function}"
-    if function != "I" and function not in FUNCTIONS and function not in ARITY:
+    if function != "I" and function not in {*FUNCTIONS, *OF_SEVERAL}:
         raise _refusal(text, quoted.named(function))
-    needed = ARITY.get(function, 1)
+    needed, _, uses = OF_SEVERAL.get(function, (1, None, ""))
     if len(node.args) != needed or node.keywords:
         if needed == 1:
             raise _refusal(text, quoted.named(ast.unparse(node)))
@@ -452,7 +453,7 @@ def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) 
             "Write {uses}.",
             function=function,
             needed=needed,
-            uses=USES[function],
+            uses=uses,
         )
     if function == "np.clip":
         _append_clip(steps, node, text, quoted)
@@ -507,5 +508,5 @@ def _refusal(text: str, part: str) -> ValueError:
         "such as x > 3, I(...), Q('column') and {functions}",
         Message("{where}", where=where),
         "Put such a column into the data.",
-        functions=", ".join([*FUNCTIONS, *ARITY, *SCALERS, *BASES]),
+        functions=", ".join([*FUNCTIONS, *OF_SEVERAL, *SCALERS, *BASES]),
     )
