@@ -6,9 +6,15 @@ the log probabilities that they gave (an extended Kalman filter for logistic reg
 """
 import numpy as np
 
-from libc.math cimport INFINITY, NAN, exp, isnan, log
+from libc.math cimport INFINITY, NAN, exp, isnan, log, sqrt
+
+from scipy.special.cython_special cimport ndtri
 
 cdef double FLOOR = -700.0      # log densities this far below the best count as that far
+cdef double SPREAD_KEPT = 0.995         # of the sums behind a spread, after a row
+cdef double SPREAD_PRIOR = 50.0         # rows for which the pool is right
+cdef double MOST_SQUARE = 16.0          # of a normal score
+cdef double LEAST_SPREAD = 0.5, MOST_SPREAD = 2.0
 cdef double LEAST = 2e-9        # probability below which no model is believed
 
 
@@ -98,6 +104,56 @@ def weigh(
                 &weights[t, 0], m,
             )
     return found
+
+
+cdef void spread_row(
+    const double *below, const double *weights, double *spread, Py_ssize_t m
+) noexcept nogil:
+    """Let one row change the sums behind the spread of a pool, as `spread` says."""
+    cdef double total = 0.0, p = 0.0, z
+    cdef Py_ssize_t k
+    for k in range(m):
+        if not isnan(below[k]):
+            total += weights[k]
+            p += weights[k] * below[k]
+    if total <= 0.0:
+        return
+    z = ndtri(min(max(p / total, 1e-9), 1.0 - 1e-9))
+    spread[0] = SPREAD_KEPT * spread[0] + total * min(z * z, MOST_SQUARE)
+    spread[1] = SPREAD_KEPT * spread[1] + total
+
+
+def spread(
+    const double[:, ::1] below, const double[:, ::1] weights, double[::1] sums
+):
+    """Let rows tell how much too wide or too narrow a pool of models is.
+
+    A pool of calibrated models is too wide, as it also has their disagreement (Gneiting
+    and Ranjan 2013). If it is right, normal scores of what it said of each response,
+    the inverse of the normal distribution at the probability below it, have a mean
+    square of 1.
+
+    Parameters
+    ----------
+    below : ndarray of shape (n_rows, n_models)
+        Probability below each response by each model; NaN of those that say none.
+    weights : ndarray of shape (n_rows, n_models)
+        Of the models at each row.
+    sums : ndarray of shape (2,)
+        Changed in place: sum of the squares, and of the rows, both of which fade.
+    """
+    cdef Py_ssize_t t
+    check_width(below.shape[1], weights.shape[1])
+    if below.shape[0] != weights.shape[0] or sums.shape[0] != 2:
+        raise ValueError("weights must be of the same rows, and sums be two.")
+    for t in range(below.shape[0]):
+        spread_row(&below[t, 0], &weights[t, 0], &sums[0], below.shape[1])
+
+
+def spread_factor(const double[::1] sums):
+    """What scales of a pool are multiplied by, from the sums of `spread`."""
+    factor = sqrt((SPREAD_PRIOR + sums[0]) / (SPREAD_PRIOR + sums[1]))
+    return min(max(factor, LEAST_SPREAD), MOST_SPREAD)
 
 
 def weights_at(const double[::1] log_weights):

@@ -4,6 +4,7 @@ A node's region is fixed for life, so every tree that holds a node sends it the 
 points: the first tree that reaches it in a block splits its list of them, the others
 take over what is known below it. Sums still run over particles in their order.
 """
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.trees.block_partition cimport BlockPartition
@@ -58,6 +59,10 @@ cdef struct Walk:           # one thread's way over the blocks
     const int32_t *count    # (leaves,) particles that share a leaf
     int64_t stride          # of `ids`
     int32_t *ids            # (n_trees, stride) entry of a tree at a point, where summed
+
+cdef inline double without_noise(double scale, double variance) noexcept nogil:
+    """What is left of the scale of a response for its mean."""
+    return sqrt(max(scale * scale - variance, 0.0))
 
 # sums over particles, ndarray of shape (n_rows, width)
 cdef object sums(Particles c, object rows, Kind kind, int width, int n_threads)

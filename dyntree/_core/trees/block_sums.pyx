@@ -3,7 +3,7 @@ import numpy as np
 
 from cython.parallel import prange
 
-from libc.math cimport INFINITY, NAN, log, sqrt
+from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
@@ -124,11 +124,6 @@ cdef inline void fill_moments(double *e, double quantile, double least_df) noexc
     e[3] = df
     e[4] = location - half
     e[5] = location + half
-
-
-cdef inline double without_noise(double scale, double variance) noexcept nogil:
-    """What is left of the scale of a response for its mean."""
-    return sqrt(max(scale * scale - variance, 0.0))
 
 
 cdef void describe(

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,12 @@ from dyntree._core.trees.forest import Forest
 Vector = NDArray[np.float64]
 Members = Sequence[Cloud | Forest]
 
-def mean(members: Members, weights: Vector, row: Vector) -> float: ...
+def mean(
+    members: Members, weights: Vector, row: Vector, low: float = ..., high: float = ...
+) -> float: ...
+def mixture(
+    members: Members, weights: Vector, row: Vector, factor: float = ...
+) -> tuple[Any, Vector, Vector, Vector, Vector, Vector] | None: ...
 def proba(members: Members, row: Vector) -> Vector: ...
 def learn_averaged(
     members: Members,
@@ -23,6 +29,7 @@ def learn_averaged(
     log_weights: Vector,
     evidence: Vector,
     stacker: tuple[Vector, Vector, Vector, float] | None = None,
+    spread: Vector | None = None,
 ) -> None: ...
 def learn(
     members: Members,

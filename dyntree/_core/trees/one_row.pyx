@@ -5,16 +5,19 @@ whose tables pay for many rows.
 """
 import numpy as np
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from dyntree._core cimport averaging
 from dyntree._core.averaging import stack
+from dyntree._core.trees.block_sums cimport COMPONENT_WIDTH, without_noise
 from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.forest cimport Forest
 from dyntree._core.trees.gap_answers cimport mixture_over
 from dyntree._core.trees.gap_walk cimport has_gap
+from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.random_trees cimport Knot, Room, first_way
 from dyntree._core.trees.tree cimport find_leaf
@@ -72,24 +75,28 @@ cdef void close_leaves(Leaves *found) noexcept:
 
 
 cdef double add_cloud(
-    Particles c, const double *x, double weight, Leaves *found, double *out, double total
+    Particles c, const double *x, double weight, Leaves *found, double *out, double total,
+    double low, double high,
 ) noexcept nogil:
-    """A total, and the weighted locations of a cloud's distinct leaves."""
+    """A total, and the weighted locations of a cloud's leaves, held within two ends."""
     cdef int32_t k
     gather(found, c, x)
     for k in range(found.n):
         c.leaf_model.predict(c.arena.leaf(found.handles[k]), x, out)
-        total += weight * (found.counts[k] / <double> c.n_particles) * out[0]
+        total += weight * (found.counts[k] / <double> c.n_particles) * min(
+            max(out[0], low), high
+        )
     return total
 
 
 cdef double add_cloud_over(
-    Particles c, const double[:, ::1] row, double weight, double total
+    Particles c, const double[:, ::1] row, double weight, double total, double low,
+    double high,
 ) except? -1.0:
     """`add_cloud` at a row that misses values."""
     _, shares, locations, *_ = mixture_over(c, row)
     for share, location in zip(shares, locations):
-        total += weight * share * location
+        total += weight * share * min(max(location, low), high)
     return total
 
 
@@ -139,7 +146,10 @@ cdef int32_t classes_of(object member):
     return (<Particles> member).leaf_model.n_classes
 
 
-def mean(members, const double[::1] weights, const double[:, ::1] row):
+def mean(
+    members, const double[::1] weights, const double[:, ::1] row,
+    double low=-INFINITY, double high=INFINITY,
+):
     """Mean of the weighted mixture of what models of real responses say of a row.
 
     Parameters
@@ -148,6 +158,8 @@ def mean(members, const double[::1] weights, const double[:, ::1] row):
         Clouds under native rules.
     weights : ndarray of shape (n_members,)
     row : ndarray of shape (1, n_features)
+    low, high : float, optional
+        Ends within which the locations of clouds are held.
 
     Returns
     -------
@@ -176,13 +188,116 @@ def mean(members, const double[::1] weights, const double[:, ::1] row):
                 finally:
                     (<Forest> member).close(&room)
             elif has_gap(x, <int32_t> row.shape[1]):
-                total = add_cloud_over(member, row, weights[k], total)
+                total = add_cloud_over(member, row, weights[k], total, low, high)
             else:
-                total = add_cloud(member, x, weights[k], &found, out, total)
+                total = add_cloud(
+                    member, x, weights[k], &found, out, total, low, high
+                )
     finally:
         close_leaves(&found)
         free(out)
     return total
+
+
+cdef int64_t most_components(object members):
+    """How many components a row can have in all models together."""
+    cdef int64_t most = 1
+    for member in members:
+        if isinstance(member, Forest):
+            most += (<Forest> member).n_trees * (
+                <int64_t> (<Forest> member).most_depth + 1
+            )
+        else:
+            most += (<Particles> member).n_particles
+    return most
+
+
+cdef int64_t write_cloud(
+    Particles c, const double *x, double weight, double factor, Leaves *found,
+    double *scratch, double *out,
+) noexcept nogil:
+    """Write the components of a cloud, as `Forest.write_laws` does; returns how many."""
+    cdef const Leaf *leaf
+    cdef int32_t k
+    gather(found, c, x)
+    for k in range(found.n):
+        leaf = c.arena.leaf(found.handles[k])
+        c.leaf_model.predict(leaf, x, scratch)
+        out[0] = weight * (found.counts[k] / <double> c.n_particles)
+        memcpy(out + 1, scratch, 3 * sizeof(double))
+        out[4] = without_noise(
+            out[2],
+            c.leaf_model.noise * c.leaf_model.sum_squares(leaf) / c.leaf_model.df(leaf),
+        )
+        out[2] *= factor
+        out += COMPONENT_WIDTH
+    return found.n
+
+
+cdef int64_t write_forest(
+    Forest f, const double *x, double weight, Room *room, double *out
+) noexcept nogil:
+    """Write the components of random trees; returns how many."""
+    cdef int64_t now = f.ring.n_seen, n_found = 0, h
+    cdef int32_t k, n
+    for k in range(f.n_trees):
+        first_way(room, False)
+        n = f.walk(&f.trees[k], x, now, False, room)
+        f.write_laws(&f.trees[k], n, now, room, out + n_found * COMPONENT_WIDTH)
+        n_found += n
+    for h in range(n_found):
+        out[h * COMPONENT_WIDTH] *= weight
+    return n_found
+
+
+def mixture(
+    members, const double[::1] weights, const double[:, ::1] row, double factor=1.0
+):
+    """The weighted mixture of what models of real responses say of a row without gaps.
+
+    Parameters
+    ----------
+    members, weights, row
+        As for `mean`.
+    factor : float, default 1.0
+        What the scales of clouds are multiplied by, but not those of their means.
+
+    Returns
+    -------
+    tuple of ndarray, or None
+        As of `query.mixture`, for all models together. None for a row with a gap, which
+        takes other ways.
+    """
+    cdef const double *x = row_of(row, members)
+    cdef int64_t n = 0
+    cdef Py_ssize_t k, n_out = 1
+    cdef Leaves found
+    cdef Room room
+    if weights.shape[0] != len(members):
+        raise ValueError(f"weights must be {len(members)}; got {weights.shape[0]}.")
+    if has_gap(x, <int32_t> row.shape[1]):
+        return None
+    for member in members:
+        if isinstance(member, Particles):
+            n_out = max(n_out, (<Particles> member).leaf_model.n_out)
+    cdef double[:, ::1] laws = np.empty((most_components(members), COMPONENT_WIDTH))
+    cdef double[::1] scratch = np.empty(n_out)
+    open_leaves(&found, members)
+    try:
+        for k, member in enumerate(members):
+            if isinstance(member, Forest):
+                try:    # which is to be closed even where it could not be opened
+                    (<Forest> member).open(&room)
+                    n += write_forest(member, x, weights[k], &room, &laws[n, 0])
+                finally:
+                    (<Forest> member).close(&room)
+            else:
+                n += write_cloud(
+                    member, x, weights[k], factor, &found, &scratch[0], &laws[n, 0]
+                )
+    finally:
+        close_leaves(&found)
+    return np.array([0, n]), *np.ascontiguousarray(np.asarray(laws)[:n].T)
 
 
 def proba(members, const double[:, ::1] row):
@@ -242,7 +357,8 @@ def learn(
     y : float
         Response, or place of the label.
     proba : ndarray of shape (n_members, n_classes), optional
-        Written: what each model says of the classes before it learns.
+        Written: what each model says of the classes before it learns. Of shape
+        (n_members, 1) for real responses: what each cloud gives a response below y.
     weight : float, default 1.0
         Of the row; another than 1 is for weighted models.
     exposure : float, default 1.0
@@ -266,7 +382,7 @@ def learn(
             if not (<Particles?> member).leaf_model.is_count:
                 raise ValueError(f"members must count for an exposure of {exposure}.")
     if len(terms) != len(members) or proba is not None and (
-        proba.shape[0] != len(members) or proba.shape[1] != n_classes
+        proba.shape[0] != len(members) or proba.shape[1] != max(1, n_classes)
     ):
         raise ValueError("terms and proba must have one entry for each of members.")
     for member in members:
@@ -309,7 +425,7 @@ def learn(
 def learn_averaged(
     members, terms, const double[:, ::1] row, double y, double weight, double exposure,
     double discount, double tempering, double[::1] log_weights, double[::1] evidence,
-    tuple stacker=None,
+    tuple stacker=None, double[::1] spread=None,
 ):
     """Let every model of an average learn a row, and the row move their weights.
 
@@ -327,18 +443,26 @@ def learn_averaged(
     stacker : tuple, optional
         Of labels: coefficients, their covariance, the log weights of average and
         regression (arrays that are changed in place), and their discount.
+    spread : ndarray of shape (2,), optional
+        Of real responses: as for `averaging.spread`.
     """
     cdef Py_ssize_t m = len(members)
     cdef double[::1] found, scratch = np.empty(m), log_shares
     cdef double[2] both
     cdef double value
+    cdef double[:, ::1] below
     proba = None if stacker is None else np.empty((m, classes_of(members[0])))
+    if spread is not None:
+        proba = np.full((m, 1), np.nan)
     if log_weights.shape[0] != m or evidence.shape[0] != 1:
         raise ValueError(f"log_weights must be of {m} models, and evidence of one row.")
     found = learn(members, terms, row, y, proba, weight, exposure)
     value = averaging.weigh_row(
         &found[0], discount, tempering, &log_weights[0], &scratch[0], m
     )
+    if spread is not None:
+        below = proba
+        averaging.spread_row(&below[0, 0], &scratch[0], &spread[0], m)
     if stacker is not None:
         times = None if weight == 1.0 else np.array([weight])
         log_shares = stacker[2]

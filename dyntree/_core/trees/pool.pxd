@@ -5,6 +5,9 @@ from libc.stdint cimport int32_t, int64_t
 from dyntree._core.spans cimport Spans
 from dyntree._core.types cimport slot_t
 
+cdef enum:
+    NO_SLOT = -1
+
 @cython.final
 cdef class ActivePool:
     cdef readonly int32_t n_features
@@ -21,11 +24,17 @@ cdef class ActivePool:
     cdef int64_t *ids                   # (capacity,)
     cdef slot_t *order                  # position -> slot, the internal order
     cdef slot_t *vacant                 # stack of free slots
+    cdef slot_t *older                  # (capacity,) neighbours by age of the rows held
+    cdef slot_t *younger
+    cdef slot_t eldest                  # NO_SLOT: no row is held
+    cdef slot_t youngest
     cdef int32_t *n_gaps                # (n_features,) rows held without a value
 
     cdef int reserve(self, int32_t n_rows) except -1
     cdef slot_t put(self, const double *x, double y, double w, double e) noexcept nogil
     cdef void free(self, int32_t position) noexcept nogil
+    cdef void link(self, slot_t older, slot_t younger) noexcept nogil
+    cdef void age_last(self, slot_t s) noexcept nogil
     cdef void count_gaps(self, slot_t s, int32_t by) noexcept nogil
     cdef int32_t position_of(self, slot_t s) noexcept nogil
     cdef inline double *x(self, slot_t s) noexcept nogil:

@@ -25,7 +25,8 @@ cdef class ActivePool:
     -----
     Leaves name rows by slot, so retiring a row moves no other row. `order` is the
     order in which the rows stand for those who count positions: a new row goes last,
-    and the last row takes the place of one that leaves. Who has learned a row widens
+    and the last row takes the place of one that leaves. `older` and `younger` link the rows
+    by age, so that the eldest is known at once. Who has learned a row widens
     `seen` by it; no row that leaves makes it narrower.
     """
 
@@ -36,6 +37,7 @@ cdef class ActivePool:
         self.is_weighted, self.is_exposed = is_weighted, is_exposed
         self.seen = Spans(n_features)
         self.n_gaps = <int32_t *> calloc(n_features + 1, sizeof(int32_t))
+        self.eldest = self.youngest = NO_SLOT
         if self.n_gaps == NULL:
             raise MemoryError()
 
@@ -47,6 +49,8 @@ cdef class ActivePool:
         c_free(self.ids)
         c_free(self.order)
         c_free(self.vacant)
+        c_free(self.older)
+        c_free(self.younger)
         c_free(self.n_gaps)
 
     cdef int reserve(self, int32_t n_rows) except -1:
@@ -64,6 +68,8 @@ cdef class ActivePool:
         resize(<void **> &self.ids, capacity, sizeof(int64_t))
         resize(<void **> &self.order, capacity, sizeof(slot_t))
         resize(<void **> &self.vacant, capacity, sizeof(slot_t))
+        resize(<void **> &self.older, capacity, sizeof(slot_t))
+        resize(<void **> &self.younger, capacity, sizeof(slot_t))
         # vacant holds the free slots in its first capacity - n_rows entries
         for k in range(capacity - self.capacity):
             self.vacant[self.capacity - self.n_rows + k] = capacity - 1 - k
@@ -86,15 +92,33 @@ cdef class ActivePool:
         self.n_rows += 1
         self.n_seen += 1
         self.count_gaps(s, 1)
+        self.age_last(s)
         return s
 
     cdef void free(self, int32_t position) noexcept nogil:
         """Give up the row at `position`; the last row takes its place in the order."""
         cdef slot_t s = self.order[position]
         self.count_gaps(s, -1)
+        self.link(self.older[s], self.younger[s])
         self.n_rows -= 1
         self.order[position] = self.order[self.n_rows]
         self.vacant[self.capacity - self.n_rows - 1] = s
+
+    cdef void link(self, slot_t older, slot_t younger) noexcept nogil:
+        """Make two rows neighbours by age; NO_SLOT stands beyond the ends."""
+        if older == NO_SLOT:
+            self.eldest = younger
+        else:
+            self.younger[older] = younger
+        if younger == NO_SLOT:
+            self.youngest = older
+        else:
+            self.older[younger] = older
+
+    cdef void age_last(self, slot_t s) noexcept nogil:
+        """Put a row behind the youngest."""
+        self.link(self.youngest, s)
+        self.link(s, NO_SLOT)
 
     cdef void count_gaps(self, slot_t s, int32_t by) noexcept nogil:
         """Count the columns that a row has no value of, or take them off."""
@@ -169,10 +193,13 @@ cdef class ActivePool:
                 )
             ] = ids[k]
         self.n_seen = n_seen
+        self.eldest = self.youngest = NO_SLOT
+        for k in np.argsort(ids):
+            self.age_last(self.order[k])
 
     def nbytes(self):
         """Bytes reserved for rows."""
         return self.capacity * (
             (self.n_features + 1 + self.is_weighted + self.is_exposed) * sizeof(double)
-            + sizeof(int64_t) + 2 * sizeof(slot_t)
+            + sizeof(int64_t) + 4 * sizeof(slot_t)
         ) + self.n_features * sizeof(int32_t)
