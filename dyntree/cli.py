@@ -88,7 +88,7 @@ def parser() -> argparse.ArgumentParser:
     _add_table(made)
     made.add_argument("--out", required=True, metavar="MODEL", help="file to save to")
     _add_quiet(made)
-    options.add_model(made)
+    options.add_model(made, 0)
 
     made = command("predict", batch.predict, "predict the rows of a table")
     made.add_argument("saved", metavar="MODEL", help="a saved model")
@@ -115,7 +115,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--html", metavar="FILE", help="web page with scores and plots")
     made.add_argument("--json", action="store_true", help="print JSON")
     _add_quiet(made)
-    options.add_model(made)
+    options.add_model(made, params.AUTO)
 
     made = command("info", batch.info, "say what a saved model is")
     made.add_argument("saved", metavar="MODEL", help="a saved model")
@@ -246,7 +246,7 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
         "--formula", required=True, metavar="F", help="like 'y ~ .' or 'y ~ a + b'"
     )
     made.add_argument(
-        "--model", default=TreeOptions.model,
+        "--model", default="constant",
         choices=[model for model in params.MODELS if model not in params.COUNTS],
         help="model in the leaves (default %(default)s)",
     )  # fmt: skip

@@ -78,9 +78,11 @@ def _first_split(name: str, value: RValue) -> int:
 
 
 def _members(name: str, value: RValue) -> Any:
-    """Options of each member."""
+    """Options of each member, or the name of a set of them."""
     if value.kind == "NULL":
         return None
+    if value.kind == "character":
+        return plain_option(name, value)
     if value.kind != "list" or not all(_is_named_list(one) for one in value.data):
         raise ArgumentError(
             name,

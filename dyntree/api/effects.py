@@ -48,6 +48,25 @@ def draws_with(
     return replace(draws, values=draws.values + shift)
 
 
+def contrast_with(
+    tree: Trees,
+    pairs: tuple[Matrix, Matrix],
+    shifts: tuple[Vector, Vector],
+    n_draws: int,
+    kind: str,
+    seed: Any,
+) -> PosteriorDraws:
+    """Draws of rows less those of others, with the offsets of both."""
+    if not tree.tree.options.is_count:
+        draws = tree.compute_contrast(*pairs, n_draws, kind, seed)
+        return replace(draws, values=draws.values + (shifts[1] - shifts[0]))
+    exposure = np.exp(np.concatenate(shifts))
+    rows = np.concatenate(pairs)
+    draws = tree.posterior_draws(rows, n_draws, kind, seed, exposure=exposure)
+    before, after = np.split(draws.values, 2, axis=1)
+    return replace(draws, values=after - before)
+
+
 def chosen_move(
     design: Design, table: Table, variable: Variable, contrast: Any
 ) -> Moves:
@@ -83,11 +102,13 @@ def group_averages(
     rng: np.random.Generator,
     warns: bool = True,
     shift: Vector | None = None,
+    of_effects: bool = True,
 ) -> NDArray[np.float64]:
     """Draws of the averages over groups of each setting of the rows.
 
     Settings follow one another in `rows`, as do their offsets; `warns` is whether
-    trees that are too much alike are warned of. The answer is of shape (n_draws,
+    trees that are too much alike are warned of, and `of_effects` is as in
+    `draw_blocks`. The answer is of shape (n_draws,
     n_settings, n_groups), with the classes last for labels; no draw of all rows is
     kept.
     """
@@ -100,7 +121,7 @@ def group_averages(
         exposure = None
         if shift is not None and tree.tree.options.is_count:
             exposure, shift = np.exp(shift), None
-        for block in tree.draw_blocks(rows, n_draws, rng, exposure):
+        for block in tree.draw_blocks(rows, n_draws, rng, exposure, of_effects):
             some, *_, last = block.mean.shape
             classes = (last,) if block.mean.ndim == 3 else ()
             mean = block.mean if shift is None else block.mean + shift

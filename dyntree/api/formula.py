@@ -60,7 +60,12 @@ from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
 # of the trees; categories are the design's
-OPTIONS = {**params.TREE_OPTIONS, **params.STREAM_OPTIONS, "n_clouds": 1, "seed": None}
+OPTIONS = {
+    **params.TREE_OPTIONS,
+    **params.STREAM_OPTIONS,
+    "n_clouds": None,
+    "seed": None,
+}
 del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
 NOT_BY_FORMULA = params.only_for("r") | {"weighting"}
 
@@ -148,7 +153,7 @@ class DynamicTreeModel:
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
         window: int | str | None = None,
-        n_clouds: int = 1,
+        n_clouds: int | None = None,
         n_particles: int | None = None,
         **options: Any,
     ) -> None:
@@ -186,7 +191,7 @@ class DynamicTreeModel:
         categories: Mapping[str, Sequence[Level]] | None = None,
         model: str | None = None,
         window: int | str | None = None,
-        n_clouds: int = 1,
+        n_clouds: int | None = None,
         n_particles: int | None = None,
         **options: Any,
     ) -> Self:
@@ -248,17 +253,18 @@ class DynamicTreeModel:
         categories : dict of str to sequence, optional
             Levels of columns, if they are known beforehand. Any other level of such a
             column counts as missing.
-        model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
-            The model in each leaf; by default "class" for labels and else "constant".
+        model : {"mixed", "linear", "constant", "class", "poisson", "negbin", "prior"}
+            The model in each leaf. The default is "class" for labels, "mixed" where
+            several clouds or windows are averaged, and else "linear".
         window : int or "auto", optional
             Largest number of rows that are stored individually, as in `StreamingTree`.
             "auto" averages several windows, as in `AveragedStream`. By default all rows
             are stored.
-        n_clouds : int, default 1
+        n_clouds : int, optional
             Without a window, the number of clouds of trees that are averaged, as in
-            `AveragedTrees`. The first cloud learns the rows in the order of the data,
-            and all others in random orders. Predictions one step ahead are those of the
-            first cloud.
+            `AveragedTrees`. The default is 10. The first cloud learns the rows in the
+            order of the data, and all others in random orders. Predictions one step
+            ahead are those of the first cloud.
         n_particles : int, optional
             Number of trees in a cloud. The default is 100 if several clouds or windows
             are averaged, else 1000.
@@ -376,8 +382,8 @@ class DynamicTreeModel:
             categories=categories,
             new_levels=options["new_levels"],
         )
-        if model is None:
-            options["model"] = "class" if design.is_class else "constant"
+        if model is None and design.is_class:
+            options["model"] = "class"
         self._describe(design, formula, missing)
         if given is not None:
             options["weighting"] = given.meaning

@@ -17,6 +17,7 @@ from dyntree.api.effects import (
     COMPARISONS,
     check_present,
     chosen_move,
+    contrast_with,
     draws_with,
     group_averages,
     groups_by,
@@ -94,6 +95,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAVES = {
+    "mixed": "linear and constant leaves",
     "constant": "constant leaves",
     "linear": "linear leaves",
     "class": "class leaves",
@@ -992,11 +994,8 @@ class DynamicTreeResults:
         if both[0] is None or both[1] is None or len(rows[0]) != len(rows[1]):
             draws = self.tree.compute_contrast(*rows, n_draws, kind, seed)
             return replace(draws, table=after)
-        n, shift = len(rows[1]), np.concatenate([both[1], both[0]])
-        features = np.concatenate([rows[1], rows[0]])
-        draws = draws_with(self.tree, features, shift, n_draws, kind, seed)
-        values = draws.values[:, :n] - draws.values[:, n:]
-        return replace(draws, values=values, table=after)
+        draws = contrast_with(self.tree, rows, (both[0], both[1]), n_draws, kind, seed)
+        return replace(draws, table=after)
 
     def avg_comparisons(
         self,
@@ -1168,8 +1167,9 @@ class DynamicTreeResults:
         counts = self.row_counts if exog is None else None
         shift = self.shifts(exog, table)
         averages = group_averages(
-            self.tree, rows, groups, counts, n_draws, rng, shift=shift
-        )[:, 0]
+            self.tree, rows, groups, counts, n_draws, rng, shift=shift,
+            of_effects=False,
+        )[:, 0]  # fmt: skip
         import pandas as pd
 
         return pd.DataFrame(
@@ -1523,7 +1523,8 @@ class DynamicTreeResults:
         base = taken(raw.columns, rows)
         features = at_all_points(self.design, axes, base, len(rows))
         shape = tuple(map(len, axes))
-        means = mean_predictions(self.tree, features, place).reshape(-1, len(rows))
+        means = mean_predictions(self.tree, features, place, of_effects=True)
+        means = means.reshape(-1, len(rows))
         weights = counts[rows] / counts[rows].sum()
         groups = {None: np.ones(len(rows), dtype=bool)}
         draws = group_averages(
@@ -1755,7 +1756,7 @@ class DynamicTreeResults:
         tree, forests = self.inner, forest_sizes(self.inner)
         facts = [
             ("Dep. Variable:", self.model.endog_names),
-            ("Model:", f"DynamicTree, {LEAVES[tree.options.model]}"),
+            ("Model:", f"DynamicTree, {LEAVES[tree.model]}"),
             ("No. Observations:", str(self.nobs)),
             ("Rows Held:", self._n_held()),
             ("Log-Evidence:", f"{self.llf:.5g}"),

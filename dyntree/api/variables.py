@@ -70,13 +70,19 @@ def feature_groups(design: Design, names: Sequence[str]) -> list[list[int]]:
 
 
 def mean_predictions(
-    tree: Trees, features: Matrix, place: int | None
+    tree: Trees, features: Matrix, place: int | None, of_effects: bool = False
 ) -> NDArray[np.float64]:
-    """Mean predictions, or probabilities, of one class or all: (n_rows, ...)."""
-    found = tree.predict(Encoded(features))
-    if isinstance(found, ClassPrediction):
-        return found.proba if place is None else found.proba[:, place]
-    return found.mean
+    """Mean predictions, or probabilities, of one class or all: (n_rows, ...).
+
+    `of_effects` is as in `TreeModel.draw_blocks`.
+    """
+    rows = Encoded(features)
+    if of_effects:
+        means = tree.effect_means(rows)
+    else:
+        answer = tree.predict(rows)
+        means = answer.proba if isinstance(answer, ClassPrediction) else answer.mean
+    return means if place is None else means[:, place]
 
 
 def domains_of(

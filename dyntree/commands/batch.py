@@ -41,7 +41,6 @@ from dyntree.encoding.values import Vector
 from dyntree.errors import shown
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.evaluate.delayed import DelayedLabels
-from dyntree.params import TreeOptions
 from dyntree.runtime.online import OnlineModel
 from dyntree.storage.atomic_files import writing
 from dyntree.storage.plain import strict
@@ -223,9 +222,9 @@ def _model_and_rows(
         factors = [factor for term in design.terms for factor in term]
         levels = columns_of([f.expression for f in factors if not f.reads_numbers])
         warn_of_text(read.frame, [name for name in levels if name not in named])
-        kind = "class" if design.is_class else options.get("model", TreeOptions.model)
+        kind = {"model": "class"} if design.is_class else {}
         # the design has the levels
-        model = new_model(options | {"model": kind, "categories": None})
+        model = new_model(options | kind | {"categories": None})
         notes = file_notes(design, formula, "none")
         notes |= {} if over is None else {"exposure": over}
         shift = _shift(design, table)
@@ -238,7 +237,7 @@ def _model_and_rows(
         y = objects_of([named_class(label, classes) for label in y.tolist()])
     X = read.columns(inputs)
     if "model" not in options:
-        options = {"model": leaf_model_of(y.tolist())} | options
+        options = {"model": leaf_model_of(y.tolist(), options)} | options
     warn_of_text(X, [name for name in inputs if name not in named])
     notes = {"formula": formula, "response": response}
     notes |= {} if over is None else {"exposure": over}

@@ -19,18 +19,19 @@ from dyntree.params import (
     OPTIONS,
     STREAM_OPTIONS,
     TREE_OPTIONS,
-    StreamOptions,
-    TreeOptions,
 )
 from dyntree.params.table import Option
-from dyntree.trees.factory import Trees, make_tree, only_for_windows
+from dyntree.trees.factory import (
+    Trees,
+    default_leaves,
+    make_tree,
+    only_for_windows,
+)
 
 DEFAULTS = TREE_OPTIONS | STREAM_OPTIONS
 
 
-def add_model(
-    parser: argparse.ArgumentParser, window: int | str = StreamOptions.window
-) -> None:
+def add_model(parser: argparse.ArgumentParser, window: int | str) -> None:
     """Add the arguments that `model_options` reads, with this window by default."""
     group = parser.add_argument_group("model", "as in dyntree.StreamingTree")
     for name, one in OPTIONS.items():
@@ -81,9 +82,6 @@ def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Arguments of a command -> the options that were given, as JSON holds them."""
     kinds = TREE_OPTIONS, STREAM_OPTIONS, {"seed": None}
     values = params.given_options(vars(arguments), *kinds)
-    if values["n_particles"] is None:
-        one = values["window"] != params.AUTO
-        values["n_particles"] = TreeOptions.n_particles if one else params.N_AVERAGED
     named = [_levels(text) for text in arguments.categories]
     times = Counter(name for name, _ in named)
     if twice := [name for name, n in times.items() if n > 1]:
@@ -99,9 +97,9 @@ def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 MORE = {
     "model": "; for labels class",
-    "window": ", 0 for all, or auto for an average of several windows, which needs no "
-    "tuning",
-    "n_particles": f"; with --window auto {params.N_AVERAGED} in each",
+    "window": ", 0 for all, of which ten clouds are averaged, or auto for an average "
+    "of several windows, which needs no tuning",
+    "n_particles": " with --window N; else by kind of cloud",
     "categories": "; in CSV such a cell is this level, even if it is a word for what "
     "is missing; may be repeated",
     "classes": "; they are text, and in CSV such a cell is this label, even if it is a "
@@ -272,15 +270,20 @@ def cells_of(
     return Cells(decimal, MISSING if missing is None else missing, named)
 
 
-def leaf_model_of(y: Sequence[Any]) -> str:
-    """Responses -> what leaves hold where no option says: "class" for labels."""
+def leaf_model_of(y: Sequence[Any], options: Mapping[str, Any]) -> str:
+    """Responses -> what leaves hold where no option says: "class" for labels.
+
+    `options` are as from `model_options`.
+    """
     first = next((value for value in y if isinstance(value, str) or value == value), 0)
     if isinstance(first, str) and is_measured(first):
         raise ValueError(
             f"the response must be numbers, or labels; got the text {first!r}, which "
             "reads as a number. Write numbers without quotes, or say --model class."
         )
-    return "class" if isinstance(first, str | bool) else TreeOptions.model
+    if isinstance(first, str | bool):
+        return "class"
+    return default_leaves({**options, "window": options["window"] or None})
 
 
 def is_measured(text: str) -> bool:

@@ -200,7 +200,9 @@ class Session:
             if value is None and self.late is not None:
                 value = self.late.first_label(response)
             is_label = response not in row and is_of_labels(response)
-            notes["model"] = "class" if is_label else leaf_model_of([value])
+            notes["model"] = (
+                "class" if is_label else leaf_model_of([value], notes["options"])
+            )
             notes["kinds"] |= kinds_of(self.options, response)
             self.model = new_model(self.options)
         if is_first or columns is not None:

@@ -460,6 +460,8 @@ class FeatureMap:
     @cached_property
     def n_features(self) -> int:
         """Number of encoded columns."""
+        if self.names is None:  # as many as a file may claim, and none has levels
+            return self.n_columns
         return len(self._slots)
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.columns import LEVELS, value_kind
 from dyntree.encoding.frames import check_eager
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
@@ -71,6 +72,26 @@ def count_list(y: Any, n_rows: int) -> list[Any]:
             return y
         y = [one.events for one in y]
     return [*count_response(y, n_rows).tolist()]
+
+
+def are_labels(y: Any) -> bool:
+    """Whether responses are text, categories or bools, and so can be labels alone.
+
+    Examples
+    --------
+    >>> are_labels(["u", "v"]), are_labels([True]), are_labels([0, 1])
+    (True, True, False)
+    """
+    column = column_of(y)
+    kind = column.values.dtype.kind
+    if column.is_category or kind in "bU":
+        return True
+    if kind != "O":
+        return False
+    values = [value for _, value in column.present()]
+    return ({*map(type, values)} <= {bool, np.bool_} and bool(values)) or any(
+        value_kind(value) == LEVELS for value in values
+    )
 
 
 def label_list(y: Any, n_rows: int) -> list[Any]:

@@ -24,6 +24,7 @@ from dyntree.params.labels import checked_label, level_table
 from dyntree.params.table import Option, check_options, documented, option, table_of
 
 MODELS = ("constant", "linear", "class", "prior", "poisson", "negbin")
+MIXED = "mixed"  # linear and constant leaves: a model of averages alone
 COUNTS = ("poisson", "negbin")  # of events, whose rows have exposures
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
@@ -31,7 +32,7 @@ NEW_LEVELS = ("grow", "missing", "error")
 RULES = ("native", "r")
 BELOW = "must be below the number of columns, {n_features}"  # rule of first_split
 AUTO = "auto"  # the window that stands for an average of several
-N_CLOUDS = 10  # that scikit-learn's estimators average
+N_CLOUDS = 10  # that are averaged where rows are a table
 N_AVERAGED = 100  # particles of each cloud where several are averaged
 DRIFT_FORGET = 0.95  # the factor that `drift` stands for
 N_SCALE = 10  # rows that fix the scale of regression under the native rules
@@ -131,7 +132,8 @@ class TreeOptions:
     """Checked options of one dynamic tree; some defaults depend on the width of X."""
 
     model: str = option(
-        "constant", "model in the leaves", one_of, MODELS, shell="--model",
+        None, "model in the leaves; by default linear, of averages mixed, of named "
+        "classes class, and constant by R's rules", shell="--model",
     )  # fmt: skip
     n_particles: int = option(
         1000, "trees in a cloud", count, 1, MAX_PARTICLES, shell="--particles N", r="N",
@@ -207,6 +209,7 @@ class TreeOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
+        object.__setattr__(self, "model", self._leaves())
         if self.model == "class" and self.weighting == "variance":
             raise ValueError(
                 Message(
@@ -255,6 +258,21 @@ class TreeOptions:
         if self.categories is not None:
             object.__setattr__(self, "categories", level_table(self.categories))
         self._check_classes()
+
+    def _leaves(self) -> str:
+        """The model in the leaves, by default one that suits the other options."""
+        if self.model is None:
+            if self.classes is not None:
+                return "class"
+            return "constant" if self.rules == "r" else "linear"
+        if self.model == MIXED:
+            raise ArgumentError(
+                "model",
+                "must be one kind of leaf where there is one cloud of trees",
+                self.model,
+                "AveragedStream and AveragedTrees mix two kinds; or use 'linear'.",
+            )
+        return one_of("model", self.model, MODELS)
 
     @property
     def meaning_of_weights(self) -> str:
@@ -564,6 +582,7 @@ def defaults_of(maker: Callable[..., Any]) -> dict[str, Any]:
 TREE_OPTIONS = defaults_of(TreeOptions)
 STREAM_OPTIONS = defaults_of(StreamOptions.given)
 OPTIONS = table_of(TreeOptions) | table_of(StreamOptions)
+OPTIONS["model"] = replace(OPTIONS["model"], check=(one_of, (MIXED, *MODELS)))
 OPTIONS["drift"] = Option("follow a changing stream", (flag,), shell="--drift")
 
 

@@ -367,7 +367,7 @@ class Prediction(Record):
         Examples
         --------
         >>> from dyntree import DynamicTree
-        >>> tree = DynamicTree(n_particles=50, seed=1)
+        >>> tree = DynamicTree("constant", n_particles=50, seed=1)
         >>> tree = tree.update([[k] for k in range(40)], [k % 5 for k in range(40)])
         >>> prediction = tree.predict([[20], [20]])
         >>> prediction.tail_probability([2.0, 50.0]).round(1)

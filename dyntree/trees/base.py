@@ -62,7 +62,8 @@ from dyntree.trees.state import TreeState
 CLOUD = attrgetter("cloud")  # of a state
 INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
     {
-        "class_place", "columns_without_values", "draw_blocks", "drawn", "exclusive",
+        "class_place", "columns_without_values", "draw_blocks", "drawn", "effect_means",
+        "exclusive",
         "fix_columns", "from_arrays", "learn_encoded", "learn_row",
         "leave_new_levels_to_another", "level_places", "mean_at", "of_state",
         "plain_row", "preview", "proba_at", "reseeded", "state", "states", "to_arrays",
@@ -72,12 +73,13 @@ INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
 
 
 def cloud_sizes(model: Any) -> str:
-    """Particles of a model, "1000"; of several clouds "10 clouds of 1000"."""
-    n_particles = model.options.n_particles
+    """Particles of a model, "1000"; of several clouds "15 clouds of 5 to 30"."""
+    clouds = [state for state in model.states if not is_forest(state)]
+    sizes = sorted({state.options.n_particles for state in clouds})
+    some = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
     if getattr(model, "members", None) is None:
-        return str(n_particles)
-    n_clouds = sum(not is_forest(state) for state in model.states)
-    return f"{n_clouds} clouds of {n_particles}"
+        return some
+    return f"{len(clouds)} clouds of {some}"
 
 
 def forest_sizes(model: Any) -> str:
@@ -85,7 +87,8 @@ def forest_sizes(model: Any) -> str:
     sizes = [state.options.n_particles for state in model.states if is_forest(state)]
     if not sizes or getattr(model, "members", None) is None:
         return ""
-    return f"{len(sizes)} forests of {' or '.join(map(str, sorted({*sizes})))}"
+    some = "forest" if len(sizes) == 1 else "forests"
+    return f"{len(sizes)} {some} of {' or '.join(map(str, sorted({*sizes})))}"
 
 
 def is_forest(state: TreeState) -> bool:
@@ -129,6 +132,11 @@ class TreeModel(Suggesting):
     def is_ready(self) -> bool:
         """Whether the model has trees, so that it can predict."""
         return None not in map(CLOUD, self.states)
+
+    @property
+    def model(self) -> str:
+        """The model in the leaves."""
+        return self.state.options.model
 
     @property
     def is_classifier(self) -> bool:
@@ -264,6 +272,7 @@ class TreeModel(Suggesting):
         n_draws: int,
         rng: np.random.Generator,
         exposure: Any = None,
+        of_effects: bool = False,
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, in blocks of rows.
 
@@ -277,6 +286,9 @@ class TreeModel(Suggesting):
         rng : Generator
         exposure : array_like of shape (n_rows,), optional
             Of counts; 1 by default.
+        of_effects : bool, default False
+            Whether differences between rows are asked about, of which a mixed average
+            asks linear leaves alone.
 
         Yields
         ------
@@ -385,13 +397,17 @@ class TreeModel(Suggesting):
         rng: np.random.Generator,
         sample_weight: Any = None,
         exposure: Any = None,
+        of_effects: bool = False,
     ) -> PosteriorDraws:
-        """As `posterior_draws`, for checked arguments and without a warning."""
+        """As `posterior_draws`, for checked arguments and without a warning.
+
+        `of_effects` is as in `draw_blocks`.
+        """
         check_response_pairs(X, sample_weight, exposure)
         values: NDArray[Any] | None = None
         weights: Vector | None = None
         is_obs = kind == "obs"
-        for block in self.draw_blocks(X, n_draws, rng, exposure):
+        for block in self.draw_blocks(X, n_draws, rng, exposure, of_effects):
             if values is None:
                 n_rows = block.mean.shape[1]
                 weights = response_weights(self.states[0], n_rows, sample_weight)
@@ -460,10 +476,26 @@ class TreeModel(Suggesting):
             exposure = np.tile(asked_exposure(self.state, len(after), exposure), 2)
         self.warn_if_alike()
         rows = Encoded(np.concatenate([after, before]))
-        both = self.drawn(rows, n_draws, kind, rng, None, exposure)
+        both = self.drawn(rows, n_draws, kind, rng, None, exposure, of_effects=True)
         n = len(after)
         values = both.values[:, :n] - both.values[:, n:]
         return PosteriorDraws(values, kind, self.classes)
+
+    def effect_means(self, X: Any) -> Vector | Matrix:
+        """Predicted means, or probabilities, whose differences are asked about.
+
+        Parameters
+        ----------
+        X
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_classes) for labels
+        """
+        answer = self.predict(X)
+        found = answer.proba if isinstance(answer, ClassPrediction) else answer.mean
+        return np.asarray(found)
 
     def warn_if_alike(self) -> None:
         """Warn once if the trees of a single cloud share their first few splits."""
@@ -518,7 +550,7 @@ class TreeModel(Suggesting):
         options = self.state.options
         return {
             "kind": type(self).__name__,
-            "model": options.model,
+            "model": self.model,
             "rules": options.rules,
             "particles": sum(
                 state.options.n_particles
@@ -542,7 +574,7 @@ class TreeModel(Suggesting):
         forests = forest_sizes(model.tree)
         beside = f", {forests} trees" if forests else ""
         return (
-            f"<{type(self).__name__} {model.tree.options.model!r}: "
+            f"<{type(self).__name__} {self.model!r}: "
             f"{cloud_sizes(model.tree)} particles{beside}, {model.n_seen} rows learned>"
         )
 

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 from dyntree.errors import ArgumentError, Message
 from dyntree.params import (
     AUTO,
+    MIXED,
+    N_CLOUDS,
     STREAM_OPTIONS,
     TREE_OPTIONS,
     TreeOptions,
@@ -33,8 +35,9 @@ def make_tree(options: Mapping[str, Any]) -> Trees:
         Arguments of `StreamingTree`. Without a window, or with None, the model is a
         `DynamicTree`, and options of windows must have their defaults. The window
         "auto" makes an `AveragedStream`. Without a window, ``n_clouds`` above 1 makes
-        `AveragedTrees`, which also take ``shuffle``. With ``n_particles=None`` the
-        model has its own default.
+        `AveragedTrees`, which also take ``shuffle``. The default is `N_CLOUDS` where
+        there can be an average, and else 1. With ``n_particles=None`` the model has its
+        own default.
 
     Returns
     -------
@@ -58,9 +61,11 @@ def make_tree(options: Mapping[str, Any]) -> Trees:
 forget=0.0 with window=None. Set window=..., the most rows to hold.
     """
     given = {k: v for k, v in options.items() if (k, v) != ("n_particles", None)}
-    n_clouds, shuffle = given.pop("n_clouds", 1), given.pop("shuffle", True)
-    n_clouds = count("n_clouds", n_clouds, 1)
+    n_clouds, shuffle = given.pop("n_clouds", None), given.pop("shuffle", True)
     window = given.get("window")
+    if n_clouds is None:
+        n_clouds = N_CLOUDS if window is None and _may_average(given) else 1
+    n_clouds = count("n_clouds", n_clouds, 1)
     if isinstance(window, str) and window != AUTO:
         raise ArgumentError(
             "window",
@@ -100,11 +105,44 @@ forget=0.0 with window=None. Set window=..., the most rows to hold.
     return _average(AveragedTrees, tree | more, "n_clouds", n_clouds)
 
 
+def default_leaves(options: Mapping[str, Any]) -> str:
+    """What leaves hold of a model of numbers that `make_tree` makes by default.
+
+    Parameters
+    ----------
+    options : mapping
+        As of `make_tree`.
+
+    Returns
+    -------
+    {"mixed", "linear", "constant"}
+
+    Examples
+    --------
+    >>> default_leaves({"window": "auto"}), default_leaves({"window": 50})
+    ('mixed', 'linear')
+    """
+    if options.get("rules") == "r":
+        return "constant"
+    window, n_clouds = options.get("window"), options.get("n_clouds")
+    averages = window == AUTO or (window is None and n_clouds != 1)
+    return MIXED if averages else "linear"
+
+
+def _may_average(options: Mapping[str, Any]) -> bool:
+    """Whether trees with these options can be averaged: not R's, and not the prior."""
+    model = options.get("model")
+    return options.get("rules") != "r" and (model is None or model in MEMORIES)
+
+
 def _average(
     kind: type[Average], options: dict[str, Any], asked: str, of: Any
 ) -> Average:
     """An average with these options, once they are known to be of native rules."""
-    checked = TreeOptions(**{k: v for k, v in options.items() if k in TREE_OPTIONS})
+    own = {k: v for k, v in options.items() if k in TREE_OPTIONS}
+    if own.get("model") == MIXED:
+        own["model"] = None  # with linear leaves it has all options
+    checked = TreeOptions(**own)
     for name, value, cause in [
         ("rules", "r", checked.rules == "r"),
         ("model", checked.model, checked.model not in MEMORIES),
@@ -122,6 +160,8 @@ def _average(
                 )
             )
     known = defaults_of(kind)
+    if options.get("model") is None and options.get("classes") is None:
+        options = options | {"model": MIXED}  # faces know whether responses are labels
     return kind(**{name: value for name, value in options.items() if name in known})
 
 

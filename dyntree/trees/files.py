@@ -671,22 +671,38 @@ class Forest:
 
 
 AVERAGE = {
-    "log_weights": reals("m", high=0.0), "coef": reals("m"),
+    "log_weights": reals("m", high=0.0), "spread": reals(2, low=0.0),
+    "coef": reals("m"),
     "covariance": reals("m", "m"), "log_shares": reals(2, high=0.0),
     "noted_weights": reals("n", "m", low=0.0, high=1.0),
     "noted": ints("n", low=0, high="n_seen"),
 }  # fmt: skip
 
 
-def check_members(states: list[TreeState]) -> None:
-    """Raise CheckpointError unless trees, each checked, have learned the same rows."""
+def check_members(states: list[TreeState], model: str) -> None:
+    """Raise CheckpointError unless trees, each checked, have learned the same rows.
+
+    `model` names the leaves of the average, of which all members have theirs.
+    """
+    leaves = ("linear", "constant") if model == params.MIXED else (model,)
     known = set()
     for state in states:
         options, features = state.options, state.features
         names = features and (features.feature_names, features.names)
         waits = state.cloud is None
-        known.add((options.model, options.classes, waits, state.n_seen, names))
+        require(options.model in leaves, "a member has other leaves")
+        known.add((options.classes, waits, state.n_seen, names))
     require(len(known) == 1, "its members do not belong together")
+    require(states[0].options.model == leaves[0], "its first member has other leaves")
+
+
+def span_in(header: Header) -> tuple[float, float] | None:
+    """The lowest and the highest response of an average, of which it may have none."""
+    if header["_span"] is None:
+        return None
+    low, high = (params.real("span", end) for end in header["_span"])
+    require(low <= high, "its span runs backwards")
+    return low, high
 
 
 def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> None:
@@ -695,7 +711,11 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     Header and arrays are as from ``AveragedStream.to_arrays``, without those of the
     members, whose states are checked already.
     """
-    check_members(states)
+    check_members(states, header["_model"])
+    is_open = params.flag("is_open", header["_is_open"])
+    require(not is_open or header["_model"] == params.MIXED, "its leaves are open")
+    if header["_n_particles"] is not None:
+        params.count("n_particles", header["_n_particles"], 1, params.MAX_PARTICLES)
     for state in states:
         params.one_of("rules", state.options.rules, ("native",))
     params.discount_factor("discount", header["discount"])

@@ -73,10 +73,12 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
     Parameters
     ----------
     model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
-        The model in each leaf: a mean ("constant", the default), a linear regression,
-        the frequencies of labels, the rate of Poisson or negative binomial counts, or
-        nothing, so that the trees follow their prior. Counts have exposures (see
-        `update`). Use "negbin" unless you know that the counts are Poisson.
+        The model in each leaf: a mean ("constant"), a linear regression, the
+        frequencies of labels, the rate of Poisson or negative binomial counts, or
+        nothing, so that the trees follow their prior. The default is "linear", or
+        "class" if `classes` are named, and "constant" under R's rules. Counts have
+        exposures (see `update`). Use "negbin" unless you know that the counts are
+        Poisson. `AveragedTrees` and `AveragedStream` mix linear and constant leaves.
     n_particles : int, default 1000
         Number of trees in the cloud.
     rules : {"native", "r"}, default "native"
@@ -213,7 +215,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
 
     def __init__(
         self,
-        model: str = "constant",
+        model: str | None = None,
         *,
         n_particles: int = 1000,
         rules: str = "native",

@@ -193,6 +193,15 @@ class TreeState:
         )
 
 
+def take_over(state: TreeState, other: TreeState) -> None:
+    """Give a state without rows the columns and waiting rows of another, as a copy."""
+    known = other.copy()
+    for name in (
+        "features", "waiting_X", "waiting_y", "new_levels", "waiting_weights",
+    ):  # fmt: skip
+        setattr(state, name, getattr(known, name))
+
+
 def n_ones(options: TreeOptions) -> int:
     """Columns of ones stored before the user's own: R's explicit intercept."""
     return int(options.rules == "r" and options.intercept == "augmented")

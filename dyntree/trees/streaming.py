@@ -100,7 +100,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
 
     def __init__(
         self,
-        model: str = "constant",
+        model: str | None = None,
         *,
         window: int = 500,
         discard: str | None = None,

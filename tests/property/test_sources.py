@@ -35,6 +35,7 @@ X, NOISE = RANDOM.random(N).round(3), RANDOM.normal(0.0, 0.1, N).round(3)
 KINDS = st.lists(st.sampled_from(TEXTS), min_size=2, max_size=4, unique=True)
 PLACES = st.lists(st.integers(0, 7), min_size=N, max_size=N)
 QUIET = ["--particles", "8", "--seed", "1", "--quiet"]
+WINDOW = ["--window", "500"]
 
 
 def missing_word(texts: list[str]) -> str:
@@ -102,7 +103,7 @@ def test_levels(is_named: bool, kinds: list[str], places: list[int]) -> None:
     """A model of any source is that of the frame, and answers any source alike."""
     frame, missing = table(kinds, places), missing_word(kinds)
     levels = {"categories": {"s": kinds}} if is_named else {}
-    tree = StreamingTree(n_particles=8, seed=1, **levels)
+    tree = StreamingTree("constant", n_particles=8, seed=1, **levels)
     tree.update(frame[["x", "s"]], frame["y"])
     answer = tree.predict(frame[["x", "s"]]).mean.tolist()
     more = [f"--levels=s={words(kinds)}"] if is_named else []
@@ -116,6 +117,8 @@ def test_levels(is_named: bool, kinds: list[str], places: list[int]) -> None:
                 "y ~ x + s",
                 "--out",
                 here / "m",
+                "--model=constant",
+                *WINDOW,
                 *QUIET,
                 *more,
             )
@@ -160,7 +163,17 @@ def test_classes(kinds: list[str], places: list[int]) -> None:
             files = [write(frame, here / f"a.{kind}", "") for kind in FORMATS]
             for path in files if more else files[1:]:
                 saved = path.with_suffix(".dyn")
-                call("fit", path, "--formula", "s ~ x", "--out", saved, *QUIET, *more)
+                call(
+                    "fit",
+                    path,
+                    "--formula",
+                    "s ~ x",
+                    "--out",
+                    saved,
+                    *WINDOW,
+                    *QUIET,
+                    *more,
+                )
                 model = dyntree.load(saved)
                 assert model.classes == tree.classes
                 assert model.log_evidence == tree.log_evidence

@@ -44,7 +44,7 @@ def tree(rows: list[dict[str, Any]]) -> None:
 
 def frame(rows: list[dict[str, Any]]) -> None:
     data = pd.DataFrame(rows, dtype=None)
-    StreamingTree(window=20, **SMALL).update(data, Y)
+    StreamingTree("constant", window=20, **SMALL).update(data, Y)
 
 
 def averaged(rows: list[dict[str, Any]]) -> None:
@@ -115,7 +115,7 @@ def test_files_are_linear_in_columns(tmp_path: Path, kind: str) -> None:
 
 
 def updated(window: int) -> Callable[[dict[str, Any], float], Any]:
-    model = StreamingTree(window=window, **SMALL)
+    model = StreamingTree("constant", window=window, **SMALL)
     return lambda row, y: model.update(row, [y])
 
 
@@ -123,7 +123,7 @@ def rivers(window: int) -> Callable[[dict[str, Any], float], Any]:
     pytest.importorskip("river", reason="needs river: dyntree[river]")
     from dyntree.api.adapters import RiverDynamicTreeRegressor
 
-    model = RiverDynamicTreeRegressor(window=window, **SMALL)
+    model = RiverDynamicTreeRegressor("constant", window=window, **SMALL)
     return model.learn_one
 
 

@@ -56,7 +56,7 @@ def river(X: pd.DataFrame, y: Any) -> Any:
     pytest.importorskip("river", reason="needs river: dyntree[river]")
     from dyntree.api.adapters import RiverDynamicTreeRegressor
 
-    model = RiverDynamicTreeRegressor(window=20, **SMALL)
+    model = RiverDynamicTreeRegressor("constant", window=20, **SMALL)
     for row, response in zip(X.to_dict("records"), y, strict=True):
         model.learn_one(row, response)
     return model
@@ -66,7 +66,9 @@ def formula(X: pd.DataFrame, y: Any) -> Any:
     pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
     import dyntree.formula.api as dtf
 
-    return dtf.dynamic_tree("y ~ a + id", X.assign(y=y), **SMALL).fit()
+    return dtf.dynamic_tree(
+        "y ~ a + id", X.assign(y=y), model="constant", **SMALL
+    ).fit()
 
 
 def appended(X: pd.DataFrame, y: Any) -> Any:
@@ -74,35 +76,39 @@ def appended(X: pd.DataFrame, y: Any) -> Any:
     import dyntree.formula.api as dtf
 
     data = X.assign(y=y)
-    fit = dtf.dynamic_tree("y ~ a + id", data[:20], window=15, **SMALL).fit()
+    fit = dtf.dynamic_tree(
+        "y ~ a + id", data[:20], window=15, model="constant", **SMALL
+    ).fit()
     for k in range(20, len(data)):
         fit.append(data[k : k + 1] if k % 2 else data.iloc[k].to_dict())
     return fit
 
 
 FACES: dict[str, Feed] = {
-    "tree": at_once(lambda: DynamicTree(**SMALL)),
-    "tree in parts": in_parts(lambda: DynamicTree(**SMALL), 40),
-    "stream": in_parts(lambda: StreamingTree(window=20, **SMALL), 1),
+    "tree": at_once(lambda: DynamicTree("constant", **SMALL)),
+    "tree in parts": in_parts(lambda: DynamicTree("constant", **SMALL), 40),
+    "stream": in_parts(lambda: StreamingTree("constant", window=20, **SMALL), 1),
     "classes": lambda X, y: in_parts(
         lambda: StreamingTree("class", window=20, **SMALL), 7
     )(X, np.where(y > 0.5, "u", "v")),
-    "average of streams": at_once(lambda: AveragedStream(**SMALL)),
-    "average of streams in parts": in_parts(lambda: AveragedStream(**SMALL), 30),
-    "average of trees": at_once(lambda: AveragedTrees(n_clouds=3, **SMALL)),
+    "average of streams": at_once(lambda: AveragedStream("constant", **SMALL)),
+    "average of streams in parts": in_parts(
+        lambda: AveragedStream("constant", **SMALL), 30
+    ),
+    "average of trees": at_once(lambda: AveragedTrees("constant", n_clouds=3, **SMALL)),
     "average of trees in parts": in_parts(
-        lambda: AveragedTrees(n_clouds=3, **SMALL), 30
+        lambda: AveragedTrees("constant", n_clouds=3, **SMALL), 30
     ),
     "average in one order": at_once(
-        lambda: AveragedTrees(n_clouds=3, shuffle=False, **SMALL)
+        lambda: AveragedTrees("constant", n_clouds=3, shuffle=False, **SMALL)
     ),
     "average of trees class": lambda X, y: AveragedTrees(
         "class", n_clouds=3, **SMALL
     ).update(X, np.where(y > 0.5, "u", "v")),
-    "prequential": lambda X, y: prequential(DynamicTree(**SMALL), X, y),
-    "repeats": lambda X, y: fit_repeats(DynamicTree(**SMALL), X, y, 3),
+    "prequential": lambda X, y: prequential(DynamicTree("constant", **SMALL), X, y),
+    "repeats": lambda X, y: fit_repeats(DynamicTree("constant", **SMALL), X, y, 3),
     "repeats in one order": lambda X, y: fit_repeats(
-        AveragedStream(**SMALL), X, y, 2, shuffle=False
+        AveragedStream("constant", **SMALL), X, y, 2, shuffle=False
     ),
     "regressor": estimator,
     "river": river,
@@ -149,8 +155,10 @@ def test_the_lead_of_new_values_decides() -> None:
 
 def test_levels_that_are_named_are_not_counted() -> None:
     X = table(IDS)
-    DynamicTree(categories={"id": IDS}, **SMALL).update(X, Y)
-    again = pickle.loads(pickle.dumps(DynamicTree(**SMALL).update(X[:50], Y[:50])))
+    DynamicTree("constant", categories={"id": IDS}, **SMALL).update(X, Y)
+    again = pickle.loads(
+        pickle.dumps(DynamicTree("constant", **SMALL).update(X[:50], Y[:50]))
+    )
     again.update(X[:50], Y[:50])
     assert again.n_seen == 100
 

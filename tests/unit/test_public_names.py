@@ -168,7 +168,7 @@ def test_forests_are_not_counted_as_clouds() -> None:
     model = dyntree.AveragedStream(n_particles=10, seed=1)
     n_forests = sum(isinstance(m, dyntree.RandomTreesStream) for m in model.members)
     n_clouds = len(model.members) - n_forests
-    assert f"{n_clouds} clouds of 10 particles, {n_forests} forests" in repr(model)
+    assert f"{n_clouds} clouds of 10 particles, {n_forests} forest" in repr(model)
 
 
 @pytest.mark.parametrize(

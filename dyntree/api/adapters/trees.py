@@ -23,8 +23,8 @@ class WindowMixin:
         Largest number of rows to store individually, as in `StreamingTree`. "auto"
         averages several windows, as in `AveragedStream`, which needs no tuning.
     n_particles : int, optional
-        Number of trees in a cloud, to which time is proportional. The default is 1000,
-        or 100 in each of several averaged clouds.
+        Number of trees in a cloud. The default is 1000 for one window. For "auto" it is
+        that of the members of `AveragedStream`.
     """
 
     _more: ClassVar[dict[str, Any]] = {}
@@ -63,10 +63,11 @@ class RiverDynamicTreeRegressor(WindowMixin, StreamRegressor):
 
     Parameters
     ----------
-    model : {"constant", "linear", "poisson", "negbin"}, default "constant"
+    model : {"mixed", "linear", "constant", "poisson", "negbin"}, optional
         The model in each leaf. Linear regressions use the features of the first ten
         rows; later features can be split on. "poisson" and "negbin" are for counts of
-        events.
+        events. The default is "mixed", some windows with linear and some with constant
+        leaves, and "linear" with one window.
     exposure : str, optional
         Counts: name of the value that is the exposure of the count, a number > 0 in
         every row that is learned. It is not a feature. Rows to predict that do not have
@@ -91,12 +92,14 @@ class RiverDynamicTreeRegressor(WindowMixin, StreamRegressor):
 
     def __init__(
         self,
-        model: str = "constant",
+        model: str | None = None,
         *arguments: Any,
         exposure: str | None = None,
         **options: Any,
     ) -> None:
-        params.one_of("model", model, ("constant", "linear", *params.COUNTS))
+        if model is not None:
+            of_numbers = (params.MIXED, "linear", "constant", *params.COUNTS)
+            params.one_of("model", model, of_numbers)
         if exposure is not None and model not in params.COUNTS:
             raise ArgumentError(
                 "exposure",

@@ -51,10 +51,7 @@ class CloudsMixin:
 
 def tree_of(estimator: TreesMixin, **options: Any) -> Trees:
     """Return a new model by the parameters of an estimator and further options."""
-    options = estimator._options(**options)
-    if options["n_clouds"] is None:
-        options["n_clouds"] = params.N_CLOUDS if options["window"] is None else 1
-    return make_tree(options)
+    return make_tree(estimator._options(**options))
 
 
 @params.derived(StreamingTree, DynamicTree, without=NOT_FOR_NUMBERS)
@@ -68,8 +65,10 @@ class DynamicTreeRegressor(CloudsMixin, OnlineRegressor):
 
     Parameters
     ----------
-    model : {"constant", "linear"}, default "constant"
-        The model in each leaf: a mean, or a linear regression.
+    model : {"mixed", "linear", "constant"}, optional
+        The model in each leaf: a linear regression, a mean, or some clouds of each. The
+        default is "mixed" where several clouds or windows are averaged, and else
+        "linear".
 
     Attributes
     ----------
@@ -94,10 +93,11 @@ class DynamicTreeRegressor(CloudsMixin, OnlineRegressor):
     array([ 1., -1.])
     """
 
-    def __init__(self, model: str = "constant", **options: Any) -> None: ...
+    def __init__(self, model: str | None = None, **options: Any) -> None: ...
 
     def _fresh(self) -> Trees:
-        params.one_of("model", self.model, ("constant", "linear"))
+        if self.model is not None:
+            params.one_of("model", self.model, (params.MIXED, "linear", "constant"))
         return tree_of(self)
 
 

@@ -66,7 +66,8 @@ def plot_tree(
     >>> from dyntree import DynamicTree
     >>> from dyntree.api.plots import plot_tree
     >>> x = np.linspace(0, 1, 60)[:, None]
-    >>> tree = DynamicTree(n_particles=50, seed=1).update(x, np.round(x[:, 0]))
+    >>> tree = DynamicTree("constant", n_particles=50, seed=1)
+    >>> tree = tree.update(x, np.round(x[:, 0]))
     >>> figure = plot_tree(tree)
     >>> len(figure.axes[0].texts) >= 3
     True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import astuple, replace
 from operator import attrgetter
 from typing import Any, Self
@@ -15,8 +16,9 @@ from scipy.special import entr
 from dyntree import checkpoint, params
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.targets import are_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.params import TreeOptions
+from dyntree.params import MIXED, TreeOptions
 from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
@@ -41,7 +43,7 @@ from dyntree.trees.answers.draws import (
 from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.averages.view import AverageView, picked
-from dyntree.trees.base import TreeModel
+from dyntree.trees.base import TreeModel, is_forest
 from dyntree.trees.learning.check import stored
 from dyntree.trees.learning.exposures import (
     asked_exposure,
@@ -54,6 +56,7 @@ from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState, with_ones
 from dyntree.trees.view import Rehearsal
 
+HELD_SHARE = 0.1  # of the range of responses, beyond which no location is
 STATE = attrgetter("state")  # of a member; a loop in C, as it runs with each row
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 
@@ -79,6 +82,12 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
+def share_warnings(members: Sequence[Any]) -> None:
+    """Let members know which warnings the others have given, so that one says each."""
+    for member in members[1:]:
+        member.state.warned = members[0].state.warned
+
+
 class TreeAverage(TreeModel, checkpoint.Stored):
     """Weighted average of several clouds.
 
@@ -93,6 +102,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     members: list[Any]
     seed: int
+    _model: str
+    _is_open: bool  # whether the first rows may yet choose the leaves, by being labels
+    _span: tuple[float, float] | None  # lowest and highest response, see `_is_held`
 
     @property
     @abstractmethod
@@ -119,9 +131,85 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         return np.asarray(weights / weights.sum())
 
     @property
+    def model(self) -> str:
+        """The model in the leaves: one of `DynamicTree`'s, or "mixed"."""
+        return self._model
+
+    @property
     def states(self) -> list[TreeState]:
         """States of all members."""
         return [*map(STATE, self.members)]
+
+    @property
+    def _is_linear(self) -> Vector:
+        """1 for each member with linear leaves, and else 0, shape (n_members,)."""
+        return np.array(
+            [state.options.model == "linear" for state in self.states], float
+        )
+
+    def _widen_span(self, low: float, high: float) -> None:
+        """Take account of the ends of further responses in `_span`."""
+        if self._span is not None:
+            low, high = min(low, self._span[0]), max(high, self._span[1])
+        self._span = low, high
+
+    @property
+    def spread_factor(self) -> float:
+        """What the scales of clouds are multiplied by in predictions."""
+        return 1.0
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether locations of members are held close to the responses so far.
+
+        A line goes on beyond its rows, where steps and random trees stay: a mixed
+        average without a forest needs it.
+        """
+        return self.model == MIXED and not any(map(is_forest, self.states))
+
+    @property
+    def _reach(self) -> tuple[float, float]:
+        """The ends within which locations of members are held, see `_is_held`.
+
+        None is further outside of the responses so far than a tenth of their range.
+        """
+        if self._span is None:
+            return -np.inf, np.inf
+        low, high = self._span
+        return low - HELD_SHARE * (high - low), high + HELD_SHARE * (high - low)
+
+    @abstractmethod
+    def _for_labels(self) -> Self:
+        """A model like this one, without rows, that classifies."""
+
+    @contextmanager
+    def _leaves_for(self, y: Any) -> Iterator[None]:
+        """Let the first responses choose labels, if nobody named a model.
+
+        An error in the body undoes it.
+        """
+        before = dict(vars(self))
+        if self._is_open and not self.n_seen and np.size(y) and are_labels(y):
+            vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
+        try:
+            yield
+        except BaseException:
+            if not self.n_seen:
+                vars(self).update(before)
+            raise
+        if self.n_seen:
+            self._is_open = False
+
+    @locked
+    def preview(
+        self, X: Any, y: Any, start: int | None = None
+    ) -> tuple[Encoded, list[Any]]:
+        """Check and encode a stream that is to be learned; see `Learner.preview`.
+
+        Labels choose the leaves if nobody named a model, as in `update`.
+        """
+        with self._leaves_for(y):
+            return super().preview(X, y, start)
 
     @property
     def tree(self) -> Any:
@@ -165,6 +253,11 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         self._ready("remove_data")
         for member in self.members:
             member.tree.remove_data()
+        if self._span is not None:  # whose ends are responses: further out, on a grid
+            low, high = self._span
+            step = 2.0 ** np.ceil(np.log2((high - low) / 32.0)) if high > low else 1.0
+            ends = np.floor(low / step) * step, np.ceil(high / step) * step
+            self._span = float(ends[0]), float(ends[1])
         return self
 
     @locked
@@ -219,13 +312,27 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                     for state, own in zip(self.states, rows, strict=True)
                 ]
                 return CountPrediction.of_laws(joined(laws, self.weights), at)
-            parts = [
-                mixture_of(state.cloud, own, n_threads, weights)
-                for state, own in zip(self.states, rows, strict=True)
-            ]
-            return Prediction.of_mixture(
-                joined(parts, self.weights), n_threads, LEAST_DF
-            )
+            whole = self._mixture(rows, n_threads, weights)
+            if self._span is not None:
+                np.clip(whole[2], *self._reach, out=whole[2])
+            return Prediction.of_mixture(whole, n_threads, LEAST_DF)
+
+    def _mixture(
+        self, rows: Sequence[Matrix], n_threads: int, weights: Vector | None
+    ) -> Parts:
+        """The mixture of all members at each row, as of `query.mixture`.
+
+        Rows are as of `_member_rows`; `weights` of the responses are as they have them.
+        """
+        parts = [
+            mixture_of(state.cloud, own, n_threads, weights)
+            for state, own in zip(self.states, rows, strict=True)
+        ]
+        if self.spread_factor != 1.0:
+            for state, part in zip(self.states, parts, strict=True):
+                if not is_forest(state):
+                    np.multiply(part[3], self.spread_factor, out=part[3])
+        return joined(parts, self.weights)
 
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
@@ -286,12 +393,32 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         """Weight of each member among draws, shape (n_members,)."""
         return self.weights
 
+    @property
+    def _effect_weights(self) -> Vector:
+        """Weight of each member in questions about effects, shape (n_members,).
+
+        In a mixed average these are for linear leaves alone: constant ones shrink a
+        slope towards zero with confidence, however well they predict.
+        """
+        weights = self._draw_weights
+        if self.model != MIXED:
+            return weights
+        linear = weights * self._is_linear
+        total = linear.sum()
+        return np.asarray(linear / total if total > 0.0 else self._is_linear_alike)
+
+    @property
+    def _is_linear_alike(self) -> Vector:
+        """Equal weights of the linear members."""
+        return np.asarray(self._is_linear / self._is_linear.sum())
+
     def draw_blocks(
         self,
         X: Any,
         n_draws: int,
         rng: np.random.Generator,
         exposure: Any = None,
+        of_effects: bool = False,
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, in blocks of rows.
 
@@ -299,6 +426,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         ----------
         X, n_draws, rng, exposure
             As in `TreeModel.draw_blocks`.
+        of_effects : bool, default False
+            Whether differences between rows are asked about, and not responses at rows.
 
         Yields
         ------
@@ -306,7 +435,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         """
         for state in self.states:
             state.ready("posterior_draws")
-        rows, weights = self._member_rows(X), self._draw_weights
+        rows = self._member_rows(X)
+        weights = self._effect_weights if of_effects else self._draw_weights
         at = asked_exposure(self.state, len(rows[0]), exposure)
         which = systematic(weights, n_draws, rng)
         parts: tuple[Matrix, Matrix] | None = None
@@ -319,7 +449,21 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             cloud = self.states[k].cloud
             for block in cloud_draws(cloud, rows[k], len(own), rng, at):
                 mean = block.mean if parts is None else moved(block.mean, *parts)
-                yield DrawBlock(own[block.places], mean, block.noise, block.size)
+                if self._span is not None and not of_effects:
+                    mean = np.clip(mean, *self._reach)
+                noise = block.noise
+                if noise is not None and not is_forest(self.states[k]):
+                    noise = noise * self.spread_factor
+                yield DrawBlock(own[block.places], mean, noise, block.size)
+
+    def effect_means(self, X: Any) -> Vector | Matrix:
+        """As of any model of trees, in a mixed average by its linear members alone."""
+        if self.model != MIXED or not self.is_ready:
+            return super().effect_means(X)
+        with self._lock:
+            pairs = zip(self._effect_weights, self.members, strict=True)
+            means = sum(w * one.tree.predict(X).mean for w, one in pairs if w > 0.0)
+        return np.asarray(means)
 
     # ------------------------------------------------------------ other questions
     @locked
@@ -388,8 +532,13 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     @locked
     def coef(self, X: Any) -> Matrix:
         """Coefficients of linear leaves at each row; see `DynamicTree.coef`."""
-        trees = self._ready("coef")
-        coefficients: Matrix = self._tree_average(tree.coef(X) for tree in trees)
+        self._ready("coef")
+        weights = self._effect_weights  # of which all but linear leaves have none
+        coefficients: Matrix = sum(
+            weight * member.tree.coef(X)
+            for weight, member in zip(weights, self.members, strict=True)
+            if weight > 0.0
+        )
         return coefficients
 
     @locked

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError, Message
-from dyntree.params import TREE_OPTIONS, TreeOptions
+from dyntree.params import MIXED, N_AVERAGED, TREE_OPTIONS, TreeOptions
 from dyntree.trees.forest_options import FOREST_OPTIONS
+from dyntree.trees.learning.warmup import n_varying, options_for
 
-# Windows, and random trees, that an average of streams has by default, by leaf model:
-# measured on the streams of tests/statistical/streams.py (averaged.txt beside it).
-# Clouds of one memory differ in their seeds.
+# Members that an average of streams has by default, by leaf model: measured on the
+# streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
+# differ in their seeds.
 _STILL = {"n_trees": 20, "window": 8192}
 _QUICK = {"n_trees": 10, "discount": 1.0 - 1.0 / 50.0}
 _FADING = {"n_trees": 10, "discount": 1.0 - 1.0 / 200.0, "min_split": 32}
@@ -27,22 +29,62 @@ _REAL = (
     {"window": 1000},
     {"window": 1000},
 )
+# Mixed members are many and small: particles of one cloud are near copies, clouds of
+# other seeds are not. Where nothing changes, ALC in a long window keeps rows that tell
+# most; constant leaves see steps, and random trees do not leave the responses seen.
+_DRIFTING = tuple(
+    {"window": window, "forget": forget, "n_particles": 5}
+    for window, forget in ((20, 0.8), (50, 0.9), (100, 0.9), (200, 0.9))
+)
+_SLIDING = tuple(
+    {"window": window, "discard": "age", "n_particles": 5} for window in (200, 500)
+)
+_INFORMED = {"window": 1000, "discard": "alc", "n_particles": 10}
+_STEPS = {
+    "model": "constant", "window": 1000, "discard": "age", "n_particles": 30,
+}  # fmt: skip
+_TEN_TREES = {"n_trees": 10, "window": 8192}
 MEMORIES: dict[str, tuple[dict[str, Any], ...]] = {
+    "mixed": (
+        *_DRIFTING, *_DRIFTING, *_SLIDING, *_SLIDING, _INFORMED, _INFORMED, _STEPS,
+        _TEN_TREES,
+    ),
     "constant": (*_REAL, _STILL, _QUICK, _FADING),
     "linear": _REAL,
     "poisson": _REAL,
     "negbin": _REAL,
     "class": (
-        {"window": 4, "forget": 0.5},
-        {"window": 10, "forget": 0.8},
-        {"window": 50, "forget": 0.9},
-        {"window": 200, "forget": 0.95},
-        {"window": 500, "forget": 0.95},
-        {"window": 8000},
+        {"window": 4, "forget": 0.5, "n_particles": 50},
+        {"window": 10, "forget": 0.8, "n_particles": 50},
+        *(
+            {"window": window, "forget": forget, "n_particles": 10}
+            for window, forget in ((50, 0.9), (200, 0.95), (500, 0.95), (8000, 1.0))
+            for _ in range(2)
+        ),
         _STILL,
         _FADING | {"n_candidates": 32, "max_nodes": 2048},
     ),
-}
+}  # fmt: skip
+# A regression of so many columns costs too much to have it sixteen times.
+MANY_COLUMNS = 15
+_OF_MANY: tuple[dict[str, Any], ...] = (
+    {"window": 50, "forget": 0.9, "n_particles": 5},
+    *({"window": n, "discard": "age", "n_particles": 5} for n in (200, 1000)),
+    {"model": "constant", "window": 50, "forget": 0.9, "n_particles": 30},
+    *(
+        {"model": "constant", "window": n, "discard": "age", "n_particles": 30}
+        for n in (200, 1000)
+    ),
+    {"n_trees": 10},
+    {"n_trees": 10, "discount": 1.0 - 1.0 / 200.0},
+)
+# Smaller sets for streams that are too fast for the default, by name.
+NAMED: dict[str, tuple[dict[str, Any], ...]] = {
+    "light": (*_DRIFTING, *_SLIDING, _INFORMED, _INFORMED, _STEPS, _TEN_TREES),
+    "fast": (
+        *_DRIFTING, *_SLIDING, *[_INFORMED | {"n_particles": 5}] * 2, _STEPS,
+    ),
+}  # fmt: skip
 # All random trees beside the clouds of one table of labels. More of them, and smaller
 # leaves, than a stream has: tests/statistical/tables.txt has what that gives.
 _BESIDE = {"n_trees": 60, "min_split": 4, "window": 8192}
@@ -60,46 +102,103 @@ SHARED = {
 def averaged_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of an average -> the options that all its trees share."""
     options = params.given_options(given, TREE_OPTIONS)
+    if options["model"] is None:
+        options["model"] = MIXED if options["classes"] is None else "class"
     params.one_of("model", options["model"], tuple(MEMORIES))
     if options["tree_prior"] is None:
         options["tree_prior"] = AVERAGED_PRIOR.get(options["model"])
+    if options["n_particles"] is not None:
+        params.count("n_particles", options["n_particles"], 1, params.MAX_PARTICLES)
     return options
 
 
-def own_memories(members: Any) -> list[dict[str, Any]]:
-    """Return `members`, options of each stream in an average, as dicts."""
+def leaf_options(shared: Mapping[str, Any], model: str | None = None) -> dict[str, Any]:
+    """Options of one cloud of an average -> those of its kind of leaves.
+
+    Parameters
+    ----------
+    shared : mapping
+        As of `averaged_options`.
+    model : {"linear", "constant"}, optional
+        Of a mixed average; linear by default. Constant leaves have none of the options
+        that linear ones alone have.
+    """
+    own = dict(shared)
+    if own["n_particles"] is None:
+        own["n_particles"] = N_AVERAGED
+    if own["model"] != MIXED:
+        return own
+    own["model"] = model or "linear"
+    if model == "constant":
+        own = {k: v for k, v in own.items() if k not in params.only_for("linear")}
+    return own
+
+
+def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return `members`, options of each stream in an average, as dicts.
+
+    `shared` is as of `averaged_options`.
+    """
+    model = shared["model"]
+    if isinstance(members, str):
+        if model != MIXED:
+            raise ArgumentError(
+                "members",
+                "must be a sequence of dicts of options where leaves are not mixed",
+                Message(
+                    "{members!r} with model={model!r}", members=members, model=model
+                ),
+                "Leave it out.",
+            )
+        name = params.one_of("members", members, [*NAMED])
+        return [_with_size(memory, shared) for memory in NAMED[name]]
     if (
-        isinstance(members, str | Mapping)
+        isinstance(members, Mapping)
         or not np.iterable(members)
         or not all(isinstance(member, Mapping) for member in members)
     ):
         raise ArgumentError(
-            "members", "must be a sequence of dicts of options", members
+            "members",
+            "must be a sequence of dicts of options, or one of {names:items}",
+            members,
+            names=[*NAMED],
         )
-    found = [dict(member) for member in members]
-    if not found:
+    memories = [dict(member) for member in members]
+    if not memories:
         raise ArgumentError("members", "must name at least one", Message("none"))
-    windows = [k for k in {**TREE_OPTIONS, **params.STREAM_OPTIONS} if k not in SHARED]
-    forests = [k for k in FOREST_OPTIONS if k not in FORESTS_SHARE]
-    for k, member in enumerate(found):
-        allowed = forests if is_forest(member) else windows
-        for name in member:
-            if name not in allowed:
-                raise ArgumentError(
-                    "members",
-                    "must have options among {allowed}",
-                    Message("{name!r} in member {k}", name=name, k=k),
-                    allowed=allowed,
-                )
-    if is_forest(found[0]):
+    for k, member in enumerate(memories):
+        _check_memory(k, member, model)
+    if is_forest(memories[0]) or memories[0].get("model", "linear") != "linear":
         raise ValueError(
             Message(
                 "the first of members must have a window, because its trees answer "
-                "questions that random trees cannot; got {found!r}. Put it first.",
-                found=found[0],
+                "questions that random trees cannot, and linear leaves in a mixed "
+                "average; got {first!r}. Put such a member first.",
+                first=memories[0],
             )
         )
-    return found
+    return memories
+
+
+def _check_memory(k: int, member: Mapping[str, Any], model: str) -> None:
+    """Raise ValueError for options that member k cannot have."""
+    if is_forest(member):
+        allowed = [name for name in FOREST_OPTIONS if name not in FORESTS_SHARE]
+    else:
+        windows = {**TREE_OPTIONS, **params.STREAM_OPTIONS}
+        allowed = [name for name in windows if name not in SHARED]
+        if model == MIXED:
+            allowed.insert(0, "model")
+    for name in member:
+        if name not in allowed:
+            raise ArgumentError(
+                "members",
+                "must have options among {allowed}",
+                Message("{name!r} in member {k}", name=name, k=k),
+                allowed=allowed,
+            )
+    if "model" in member:
+        params.one_of(f"model of member {k}", member["model"], ("linear", "constant"))
 
 
 def is_forest(member: Mapping[str, Any]) -> bool:
@@ -107,14 +206,45 @@ def is_forest(member: Mapping[str, Any]) -> bool:
     return "n_trees" in member
 
 
-def default_memories(options: TreeOptions) -> list[dict[str, Any]]:
-    """The default memories of such trees, in windows of two leaves at least."""
-    return [
-        memory
-        if is_forest(memory)
-        else memory | {"window": widened(memory["window"], options)}
-        for memory in MEMORIES[options.model]
-    ]
+def default_memories(
+    shared: Mapping[str, Any],
+    n_features: int | None = None,
+    first: Matrix | None = None,
+) -> list[dict[str, Any]]:
+    """The default members, in windows of two leaves at least.
+
+    Parameters
+    ----------
+    shared : mapping
+        As of `averaged_options`.
+    n_features : int, optional
+        Once it is known.
+    first : ndarray of shape (n_rows, n_features), optional
+        The rows that trees start from, once there are enough. Columns without two
+        values in them do not count.
+    """
+    n_used = 0 if first is None else n_varying(first)
+    many = shared["model"] == MIXED and n_used > MANY_COLUMNS
+    memories = []
+    for memory in _OF_MANY if many else MEMORIES[shared["model"]]:
+        memory = _with_size(memory, shared)
+        if not is_forest(memory):
+            options = TreeOptions(**leaf_options(shared, memory.get("model")))
+            if first is not None:
+                options = options_for(options, first)
+            elif n_features is not None:
+                options = options.with_width(n_features)
+            memory["window"] = widened(memory["window"], options)
+        memories.append(memory)
+    return memories
+
+
+def _with_size(memory: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    """A default member, of as many particles as the user wants in each cloud."""
+    own = dict(memory)
+    if shared["n_particles"] is not None:
+        own.pop("n_particles", None)
+    return own
 
 
 def widened(window: int, options: TreeOptions) -> int:

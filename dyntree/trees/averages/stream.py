@@ -18,24 +18,24 @@ from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree._core.trees import one_row
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.params import N_AVERAGED, NIG, TreeOptions
+from dyntree.params import MIXED, NIG
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.records import Record
 from dyntree.runtime.seeds import given_or_drawn, spawned
-from dyntree.trees.averages.base import TreeAverage
+from dyntree.trees.averages.base import Parts, TreeAverage, share_warnings
 from dyntree.trees.averages.memories import (
     FORESTS_SHARE,
     averaged_options,
     default_memories,
     is_forest,
+    leaf_options,
     own_memories,
-    widened,
 )
 from dyntree.trees.averages.robust import lead_forests, learn_robustly
-from dyntree.trees.files import check_average
+from dyntree.trees.files import check_average, span_in
 from dyntree.trees.learning.check import checked, learnable_row, stored
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import (
@@ -51,7 +51,7 @@ from dyntree.trees.learning.weights import (
     one_weight,
 )
 from dyntree.trees.random_trees import RandomTreesStream
-from dyntree.trees.state import TreeState
+from dyntree.trees.state import TreeState, take_over
 from dyntree.trees.streaming import StreamingTree
 
 # loops in C, as they run with each row
@@ -60,10 +60,12 @@ N_DEGENERATE, TERMS = attrgetter("cloud.n_degenerate"), attrgetter("options.term
 STACK_DISCOUNT = 0.99  # of the two weights of average and stacker
 N_NOTES = 512  # rows at most whose weights are remembered
 PLAIN = (
-    "discount", "tempering", "seed", "is_frozen", "_follows_width", "_note_every",
+    "_model", "discount", "tempering", "seed", "is_frozen", "_is_open",
+    "_follows_width", "_n_particles", "_note_every", "_span",
 )  # fmt: skip
 ARRAYS = (
-    "_log_weights", "_coef", "_covariance", "_log_shares", "_noted", "_noted_weights",
+    "_log_weights", "_spread", "_coef", "_covariance", "_log_shares", "_noted",
+    "_noted_weights",
 )  # fmt: skip
 
 
@@ -88,9 +90,12 @@ def member_of(
 ) -> StreamingTree | RandomTreesStream:
     """A member: a window of the options that all share, or random trees."""
     if not is_forest(memory):
-        return StreamingTree(**{**shared, **memory}, seed=seed)
+        leaves = leaf_options(shared, memory.get("model"))
+        return StreamingTree(**leaves | dict(memory), seed=seed)
     own = {name: shared[name] for name in FORESTS_SHARE}
-    return RandomTreesStream(**{**own, **memory}, seed=seed)
+    if own["model"] == MIXED:
+        own["model"] = "constant"
+    return RandomTreesStream(**own | dict(memory), seed=seed)
 
 
 @checkpoint.savable
@@ -105,31 +110,37 @@ class AveragedStream(TreeAverage):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class", "poisson", "negbin"}, default "constant"
-        The model in each leaf, as in `DynamicTree`.
-    members : sequence of dict, optional
+    model : {"mixed", "linear", "constant", "class", "poisson", "negbin"}, optional
+        The model in each leaf, as in `DynamicTree`, or "mixed": some members have
+        linear and some constant leaves. The default is "class" if `classes` are named,
+        or if the first responses are text, booleans or categories, and else "mixed";
+        integers are numbers.
+    members : {"light", "fast"} or sequence of dict, optional
         Options of `StreamingTree` for each member, such as ``{"window": 50,
         "forget": 0.9}``. All members share ``rules``, ``classes``, ``categories``,
-        ``weighting`` and ``seed``, which must not be named here. A member with
-        ``n_trees`` is a `RandomTreesStream` with these options, for constant leaves
-        and labels; the first member must be a window. The default is seven windows for
-        real responses, with three forests for constant leaves, and six windows and two
-        forests for labels. The windows are larger if leaves need more rows.
-    n_particles : int, default 100
-        Number of trees in the cloud of each member. Several small clouds have more
-        information than one large cloud, whose trees are near copies of one another.
+        ``weighting`` and ``seed``, which must not be named here. If the average is
+        mixed, a member may have ``model``, "linear" (the default) or "constant". A
+        member with ``n_trees`` is a `RandomTreesStream` with these options, for real
+        responses and labels. The first member must be a window, with linear leaves in a
+        mixed average. "light" and "fast" are smaller mixed sets, for streams that are
+        too fast for the default; see Notes.
+    n_particles : int, optional
+        Number of trees in the cloud of each member. The default is that of the default
+        members if leaves are mixed or hold labels, and else 100. Many small clouds have
+        more information than a large one, whose trees are near copies of one another.
     discount : float in (0, 1], default 0.98
         Factor by which the log weights are multiplied after each row. The weights
         depend on about the last 1 / (1 - discount) rows.
-    tempering : float > 0, default 0.3
+    tempering : float > 0, default 0.2
         Power to which predictive densities are raised in the weights. With 1, a single
         member soon has all the weight, often by chance.
     intercept, proposal, min_leaf
-        As in `DynamicTree`, for all members that do not name their own.
+        As in `DynamicTree`, for all members that do not name their own; `intercept` is
+        for those with linear leaves.
     tree_prior : (float, float), optional
         As in `DynamicTree`, but (0.95, 0.5) by default for labels.
     first_split, n_basis
-        As in `DynamicTree`.
+        As in `DynamicTree`, for members with linear leaves.
     classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
         As in `DynamicTree`.
     dispersion, robust
@@ -147,11 +158,46 @@ class AveragedStream(TreeAverage):
         Current weight of each member.
     log_evidence : float
         Sum of the log predictive densities of the average, each row given those before.
+    spread_factor : float
+        What the scales of clouds are multiplied by in predictions; 1 unless leaves are
+        mixed.
     is_frozen : bool
         Whether `update` learns nothing, because `freeze` was called.
 
     Notes
     -----
+    Members of a mixed average, each of 5 particles if nothing else is said:
+
+    - linear leaves in windows of 20, 50, 100 and 200 rows with ``forget`` of 0.8, 0.9,
+      0.9 and 0.9, each twice, with different seeds;
+    - linear leaves in windows of 200 and 500 rows that forget nothing, each twice;
+    - linear leaves in two windows of 1000 rows chosen by ALC, of 10 particles;
+    - constant leaves in a window of 1000 rows, of 30 particles;
+    - ten random trees.
+
+    "light" has the first six windows once. "fast" has 5 particles in the windows by
+    ALC, too, and no random trees. Beyond 15 features the members are fewer: linear
+    and constant leaves in windows of 50, 200 and 1000 rows, and two forests. If leaves
+    are mixed and no member is a forest, no location that a cloud predicts is further
+    outside of the responses so far than a tenth of their range.
+
+    A pool of calibrated members is too wide, as it also has their disagreement
+    (Gneiting and Ranjan 2013). In a mixed average the scales of all clouds are
+    multiplied by `spread_factor`, the root of the mean square of the normal scores of
+    what the clouds' pool said of the last 200 rows or so, with 50 rows of a score of 1.
+    A normal score is the inverse of the standard normal distribution at the probability
+    below the response. It is at most 4, and the factor lies between 1/2 and 2. Weights
+    and `log_evidence` are those of the pool without it. There is none with ``robust``.
+
+    Differences between rows (`compute_contrast`, `coef`, and effects by formula) come
+    from the members with linear leaves alone, by their weights among themselves:
+    constant leaves pull a small effect towards zero, and are sure of it.
+
+    The members for labels are windows of 4 and 10 rows, of 50 particles, windows of 50,
+    200, 500 and 8000 rows of 10 particles, each twice, and two forests. Those of
+    constant leaves, linear leaves and counts are seven windows of 20 to 1000 rows, with
+    three forests beside constant leaves. Windows are larger if leaves need more rows.
+
     The log weights follow L <- discount (L + tempering log p(y | member)), and the
     weights are proportional to exp(L). For labels there is, beside this average, a
     logistic regression on the log probabilities of the m members. It has one
@@ -168,21 +214,23 @@ class AveragedStream(TreeAverage):
     >>> X = rng.random((600, 2))
     >>> level = np.where(np.arange(600) < 300, 1.0, -1.0)  # a jump
     >>> y = level * X[:, 0] + 0.1 * rng.standard_normal(600)
-    >>> stream = AveragedStream("linear", n_particles=30, seed=1).update(X, y)
+    >>> stream = AveragedStream(seed=1).update(X, y)
     >>> stream.predict([[0.9, 0.5]]).mean.round(1)
     array([-0.9])
     >>> len(stream.members), stream.weights.sum().round(6)
-    (7, np.float64(1.0))
+    (16, np.float64(1.0))
+    >>> AveragedStream(seed=1).update(X, np.where(y > 0, "high", "low")).model
+    'class'
     """
 
     def __init__(
         self,
-        model: str = "constant",
+        model: str | None = None,
         *,
-        members: Sequence[Mapping[str, Any]] | None = None,
-        n_particles: int = N_AVERAGED,
+        members: str | Sequence[Mapping[str, Any]] | None = None,
+        n_particles: int | None = None,
         discount: float = 0.98,
-        tempering: float = 0.3,
+        tempering: float = 0.2,
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,
@@ -201,23 +249,36 @@ class AveragedStream(TreeAverage):
         seed: int | None = None,
     ) -> None:
         shared = averaged_options(locals())
-        if members is None:
-            given = default_memories(TreeOptions(**shared))
-        else:
-            given = own_memories(members)
+        self._model = shared["model"]
         self.discount = params.discount_factor("discount", discount)
         self.tempering = params.positive("tempering", tempering)
         self.seed = given_or_drawn(seed)
         self._lock = ModelLock()
+        self._is_open = model is None and classes is None
         self._follows_width = members is None
+        self._n_particles = n_particles
+        self._span = None
         self.is_frozen = False
-        self.members = [
-            member_of(shared, memory, own)
-            for memory, own in zip(given, spawned(self.seed, len(given)), strict=True)
-        ]
-        self._align()
-        m = len(self.members)
         self._evidence = np.zeros(1)
+        self._spread = np.zeros(2)
+        if members is None:
+            memories = default_memories(shared)
+        else:
+            memories = own_memories(members, shared)
+        self._begin(self._made(shared, memories))
+
+    def _made(
+        self, shared: Mapping[str, Any], memories: Sequence[Mapping[str, Any]]
+    ) -> list[Any]:
+        """Members that know no row, with seeds that derive from the average's."""
+        seeds = spawned(self.seed, len(memories))
+        pairs = zip(memories, seeds, strict=True)
+        return [member_of(shared, memory, seed) for memory, seed in pairs]
+
+    def _begin(self, members: list[Any]) -> None:
+        """Have these members, of which none has shown yet what it is worth."""
+        self.members, m = members, len(members)
+        self._align()
         self._log_weights = np.zeros(m)
         self._coef = np.full(m, 1.0 / m)
         self._covariance = np.eye(m) / m
@@ -226,8 +287,26 @@ class AveragedStream(TreeAverage):
         self._noted = np.empty(0, dtype=np.int64)
         self._noted_weights = np.empty((0, m))
 
+    def _shared(self) -> dict[str, Any]:
+        """Options that all members share, as they were given; before the first trees.
+
+        The first member has them all: where leaves are mixed it has linear ones.
+        """
+        options = self.members[0].state.options
+        own = {"model": self.model, "n_particles": self._n_particles}
+        return {name: getattr(options, name) for name in params.TREE_OPTIONS} | own
+
+    def _for_labels(self) -> Self:
+        """A stream like this one, without rows, that classifies."""
+        prior = {"tree_prior": self._shared()["tree_prior"]}
+        own = {name: getattr(self, name) for name in ("discount", "tempering", "seed")}
+        options = self._shared() | {"model": "class"} | prior | own
+        names = params.defaults_of(type(self))
+        return type(self)(**{k: v for k, v in options.items() if k in names})
+
     def _align(self) -> None:
         """Let all members keep as many first rows back, so that they begin together."""
+        share_warnings(self.members)
         least = min(state.n_scale for state in self.states)
         for state in self.states:
             state.n_scale = least
@@ -246,6 +325,16 @@ class AveragedStream(TreeAverage):
             return 0.0
         shares = np.exp(self._log_shares)
         return float(shares[1] / shares.sum())
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether the scales of clouds follow what their pool said of responses."""
+        return self.model == MIXED and not self.state.options.robust
+
+    @property
+    def spread_factor(self) -> float:
+        """What the scales of clouds are multiplied by in predictions; see Notes."""
+        return float(averaging.spread_factor(self._spread))
 
     @property
     def _stacks(self) -> bool:
@@ -292,7 +381,8 @@ class AveragedStream(TreeAverage):
         and interrupts are as in `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
-        return self._take_rows(X, y, sample_weight, exposure, progress, n_threads)
+        with self._lock, self._leaves_for(y):
+            return self._take_rows(X, y, sample_weight, exposure, progress, n_threads)
 
     def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row by a faster path; see `StreamingTree.learn_row`."""
@@ -305,7 +395,8 @@ class AveragedStream(TreeAverage):
             known = lead.options.classes
             is_new = known is not None and y not in known
             if self.is_frozen or is_new or None in map(CLOUD, states):
-                self._learn(row, [y], np.array([weight]), 1, None)
+                with self._leaves_for([y]):
+                    self._learn(row, [y], np.array([weight]), 1, None)
                 return
             if len({*map(N_SEEN, states)}) > 1:
                 self._check_same_rows()
@@ -329,13 +420,16 @@ class AveragedStream(TreeAverage):
         interrupt keeps from being learned is noted again.
         """
         self._note(states[0].n_seen)
+        y = responses.y.item()
         one_row.learn_averaged(
-            [*map(CLOUD, states)], [*map(TERMS, self.members)], row, responses.y[0],
+            [*map(CLOUD, states)], [*map(TERMS, self.members)], row, y,
             1.0 if responses.weights is None else responses.weights[0],
             1.0 if responses.exposures is None else responses.exposures[0],
             self.discount, self.tempering, self._log_weights, self._evidence,
-            self._stacker,
+            self._stacker, self._spread if self._spreads else None,
         )  # fmt: skip
+        if self._span is not None:
+            self._widen_span(y, y)
 
     @property
     def _stacker(self) -> tuple[Vector, Vector, Vector, float] | None:
@@ -410,33 +504,43 @@ class AveragedStream(TreeAverage):
                 member.state.new_levels = None
                 check = member.options.check_model
                 buffer_or_start(member.state, X, y, weights, check, known)
-        self.members = fresh
+        if len(fresh) == len(self.members):
+            self.members = fresh
+        else:
+            self._begin(fresh)
         if self.is_ready and self.state.options.robust:
             lead_forests(self.members)
         return found
 
-    def _members_for(self, X: Any, y: Any, known: Known) -> list[StreamingTree]:
-        """Copies of members without trees, with windows for the leaves of such rows.
+    def _members_for(self, X: Any, y: Any, known: Known) -> list[Any]:
+        """Members without trees, in default windows that suit the columns of such rows.
 
-        `known` are the rows as `checked` gives them.
+        `known` are the rows as `checked` gives them. What earlier calls set aside goes
+        along, and the columns of all rows so far are settled together where leaves are
+        mixed: those of linear ones are.
         """
         fresh = [member.copy() for member in self.members]
         if self._follows_width:
-            trial = self.state.copy()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the members will say it
-                buffer_or_start(trial, X, y, known=known)
-            assert trial.features is not None
-            options = trial.options.with_width(trial.features.n_features)
-            for k, member in enumerate(fresh):
-                if isinstance(member, RandomTreesStream):
-                    continue
-                window = widened(member.options.window, options)
-                if window != member.options.window:
-                    fresh[k] = member.with_window(window)
-        for old, new in zip(self.members, fresh, strict=True):
-            new.state.n_scale = old.state.n_scale
+            shared = self._shared()
+            memories = default_memories(shared, *self._first(X, y, known))
+            fresh = self._made(shared, memories)
+            for member in fresh:
+                take_over(member.state, self.state)
+        for member in fresh:
+            member.state.n_scale = self.state.n_scale
+            member.state.settles_all = self.state.settles_all or self.model == MIXED
         return fresh
+
+    def _first(self, X: Any, y: Any, known: Known) -> tuple[int, Matrix | None]:
+        """Number of columns, and rows that trees start from, None if too few came."""
+        trial = self.state.copy()
+        trial.n_scale, trial.settles_all = self.state.n_scale, True
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the members will say it
+            rows, *_ = buffer_or_start(trial, X, y, known=known)
+        assert trial.features is not None
+        width = trial.features.n_features
+        return width, None if trial.cloud is None else rows[: trial.n_scale, :width]
 
     def _teach(
         self, rows: Matrix, responses: Responses, run: Callable[..., Any]
@@ -445,15 +549,15 @@ class AveragedStream(TreeAverage):
 
         An interrupt waits until all members have learned all rows.
         """
-        n_classes = len(self.classes or ()) if self._stacks else 0
-        proba = np.empty((len(self.members), len(rows), n_classes))
-        ahead = proba if n_classes else [None] * len(proba)
+        n_ahead = len(self.classes or ()) if self._stacks else int(self._spreads)
+        proba = np.full((len(self.members), len(rows), n_ahead), np.nan)
+        ahead = proba if n_ahead else [None] * len(proba)
         had_unit, n_before = self.state.cloud.has_unit, self.state.cloud.n_told
         with late_interrupts():
             if len(rows) == 1:
                 found = one_row.learn(
                     self._clouds, [member.options.terms for member in self.members],
-                    rows, responses.y[0], proba[:, 0] if n_classes else None,
+                    rows, responses.y[0], proba[:, 0] if n_ahead else None,
                     1.0 if responses.weights is None else responses.weights[0],
                     1.0 if responses.exposures is None else responses.exposures[0],
                 )[None]  # fmt: skip
@@ -501,14 +605,20 @@ class AveragedStream(TreeAverage):
     ) -> None:
         """Log densities of rows by each member -> their new weights, and the evidence.
 
-        They are of shape (n_rows, n_members), probabilities of the labels of shape
-        (n_rows, n_members, n_classes); `fixed` is what `_first_varying_response` gives.
+        They are of shape (n_rows, n_members), probabilities of the labels, or below
+        each response, of shape (n_rows, n_members, n_classes or 1); `fixed` is
+        what `_first_varying_response` gives.
         """
         weights = np.empty_like(log_densities)
         found = averaging.weigh(
             log_densities, self.discount, self.tempering, self._log_weights, weights
         )
         self._note_rows(weights)
+        if self._spreads:
+            below = np.ascontiguousarray(proba[:, :, 0])
+            averaging.spread(below, weights, self._spread)
+        if self._is_held:
+            self._widen_span(float(responses.y.min()), float(responses.y.max()))
         if self._stacks:
             regressed = averaging.stack(
                 proba, responses.y, self._coef, self._covariance, responses.weights
@@ -549,7 +659,7 @@ class AveragedStream(TreeAverage):
         state = self.state  # all members have its scale
         assert state.features is not None
         row = on_scale(state.cloud, state.features, row)
-        return one_row.mean(self._clouds, self.weights, row)
+        return one_row.mean(self._clouds, self.weights, row, *self._reach)
 
     @locked
     def proba_at(self, row: Matrix) -> Vector:
@@ -563,6 +673,18 @@ class AveragedStream(TreeAverage):
     def _member_rows(self, X: Any, argument: str = "X") -> list[Matrix]:
         """Rows as each member stores them: all have the scale of the first."""
         return [stored(self.state, X, argument)] * len(self.members)
+
+    def _mixture(
+        self, rows: Sequence[Matrix], n_threads: int, weights: Vector | None
+    ) -> Parts:
+        """As of any average; a row by itself takes one call of the core."""
+        if weights is None and len(rows[0]) == 1:
+            whole = one_row.mixture(
+                self._clouds, self.weights, rows[0], self.spread_factor
+            )
+            if whole is not None:
+                return whole
+        return super()._mixture(rows, n_threads, weights)
 
     @property
     def _clouds(self) -> list[Any]:
@@ -638,6 +760,7 @@ class AveragedStream(TreeAverage):
         model._align()
         for name in PLAIN:
             setattr(model, name, header[name])
+        model._span = span_in(header)
         model._evidence = np.array([header["_log_evidence"]])
         for name in ARRAYS:
             setattr(model, name, arrays[name.strip("_")].copy())

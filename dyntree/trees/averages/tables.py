@@ -16,15 +16,19 @@ from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.params import N_AVERAGED, NIG
+from dyntree.params import MIXED, NIG
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned
-from dyntree.trees.averages.base import TreeAverage
-from dyntree.trees.averages.memories import averaged_options, forests_beside
-from dyntree.trees.files import check_members
+from dyntree.trees.averages.base import TreeAverage, share_warnings
+from dyntree.trees.averages.memories import (
+    averaged_options,
+    forests_beside,
+    leaf_options,
+)
+from dyntree.trees.files import check_members, span_in
 from dyntree.trees.learning.check import encoded, extended, is_idle
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
@@ -37,9 +41,19 @@ from dyntree.trees.state import TreeState
 from dyntree.trees.streaming import StreamingTree
 
 N_BLOCKS = 10  # in which the second half of a call's rows is predicted
-FEWEST = 20  # rows that are predicted at least where powers are fitted
+FEWEST = 20  # rows that are predicted at least where powers or shares are fitted
 FLOOR = 1e-12  # of probabilities whose logs are taken
 POWER_SD = 0.5  # of a power, about its share
+N_ROUNDS = 200  # of EM, which fits the shares of the kinds of leaves
+PRIOR_ROWS = 20.0  # that equal shares count for
+KINDS_OF_LEAVES = ("linear", "constant")  # of a mixed average, in turn
+PLAIN = (
+    "_model",
+    "seed",
+    "shuffle",
+    "_is_open",
+    "_span",
+)  # attributes that files have as they are
 KINDS: dict[str, Any] = {
     kind.__name__: kind for kind in (DynamicTree, StreamingTree, RandomTreesStream)
 }
@@ -104,8 +118,9 @@ def learned_and_tested(
 ) -> tuple[Any, Matrix]:
     """As `learned_in_order`, with what the model predicted of its second half of rows.
 
-    That is probabilities of shape (n_rows, n_classes), in the order of `y`, each tenth
-    of that half predicted before it was learned; NaN in the first half.
+    That is probabilities of shape (n_rows, n_classes), or log densities of the
+    responses of shape (n_rows, 1), in the order of `y`, each tenth of that half
+    predicted before it was learned; NaN in the first half.
     """
     member.state.settles_all = True
     if not tells:
@@ -113,7 +128,7 @@ def learned_and_tested(
     n_rows = len(table)
     order = np.arange(n_rows) if order is None else order
     ends = np.linspace(n_rows // 2, n_rows, N_BLOCKS + 1).astype(np.int64)
-    proba = np.full((n_rows, len(member.classes)), np.nan)
+    ahead = np.full((n_rows, len(member.classes or (0,))), np.nan)
     for block in np.split(order, ends[:-1]):
         if not len(block):
             continue
@@ -121,9 +136,20 @@ def learned_and_tested(
         if member.is_ready:
             state = member.state  # gaps of rows to be learned need no warning
             rows = Encoded(encoded(state, state.features, part.X))
-            proba[block] = member.predict(rows).proba
+            ahead[block] = _predicted(member, rows, part)
         part.teach(member, brake)
-    return member, proba
+    return member, ahead
+
+
+def _predicted(member: Any, rows: Encoded, table: Table) -> Matrix:
+    """Probabilities at rows, or the log densities of their responses as a column."""
+    if member.classes is not None:
+        proba: Matrix = member.predict(rows).proba
+        return proba
+    weights = table.weights
+    if member.options.meaning_of_weights == "frequency":
+        weights = None  # they are no property of one response
+    return np.asarray(member.predict(rows, weights).log_density(table.y))[:, None]
 
 
 def pooled(proba: Sequence[Matrix], powers: Sequence[float]) -> Matrix:
@@ -167,6 +193,27 @@ def fitted_powers(
     return tuple(found.x.tolist())
 
 
+def fitted_shares(
+    log_densities: Sequence[Vector], weights: Vector | None = None
+) -> tuple[float, ...]:
+    """Shares of several densities in the mixture that predicts best.
+
+    Those that maximise the sum of the log densities, by EM, drawn towards equal shares
+    as by `PRIOR_ROWS` rows. Each of `log_densities` is of shape (n_rows,); a row counts
+    as often as its weight, or once.
+    """
+    logs = np.array(log_densities)
+    densities = np.exp(logs - logs.max(axis=0))
+    m = len(logs)
+    times = np.ones(logs.shape[1]) if weights is None else weights
+    n, shares = times.sum(), np.full(m, 1.0 / m)
+    for _ in range(N_ROUNDS):
+        parts = shares[:, None] * densities
+        shares = (parts / parts.sum(axis=0)) @ times / n
+    drawn = (shares * n + PRIOR_ROWS / m) / (n + PRIOR_ROWS)
+    return tuple((drawn / drawn.sum()).tolist())
+
+
 @checkpoint.savable
 class AveragedTrees(TreeAverage, Sequence[Any]):
     """Average of several small clouds of trees that learn the same rows.
@@ -179,21 +226,24 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class", "poisson", "negbin"}, default "constant"
-        The model in each leaf, as in `DynamicTree`.
+    model : {"mixed", "linear", "constant", "class", "poisson", "negbin"}, optional
+        The model in each leaf, as in `DynamicTree`, or "mixed": every other cloud has
+        linear leaves, and those between constant ones. The default is "class" if
+        `classes` are named, or if the first responses are text, booleans or categories,
+        and else "mixed"; integers are numbers. A single cloud has linear leaves.
     n_clouds : int, default 10
         Number of clouds.
     shuffle : bool, default True
         Whether every cloud but the first learns the rows of a call in a random order.
         Use False if the order of the rows has a meaning.
-    n_particles : int, default 100
-        Number of trees in each cloud.
+    n_particles : int, optional
+        Number of trees in each cloud; by default 100.
     intercept, proposal, min_leaf
-        As in `DynamicTree`.
+        As in `DynamicTree`; `intercept` is for clouds with linear leaves.
     tree_prior : (float, float), optional
         As in `DynamicTree`, but (0.95, 0.5) by default for labels.
     first_split, n_basis
-        As in `DynamicTree`.
+        As in `DynamicTree`, for clouds with linear leaves.
     classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
         As in `DynamicTree`.
     dispersion, robust
@@ -208,7 +258,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Each member has all methods of its class. Iteration and indexing go through the
         clouds, and so do methods that go through single trees.
     weights : ndarray of shape (n_members,)
-        All equal.
+        Equal for all members with the same kind of leaves.
+    shares : tuple of float
+        Of a mixed average, the weights of the linear clouds together, and of the
+        constant ones; else (1.0,).
     powers : tuple of float
         The probabilities of labels are proportional to those of the average of the
         clouds, raised to the first power, times those of the forests, raised to the
@@ -216,6 +269,15 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     Notes
     -----
+    Of a mixed average, each cloud predicts the second half of the rows of its order, a
+    twentieth of them at a time, before it learns them. The shares of the two kinds
+    maximise the sum of the log densities of the mixture of their mean densities, by EM
+    (stacking: Yao, Vehtari, Simpson and Gelman 2018), and are drawn towards 1/2 as if
+    by 20 rows. The last call of `update` with at least 40 rows determines them. No
+    location that a cloud predicts is further outside of the responses so far than a
+    tenth of their range. Differences between rows come from the linear clouds alone, as
+    in `AveragedStream`.
+
     An average of unlike clouds is too cautious about labels, and forests make other
     errors than clouds. Each member therefore predicts the second half of the rows of
     its order, a twentieth of them at a time, before it learns them. A logistic
@@ -234,7 +296,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     >>> import numpy as np
     >>> from dyntree import AveragedTrees
     >>> x = np.linspace(0, 1, 80)[:, None]
-    >>> trees = AveragedTrees("linear", n_clouds=5, n_particles=50, seed=1)
+    >>> trees = AveragedTrees(n_particles=50, seed=1)
     >>> trees.update(x, np.sin(6 * x[:, 0])).predict([[0.25], [0.75]]).mean.round(1)
     array([ 1., -1.])
     """
@@ -243,11 +305,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     def __init__(
         self,
-        model: str = "constant",
+        model: str | None = None,
         *,
-        n_clouds: int = 10,
+        n_clouds: int = params.N_CLOUDS,
         shuffle: bool = True,
-        n_particles: int = N_AVERAGED,
+        n_particles: int | None = None,
         intercept: str = "implicit",
         proposal: str = "luvar",
         min_leaf: int | None = None,
@@ -266,6 +328,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         seed: int | None = None,
     ) -> None:
         options = averaged_options(locals())
+        self._is_open = model is None and classes is None
         n_clouds = params.count("n_clouds", n_clouds, 1)
         self.seed = given_or_drawn(seed)
         self.shuffle = params.flag("shuffle", shuffle)
@@ -274,13 +337,22 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         forests = forests_beside(n_clouds, options)
         seeds = spawned(self.seed, n_clouds + len(forests))
         self.members = [
-            *(DynamicTree(**options, seed=own) for own in seeds[:n_clouds]),
+            *(
+                DynamicTree(**leaf_options(options, KINDS_OF_LEAVES[k % 2]), seed=own)
+                for k, own in enumerate(seeds[:n_clouds])
+            ),
             *(
                 RandomTreesStream(**own, seed=seed)
                 for own, seed in zip(forests, seeds[n_clouds:], strict=True)
             ),
         ]
-        self.powers = self._even_powers()
+        self._settle(options["model"])
+
+    def _settle(self, model: str) -> None:
+        """Have such leaves, powers and shares that nothing has decided yet."""
+        self.powers, self.shares = self._even_powers(), self._even_shares()
+        self._model = "linear" if model == MIXED and len(self) == 1 else model
+        self._span = None
 
     @classmethod
     def of(
@@ -288,7 +360,6 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         members: Iterable[Any],
         seed: int,
         shuffle: bool,
-        powers: tuple[float, ...] | None = None,
     ) -> Self:
         """Return the average of models of trees that learned the same rows.
 
@@ -296,8 +367,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         ----------
         members : iterable of DynamicTree, StreamingTree or RandomTreesStream
             Clouds, and forests after them.
-        seed, shuffle, powers
-            As in the class; powers are even by default.
+        seed, shuffle
+            As in the class; powers and shares are even.
 
         Returns
         -------
@@ -307,7 +378,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         average.members, average.seed, average.shuffle = [*members], seed, shuffle
         average._new_levels = LevelCounts()
         average._lock = ModelLock()
-        average.powers = average._even_powers() if powers is None else powers
+        average._is_open = False
+        kinds = {member.state.options.model for member in average._clouds}
+        average._settle(MIXED if len(kinds) > 1 else kinds.pop())
         return average
 
     def __len__(self) -> int:
@@ -325,11 +398,22 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """Equal powers of clouds and forests, or of clouds alone."""
         return (1.0,) if len(self._clouds) == len(self.members) else (0.5, 0.5)
 
+    def _even_shares(self) -> tuple[float, ...]:
+        """Equal shares of linear and constant leaves, or all of one kind."""
+        return (0.5, 0.5) if 0.0 < self._is_linear.mean() < 1.0 else (1.0,)
+
     # ------------------------------------------------------------ what it is
     @property
     def weights(self) -> Vector:
-        """Weight of each member in predictions, shape (n_members,); all are equal."""
-        return np.full(len(self.members), 1.0 / len(self.members))
+        """Weight of each member in predictions, shape (n_members,).
+
+        Members with the same kind of leaves have equal weights.
+        """
+        if len(self.shares) == 1:
+            return np.full(len(self.members), 1.0 / len(self.members))
+        linear = self._is_linear
+        each = self.shares[0] * linear / linear.sum()
+        return np.asarray(each + self.shares[1] * (1.0 - linear) / (1.0 - linear).sum())
 
     @property
     def is_frozen(self) -> bool:
@@ -393,7 +477,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """
         check_progress(progress)
         n_jobs = params.n_jobs(threads)
-        with self._lock:
+        with self._lock, self._leaves_for(y):
             y = with_exposure(self.state.options, X, y, exposure)
             X, y, weights = weighed(self.state.options, X, y, sample_weight)
             if is_idle(self.state, X, y):
@@ -409,26 +493,52 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 self._learn_one(table, progress)
                 return self
             fresh = [member.copy() for member in self.members]
+            share_warnings(fresh)
             if growth is not None:
                 known = [state for member in fresh for state in member.states]
                 with with_columns(known, growth.features, growth.widen):
                     pass  # for good, of these copies
-            self._prepare(fresh, X, y)
+            stacks = (self.is_classifier and self.shuffle) or len(self.shares) > 1
+            ahead = stacks and len(y) >= 2 * FEWEST
+            if self.is_classifier or ahead:
+                self._prepare(fresh, X, y)
             jobs = [
                 (member, table, self._order(k, len(y)), False)
                 for k, member in enumerate(fresh)
             ]
-            ahead = self.is_classifier and self.shuffle and len(y) >= 2 * FEWEST
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
                 work = learned_and_tested if ahead else learned_in_order
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
-            powers = self.powers
+            powers, shares = self.powers, self.shares
             if ahead:
-                found, proba = (list(part) for part in zip(*found, strict=True))
-                labels = label_codes(y, found[0].classes).astype(np.int64)
-                powers = _powers_by(self._kinds(proba), labels, weights) or powers
-            self.members, self.powers = found, powers
+                found, told = (list(part) for part in zip(*found, strict=True))
+                if self.is_classifier:
+                    labels = label_codes(y, found[0].classes).astype(np.int64)
+                    powers = _powers_by(self._kinds(told), labels, weights) or powers
+                else:
+                    shares = self._shares_by(told, weights) or shares
+            self.members, self.powers, self.shares = found, powers, shares
+            if self._is_held:
+                self._widen_span(float(min(y)), float(max(y)))
         return self
+
+    def _shares_by(
+        self, log_densities: list[Matrix], weights: Vector | None
+    ) -> tuple[float, ...] | None:
+        """Shares by what the clouds predicted, or None where that is too little."""
+        linear, n = self._is_linear > 0.0, len(self)
+        kinds = [np.array(log_densities)[own[:n], :, 0] for own in (linear, ~linear)]
+        known = _predicted_by_most(kinds)
+        if known.sum() < FEWEST:
+            return None
+        logs = [
+            logsumexp(np.where(np.isnan(own), -np.inf, own), axis=0)
+            - np.log((~np.isnan(own)).sum(axis=0))
+            for own in (kind[:, known] for kind in kinds)
+        ]
+        is_count = self.options.meaning_of_weights == "frequency"
+        times = weights[known] if weights is not None and is_count else None
+        return fitted_shares(logs, times)
 
     def _kinds(self, values: Any) -> list[NDArray[Any]]:
         """One array a member -> those of the clouds, and those of the forests."""
@@ -437,14 +547,17 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         return [np.array(part) for part in parts]
 
     def _prepare(self, fresh: list[Any], X: Any, y: list[Any]) -> None:
-        """Let all clouds know the labels and columns of these rows in one order."""
-        if not self.is_classifier or self.options.rules == "r":
+        """Let all clouds know the labels and columns of these rows in one order.
+
+        What predicts some of the rows before it learns them has to know all columns.
+        """
+        if self.options.rules == "r":
             return
         if not self.is_ready and self.state.features is None:
             features, _ = extended(self.state, X)
             for member in fresh:
                 member.tree.fix_columns(features)
-        for member in fresh:
+        for member in fresh if self.is_classifier else ():
             _share_labels(member.state, y)
 
     def _mixed(self, members: NDArray[np.float64]) -> Matrix:
@@ -472,6 +585,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 for member in self.members:
                     member.tree.leave_new_levels_to_another()
                     table.teach(member, False)
+                if self._is_held:
+                    self._widen_span(float(table.y[0]), float(table.y[0]))
 
     def _checked(self, X: Any, y: Any, growth: Growth | None) -> tuple[Any, list[Any]]:
         """Rows and responses that all clouds can learn, once they have the columns."""
@@ -499,20 +614,36 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a model that has seen no row, with another seed."""
         seed = params.count("seed", seed, 0, params.MAX_SEED)
-        return self.of(self._reseeded_members(seed), seed, self.shuffle)
+        return self._around(self._reseeded_members(seed), seed)
 
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
-        members = [member.copy() for member in self.members]
-        return self.of(members, self.seed, self.shuffle, self.powers)
+        return self._around([member.copy() for member in self.members], self.seed)
+
+    def _around(self, members: list[Any], seed: int) -> Self:
+        """An average like this one of such members."""
+        average = self.of(members, seed, self.shuffle)
+        average._model, average._is_open = self.model, self._is_open
+        average.powers, average.shares = self.powers, self.shares
+        average._span = self._span
+        return average
+
+    def _for_labels(self) -> Self:
+        """A model like this one, without rows, that classifies."""
+        options = self.options
+        own = {name: getattr(options, name) for name in params.TREE_OPTIONS}
+        own |= {"model": "class", "n_clouds": len(self), "shuffle": self.shuffle}
+        names = params.defaults_of(type(self))
+        own = {name: value for name, value in own.items() if name in names}
+        return type(self)(**own, seed=self.seed)
 
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Full state of the model; see `DynamicTree.to_arrays`."""
         self._check_same_rows()
-        own: Header = {"seed": self.seed, "shuffle": self.shuffle}
-        own["powers"] = list(self.powers)
+        own: Header = {name: getattr(self, name) for name in PLAIN}
+        own["powers"], own["shares"] = list(self.powers), list(self.shares)
         return self._with_members({"kind": "AveragedTrees"} | own, {})
 
     @classmethod
@@ -520,17 +651,22 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """Return the model that `to_arrays` described, as a DynamicTree does."""
         members, own = cls._members_in(header, arrays, KINDS)
         require(not own, "it has arrays without a use")
-        check_members([member.state for member in members])
         seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
         shuffle = params.flag("shuffle", header["shuffle"])
+        check_members([member.state for member in members], header["_model"])
         average = cls.of(members, seed, shuffle)
-        powers = tuple(params.real("powers", power) for power in header["powers"])
-        fits = len(powers) == len(average.powers) and min(powers) >= 0.0
-        require(fits, "its powers are odd")
+        average._model = header["_model"]
+        average._is_open = params.flag("_is_open", header["_is_open"])
+        average._span = span_in(header)
+        for name in ("powers", "shares"):
+            parts = tuple(params.real(name, part) for part in header[name])
+            fits = len(parts) == len(getattr(average, name)) and min(parts) >= 0.0
+            require(fits, f"its {name} are odd")
+            setattr(average, name, parts)
+        require(abs(sum(average.shares) - 1.0) < 1e-9, "its shares do not sum to 1")
         kinds = [isinstance(member, RandomTreesStream) for member in members]
         in_order = kinds == sorted(kinds) and not all(kinds)
         require(in_order, "its clouds are not the first")
-        average.powers = powers
         return average
 
 
@@ -550,16 +686,22 @@ def _powers_by(
     labels: NDArray[np.int64],
     weights: Vector | None,
 ) -> tuple[float, ...] | None:
-    """Powers by what clouds and forests foresaw, or None where that is too little.
+    """Powers by what clouds and forests predicted, or None where that is too little.
 
-    Each of `kinds` is of shape (n_members, n_rows, n_classes). A row counts where a
-    third of the members of each foresaw it.
+    Each of `kinds` is of shape (n_members, n_rows, n_classes).
     """
-    came = [(~np.isnan(proba[:, :, 0])).sum(axis=0) for proba in kinds]
-    pairs = [*zip(kinds, came, strict=True)]
-    known = np.all([n >= len(proba) / 3.0 for proba, n in pairs], axis=0)
+    known = _predicted_by_most([proba[:, :, 0] for proba in kinds])
     if known.sum() < FEWEST:
         return None
-    means = [np.nansum(proba, axis=0)[known] / n[known, None] for proba, n in pairs]
+    means = [np.nanmean(proba[:, known], axis=0) for proba in kinds]
     own = None if weights is None else weights[known]
     return fitted_powers(means, labels[known], own)
+
+
+def _predicted_by_most(kinds: Sequence[Matrix]) -> NDArray[np.bool_]:
+    """Which rows a third of the members of each kind predicted, shape (n_rows,).
+
+    What a member predicted of each row is of shape (n_members, n_rows), or NaN.
+    """
+    shares = [(~np.isnan(own)).mean(axis=0) for own in kinds]
+    return np.asarray(np.min(shares, axis=0) >= 1.0 / 3.0)

@@ -208,10 +208,16 @@ def options_for(options: TreeOptions, X: Matrix) -> TreeOptions:
     width = X.shape[1]
     n_used = None
     if options.rules == "native" and options.model == "linear":
-        columns = X[:, : width if options.n_basis is None else options.n_basis]
-        with np.errstate(invalid="ignore"):
-            n_used = int(np.sum(np.fmin.reduce(columns) < np.fmax.reduce(columns)))
+        n_used = n_varying(
+            X[:, : width if options.n_basis is None else options.n_basis]
+        )
     return options.with_width(width, n_used)
+
+
+def n_varying(X: Matrix) -> int:
+    """How many columns have two different values; gaps are none."""
+    with np.errstate(invalid="ignore"):
+        return int(np.sum(np.fmin.reduce(X) < np.fmax.reduce(X)))
 
 
 def start_trees(

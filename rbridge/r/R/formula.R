@@ -104,7 +104,7 @@ counts <- c("poisson", "negbin") # whose rows have exposures
 check_beside <- function(model, native, given, n) {
   check_exposed(model, given$exposure)
   check_rules(given, native)
-  if (!is.null(given$offset) && !model %in% c("constant", "linear", counts))
+  if (!is.null(given$offset) && !model %in% c("mixed", "linear", "constant", counts))
     stop("offset is for regressions and counts; got it with model = \"", model,
          "\". Leave it out.", call. = FALSE)
   for (name in names(given)) given[name] <- list(per_row(given[[name]], name, n))

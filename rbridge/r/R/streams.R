@@ -1,11 +1,8 @@
 # Streaming trees and averages of trees, by formula.
 
-dyntree_stream <- function(formula, data = NULL,
-                           model = c("constant", "linear", "class", "poisson", "negbin",
-                                     "prior"),
+dyntree_stream <- function(formula, data = NULL, model = NULL,
                            window = 500, discard = NULL, forget = NULL, drift = FALSE,
-                           rejuvenate_every = NULL,
-                           n_particles = if (identical(window, "auto")) 100 else 1000,
+                           rejuvenate_every = NULL, n_particles = NULL,
                            weights = NULL, exposure = NULL, subset, na.action = NULL,
                            intercept = c("implicit", "augmented", "none"),
                            proposal = c("luvar", "luall", "reject"), min_leaf = NULL,
@@ -21,9 +18,9 @@ dyntree_stream <- function(formula, data = NULL,
 }
 
 dyntree_average <- function(formula, data = NULL,
-                            model = c("constant", "linear", "class", "poisson", "negbin"),
+                            model = NULL,
                             stream = FALSE, n_clouds = 10, shuffle = TRUE, members = NULL,
-                            discount = 0.98, tempering = 0.3, n_particles = 100,
+                            discount = 0.98, tempering = 0.2, n_particles = NULL,
                             weights = NULL, exposure = NULL, subset, na.action = NULL,
                             intercept = c("implicit", "augmented", "none"),
                             proposal = c("luvar", "luall", "reject"), min_leaf = NULL,
@@ -77,7 +74,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     if (is.atomic(options$classes)) options$classes <- as.character(options$classes)
   }
   model <- options$model
-  if (!is.character(model) || length(model) != 1L) model <- "constant" # or is refused later
+  if (!is.character(model) || length(model) != 1L) model <- "linear" # or is refused later
   offset <- offset_of(rows, model, call)
   is_count <- model %in% counts
   if (model == "linear" && !attr(terms, "intercept") &&
@@ -372,7 +369,8 @@ rows_of <- function(x) paste0(x$n_seen, " rows learned", if (!is.null(x$window))
 
 what_trees <- function(x) {
   leaves <- switch(x$model, class = "class counts", poisson = "Poisson rates",
-                   negbin = "negative binomial rates", paste(x$model, "leaves"))
+                   negbin = "negative binomial rates", mixed = "linear and constant leaves",
+                   paste(x$model, "leaves"))
   if (!is.null(x$n_clouds))
     return(paste0("Average of ", x$n_clouds, " clouds of dynamic trees, ", leaves, ", ",
                   x$n_particles, " particles in all"))

@@ -42,7 +42,7 @@ def results(formula: str, **more: Any) -> Any:
     pytest.importorskip("formulaic", reason="formulaic is not installed")
     import dyntree.formula.api as dtf
 
-    return dtf.dynamic_tree(formula, frame(), **SMALL | more).fit()
+    return dtf.dynamic_tree(formula, frame(), **{"n_clouds": 1} | SMALL | more).fit()
 
 
 @pytest.mark.parametrize("model", ["poisson", "negbin"])
@@ -150,9 +150,9 @@ def test_what_is_no_exposure_is_refused() -> None:
     with refused("y", "2.5"):
         to_datatree(tree, X, [1.0, 2.5, 1.0])
     plain = DynamicTree(**SMALL).update(data[["x"]], data["y"])
-    with refused("exposure", "model='constant'"):
+    with refused("exposure", "model='linear'"):
         to_datatree(plain, X, exposure=1.0)
-    with refused("exposure", "model='constant'"):
+    with refused("exposure", "model='linear'"):
         to_datatree(results("y ~ x"), X, exposure=1.0)
     fit = results("k ~ x", exposure="hours", model="negbin")
     with pytest.raises(ValueError, match="hours"):

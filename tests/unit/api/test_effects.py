@@ -236,7 +236,8 @@ def test_rows_are_drawn_in_parts(labels: Any, monkeypatch: Any) -> None:
 
 
 def test_one_cloud_is_told_of() -> None:
-    fit = dtf.dynamic_tree(FORMULA, table(), n_particles=50, seed=1).fit()
+    one = {"model": "constant", "n_clouds": 1, "n_particles": 50, "seed": 1}
+    fit = dtf.dynamic_tree(FORMULA, table(), **one).fit()
     with pytest.warns(DegenerateTreesWarning, match="n_clouds=10"):
         fit.avg_comparisons("t", n_draws=20)
     fit.avg_comparisons("t", n_draws=20)
@@ -301,7 +302,9 @@ def test_ties_have_a_half_on_each_side() -> None:
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"x": rng.random(80), "z": rng.normal(size=80)})
     data["y"] = np.where(data.x > 0.5, 5.0, 0.0) + 0.1 * rng.normal(size=80)
-    fit = dtf.dynamic_tree("y ~ x + z", data, n_particles=50, seed=1).fit()
+    fit = dtf.dynamic_tree(
+        "y ~ x + z", data, model="constant", n_particles=50, seed=1
+    ).fit()
     told = fit.avg_comparisons("z", seed=1).loc[0]
     assert told.p_zero > 0.5
     assert told.p_positive == pytest.approx(0.5, abs=0.5 * (1.0 - told.p_zero) + 1e-12)

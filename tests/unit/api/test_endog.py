@@ -38,7 +38,7 @@ def fitted(**options: Any) -> DynamicTreeResults:
 
 def test_arrays_are_named_as_statsmodels_names_them() -> None:
     y, X = numbers()
-    model = DynamicTreeModel(y, X, **SMALL)
+    model = DynamicTreeModel(y, X, n_clouds=1, **SMALL)
     assert (model.endog_names, model.exog_names) == ("y", ["x1", "x2"])
     assert (model.nobs, model.df_model, model.formula) == (60, 2, None)
     assert model.data.row_labels is None
@@ -139,7 +139,12 @@ def test_arrays_of_another_width_and_frames_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"window": 20, "drift": True}, {"model": "linear"}]
+    "options",
+    [
+        {"n_clouds": 1},
+        {"window": 20, "drift": True},
+        {"model": "constant", "n_clouds": 1},
+    ],
 )
 def test_fitted_values_are_one_step_ahead(options: dict[str, Any]) -> None:
     X, y = inputs(), numbers()[0]
@@ -175,7 +180,7 @@ def test_fitted_values_of_rows_that_were_kept() -> None:
 
 
 def test_params_describe_the_trees() -> None:
-    fit = fitted()
+    fit = fitted(n_clouds=1)
     names = ["height", "n_leaves", "relevance[x1]", "relevance[x2]"]
     assert list(fit.params.index) == list(fit.bse.index) == names
     assert fit.params["n_leaves"] == pytest.approx(fit.inner.stats().n_leaves)

@@ -109,7 +109,7 @@ def test_the_trees_are_those_of_the_classes() -> None:
     frame = sites()
     design = np.column_stack([frame["a"], np.log(frame["b"])])
     rows = pd.DataFrame(design, frame.index, ["a", "np.log(b)"])
-    fit = dtf.dynamic_tree("y ~ a + np.log(b)", frame, model="linear", **SMALL).fit()
+    fit = dtf.dynamic_tree("y ~ a + np.log(b)", frame, n_clouds=1, **SMALL).fit()
     tree = DynamicTree("linear", **SMALL).update(rows, frame["y"])
     assert isinstance(fit.tree, DynamicTree)
     assert fit.llf == tree.log_evidence
@@ -481,6 +481,6 @@ def test_a_summary_counts_clouds_and_forests(options: dict[str, Any]) -> None:
         n_clouds = len(members) - n_forests
         assert (f"{n_clouds} clouds of 20" if members else "Particles: 20") in text
         assert ("Random Trees:" in text) == bool(n_forests)
-        assert not n_forests or f"{n_forests} forests of" in text
+        assert not n_forests or f"{n_forests} forest" in text
         assert fit.tree.facts()["particles"] == 20 * max(n_clouds, 1)
     assert n_clouds == {"n_clouds": 3}.get(next(iter(options), ""), n_clouds)

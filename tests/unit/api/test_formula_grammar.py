@@ -126,7 +126,7 @@ def sized(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(size=size)
 
 
-@pytest.mark.parametrize("options", [{}, {"window": 30}])
+@pytest.mark.parametrize("options", [{}, {"window": 30, "model": "constant"}])
 def test_what_a_term_learned_is_kept_by_files_and_appends(
     tmp_path: Path, options: dict[str, Any]
 ) -> None:

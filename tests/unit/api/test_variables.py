@@ -324,7 +324,7 @@ def test_a_square_is_no_flat_line() -> None:
 
 def test_rows_count_by_their_frequency() -> None:
     data = table().assign(w=np.where(np.arange(120) < 60, 3.0, 1.0))
-    fit = fitted("y ~ a*b", data, freq_weights="w")
+    fit = fitted("y ~ a*b", data, freq_weights="w", model="linear")
     found = fit.partial_dependence("a", n_grid=2, n_draws=5)
     for value, mean in zip(found.grids[0], found.mean, strict=True):
         moved = np.asarray(fit.predict(data.assign(a=value)))

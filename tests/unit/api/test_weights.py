@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dyntree import DynamicTree, checkpoint, cli
+from dyntree import AveragedTrees, DynamicTree, checkpoint, cli
 from dyntree.errors import UnseenLevelWarning
 from tests.helpers import same_bytes
 
@@ -29,7 +29,8 @@ def formula(text: str = "y ~ x + g", data: Any = None, **options: Any) -> Any:
     pytest.importorskip("formulaic", reason="formulaic is not installed")
     import dyntree.formula.api as dtf
 
-    return dtf.dynamic_tree(text, table() if data is None else data, **SMALL | options)
+    own = {"n_clouds": 1} | SMALL | options
+    return dtf.dynamic_tree(text, table() if data is None else data, **own)
 
 
 # ------------------------------------------------------------ formulas
@@ -313,9 +314,11 @@ def test_the_shell_takes_a_column_of_weights(
         asked = ["--formula", "y ~ .", "--weights", "w", "--weighting", weighting]
         asked += ["--particles", 20, "--seed", 1, "--quiet"]
         assert said("fit", path, *asked, "--window", 0, "--out", made) == 0
+        trees = AveragedTrees(weighting=weighting, **SMALL)
+        trees.update(data[["x"]], data.y, data.w)
+        assert checkpoint.load(made).log_evidence == trees.log_evidence
         tree = DynamicTree(weighting=weighting, **SMALL)
         tree.update(data[["x"]], data.y, data.w)
-        assert checkpoint.load(made).log_evidence == tree.log_evidence
         stream, out = tmp_path / f"{weighting}.s", tmp_path / f"{weighting}.csv"
         asked += ["--window", 500, "--checkpoint", stream, "--out", out]
         assert said("stream", path, *asked) == 0

@@ -94,7 +94,7 @@ def test_a_stream_is_resumed_without_a_trace(tmp_path: Path, name: str) -> None:
     with whole.open() as file:
         lines = list(csv.DictReader(file))
     if name == "constant":
-        fit = dtf.dynamic_tree(formula, frame, window=30, **SMALL).fit()
+        fit = dtf.dynamic_tree(formula, frame, model=name, window=30, **SMALL).fit()
         assert dyntree.load(checkpoint).log_evidence == fit.llf
         assert float(lines[7]["y"]) == pytest.approx(np.exp(frame["y"][7]), rel=1e-12)
     else:

@@ -372,7 +372,7 @@ def test_an_output_that_changed_is_not_continued(
     path = rows.with_name(name)
     before = path.read_bytes()
     changed = {
-        "other bytes": before[:-3] + b"7" + before[-2:],
+        "other bytes": before[:-3] + (b"7", b"8")[before[-3] == 55] + before[-2:],
         "cut": before[:-3],
         "longer": before + b"more\n",  # as after a kill: it is cut back
     }[how]

@@ -90,9 +90,10 @@ def test_numbers_of_any_length(command: str, tmp_path: Path) -> None:
     table = rows()
     table[3][0], table[4][0], table[5][0] = "1" + "0" * 40, "9" * 5000, "-1e400"
     path = written(tmp_path / "a.csv", table)
-    assert run(*call(command, path)) == 1  # too large for a double
+    constant = ["--model", "constant"]  # linear leaves warn of numbers so far away
+    assert run(*call(command, path), *constant) == 1  # too large for a double
     table[4][0], table[5][0] = 1, 2
-    assert run(*call(command, written(path, table))) == 0
+    assert run(*call(command, written(path, table)), *constant) == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS)

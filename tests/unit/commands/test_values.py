@@ -147,7 +147,8 @@ def test_categories_and_times_of_parquet_are_read_as_everywhere(tmp_path: Path) 
     frame.to_parquet(tmp_path / "a.parquet")
     saved = dyntree.load(call("fit", tmp_path / "a.parquet", "y ~ .", "--window", "0"))
     assert saved.feature_names == ("s=2", "when")
-    direct = dyntree.DynamicTree(n_particles=10, seed=1).update(frame[["s", "when"]], Y)
+    direct = dyntree.AveragedTrees(n_particles=10, seed=1)
+    direct.update(frame[["s", "when"]], Y)
     assert saved.log_evidence == direct.log_evidence
     assert run("predict", tmp_path / "out.dyn", tmp_path / "a.parquet") == 0
     frame["when"] = [b"u"] * N

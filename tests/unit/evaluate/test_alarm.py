@@ -230,6 +230,7 @@ def test_it_goes_on_alike_after_every_file(
     assert again.n_rows == alarm.n_rows + 1
 
 
+@pytest.mark.usefixtures("drawn_seeds")
 def test_seeds_are_all_that_chance_comes_from() -> None:
     scores = LAWS["errors"](np.random.default_rng(0), 300)
     one, other, third = (fed(scores, seed=seed)[0] for seed in (1, 1, 2))

@@ -30,7 +30,7 @@ from dyntree.trees.forest_options import FOREST_OPTIONS
 
 DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
 FORESTS = FOREST_OPTIONS | {"seed": None}
-CANOPY = params.defaults_of(MixtureOptions) | {"prior": None, "seed": 0}
+CANOPY = params.defaults_of(MixtureOptions) | {"prior": None, "seed": None}
 
 # What a face leaves out, and why: R's rules, and what needs them, are for the mirror;
 # one leaf model has no use for the options of another; scikit-learn's frames name no
@@ -51,13 +51,13 @@ GROWS = {"new_columns": "grow"}
 RIVER = GROWS | {"window": "auto", "n_particles": None}
 FORMULA = WHOLE | {
     "weights": None, "freq_weights": None, "offset": None, "exposure": None,
-    "model": None, "missing": "none", "new_levels": "grow", "n_clouds": 1,
+    "model": None, "missing": "none", "new_levels": "grow", "n_clouds": None,
 }  # fmt: skip
-AVERAGE = {"n_particles": params.N_AVERAGED}
+AVERAGE = {"n_particles": None}
 EMPTY = inspect.Parameter.empty
 NEEDED = {"lambda_": EMPTY, "noise": EMPTY}  # by a sequence model
 AUTO = {"lambda_": "auto", "noise": "auto"}
-SEED, PASSES, THREADS = {"seed": 0}, {"n_passes": 1}, {"threads": None}
+SEED, PASSES, THREADS = {"seed": None}, {"n_passes": 1}, {"threads": None}
 FITS = {
     "n_init": 1, "warm_start": False, "validation": None, "callback": None,
     "progress": False,
@@ -71,7 +71,7 @@ FACES: dict[str, Face] = {
     "stream": (StreamingTree, DECLARED, set(), {}),
     "averaged stream": (
         AveragedStream, DECLARED, OF_R | WINDOW,
-        AVERAGE | {"members": None, "discount": 0.98, "tempering": 0.3},
+        AVERAGE | {"members": None, "discount": 0.98, "tempering": 0.2},
     ),
     "averaged trees": (
         AveragedTrees, DECLARED, OF_R | WINDOW,
@@ -179,16 +179,18 @@ def test_a_command_has_the_options_that_the_table_gives_a_shell() -> None:
     named = {name for name, one in OPTIONS.items() if one.shell}
     assert named <= given.keys()
     assert named | {"seed"} == DECLARED.keys() & given.keys()
-    others = {"window": 500, "categories": [], "drift": False, "robust": False}
+    others = {"window": 0, "categories": [], "drift": False, "robust": False}
     for name in named:  # None: what is not named
         assert given[name] in (None, others.get(name)), name
 
 
 def test_the_factory_takes_every_option() -> None:
     given = {name: value for name, value in DECLARED.items() if name != "window"}
-    assert isinstance(make_tree(given), DynamicTree)
+    assert isinstance(make_tree(given | {"n_clouds": 1}), DynamicTree)
+    assert isinstance(make_tree(given), AveragedTrees)
     assert isinstance(make_tree(DECLARED), StreamingTree)
-    averaged = make_tree(DECLARED | {"window": "auto", "n_particles": None})
+    auto = DECLARED | {"window": "auto", "n_particles": None, "model": "linear"}
+    averaged = make_tree(auto)
     assert isinstance(averaged, AveragedStream)
     assert averaged.options.n_particles == 100
     clouds = make_tree(given | {"n_clouds": 3, "n_particles": 7})

@@ -110,7 +110,7 @@ BAD_OPTIONS: list[tuple[str, Any, dict[str, Any]]] = [
     ("variance_prior", (-1.0, 1.0), {}),
     ("variance_prior", (0.0, 1.0), {}),
     ("first_split", -1, {"model": "linear"}),
-    ("first_split", 1, {}),
+    ("first_split", 1, {"model": "constant"}),
     ("n_basis", 0, {"model": "linear"}),
     ("n_basis", 1, {"model": "class"}),
     ("intercept", "none", {"model": "prior"}),

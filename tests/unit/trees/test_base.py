@@ -40,7 +40,7 @@ from dyntree.params import MODELS
         ),
         (
             AveragedStream("class", n_particles=8),
-            "<AveragedStream 'class': 6 clouds of 8 particles, "
+            "<AveragedStream 'class': 10 clouds of 8 particles, "
             "2 forests of 10 or 20 trees",
         ),
     ],

@@ -161,7 +161,7 @@ test_that("averages are of clouds or of memories", {
 test_that("trees print, summarise and draw", {
   d <- mixed_rows()
   fit <- dyntree_stream(y ~ x + g, d, window = 40, drift = TRUE, n_particles = 20, seed = 1)
-  expect_output(print(fit), "constant leaves, 20 particles, window 40, forget 0.95")
+  expect_output(print(fit), "linear leaves, 20 particles, window 40, forget 0.95")
   expect_output(print(fit), "120 rows learned, 40 held")
   told <- summary(fit)
   expect_identical(row.names(told$inputs), c("x", "g"))

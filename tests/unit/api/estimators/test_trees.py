@@ -301,6 +301,7 @@ def test_quantiles_hold_what_they_promise() -> None:
     assert abs(inside - 0.9) < 6 * np.sqrt(0.09 / 1000)
 
 
+@pytest.mark.usefixtures("drawn_seeds")
 def test_random_states() -> None:
     X, y = rows("constant")
 
@@ -452,8 +453,8 @@ def test_levels_may_come_late(window: int | None) -> None:
     y = 3.0 * (site == "w") + 0.1 * rng.standard_normal(90)
     options: dict[str, Any] = {"n_particles": 50, "window": window, "random_state": 1}
     options["n_clouds"] = 1
-    whole = DynamicTreeRegressor(**options).fit(X, y)
-    parts = DynamicTreeRegressor(**options)
+    whole = DynamicTreeRegressor("constant", **options).fit(X, y)
+    parts = DynamicTreeRegressor("constant", **options)
     for first in range(0, 90, 9):
         parts.partial_fit(X[first : first + 9], y[first : first + 9])
     assert parts.predict(X).tolist() == whole.predict(X).tolist()

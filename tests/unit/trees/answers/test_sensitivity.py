@@ -135,7 +135,7 @@ def test_levels_are_drawn_by_their_shares(n_named: int) -> None:
     y = np.array([{"p": 0.0, "q": 1.0, "r": 5.0}[s] for s in site])
     y += 0.1 * rng.standard_normal(600)
     named: dict[str, Any] = {"categories": {"s": [*"pqr"]}} if n_named else {}
-    tree = DynamicTree(n_particles=100, seed=1, **named)
+    tree = DynamicTree("constant", n_particles=100, seed=1, **named)
     tree.update(pd.DataFrame({"s": site}), y)
     found = tree.sensitivity(n_samples=400, n_grid=2)
     assert found.inputs == ("s",)

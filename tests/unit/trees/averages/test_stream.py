@@ -60,7 +60,8 @@ def test_one_member_says_what_its_stream_says() -> None:
     X, y = data("constant", 90)
     average = small(members=[{"window": 30}]).update(X, y)
     (member,) = average.members
-    alone = StreamingTree(window=30, n_particles=15, seed=member.seed).update(X, y)
+    alone = StreamingTree("constant", window=30, n_particles=15, seed=member.seed)
+    alone.update(X, y)
     assert model_bytes(member) == model_bytes(alone)
     np.testing.assert_array_equal(
         average.predict(X[:5]).mixture.location, alone.predict(X[:5]).mixture.location
@@ -214,7 +215,7 @@ def test_windows_are_as_wide_as_leaves_need() -> None:
     assert windows == [130, 130, 130, 200, 500, 1000, 1000]
     assert stream.members[0].options.rejuvenate_every == 130
     large = AveragedStream("class", min_leaf=20, n_particles=2, seed=1)
-    assert [m.options.window for m in large.members][:4] == [40, 40, 50, 200]
+    assert [m.options.window for m in large.members][:5] == [40, 40, 50, 50, 200]
     with refused("window", "50", own := small("linear", members=[{"window": 50}])):
         own.update(X, X[:, 0])
 
@@ -451,26 +452,19 @@ def test_a_changed_file_is_refused(tmp_path: Any) -> None:
 
 def test_the_default_memories_fit_every_leaf_model() -> None:
     for model, memories in MEMORIES.items():
-        stream = AveragedStream(model, n_particles=2, seed=1)
+        stream = AveragedStream(model, seed=1)
         for member, memory in zip(stream.members, memories, strict=True):
             for name, value in memory.items():
-                assert getattr(member.options, name) == value
+                holder = (
+                    member.options
+                    if hasattr(member.options, name)
+                    else (member.state.options)
+                )
+                assert getattr(holder, name) == value
         assert len({m.seed for m in stream.members}) == len(memories)
-
-
-def test_a_file_with_other_default_members_keeps_them() -> None:
-    """Files from before random trees were members hold windows alone."""
-    old = [{"window": w, "forget": 0.9} for w in (4, 10, 50)] + [{"window": 8000}] * 6
-    header, arrays = AveragedStream(
-        "class", members=old, n_particles=5, seed=1
-    ).to_arrays()
-    stream = AveragedStream.from_arrays(header | {"_follows_width": True}, arrays)
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    stream.update(X, X[:, 0] > 0.0)
-    assert [m.options.window for m in stream.members] == [m["window"] for m in old]
-    assert [m.options.forget for m in stream.members] == [0.9] * 3 + [1.0] * 6
-    again = AveragedStream.from_arrays(*stream.to_arrays())
-    assert again.facts()["members"] == stream.facts()["members"]
+        clouds = [m for m in AveragedStream(model, n_particles=2, seed=1).members
+                  if isinstance(m, StreamingTree)]  # fmt: skip
+        assert {m.state.options.n_particles for m in clouds} == {2}
 
 
 def test_wider_windows_for_wide_leaves_keep_their_forgetting() -> None:

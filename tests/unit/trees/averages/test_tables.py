@@ -37,7 +37,8 @@ def test_clouds_learn_rows_in_orders_of_their_own() -> None:
         order = (
             np.random.default_rng(cloud.seed).permutation(80) if k else np.arange(80)
         )
-        alone = DynamicTree(n_particles=12, seed=cloud.seed).update(X[order], y[order])
+        alone = DynamicTree("constant", n_particles=12, seed=cloud.seed)
+        alone.update(X[order], y[order])
         assert model_bytes(cloud) == model_bytes(alone)
     assert len(trees) == 4
     more = trees.copy().update(X[:9], y[:9])

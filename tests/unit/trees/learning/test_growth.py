@@ -31,7 +31,7 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "constant": lambda **o: DynamicTree("constant", **SMALL, **o),
     "class": lambda **o: DynamicTree("class", classes=range(6), **SMALL, **o),
     "alc": lambda **o: StreamingTree("constant", window=30, **SMALL, **o),
-    "drift": lambda **o: StreamingTree(window=30, drift=True, **SMALL, **o),
+    "drift": lambda **o: StreamingTree("constant", window=30, drift=True, **SMALL, **o),
     "entropy": lambda **o: StreamingTree(
         "class", window=30, discard="entropy", classes=range(6), **SMALL, **o
     ),
