@@ -78,7 +78,7 @@ cdef double add_cloud(
     Particles c, const double *x, double weight, Leaves *found, double *out, double total,
     double low, double high,
 ) noexcept nogil:
-    """A total, and the weighted locations of a cloud's leaves, held within two ends."""
+    """A total, and the weighted locations of a cloud's leaves, clipped to two ends."""
     cdef int32_t k
     gather(found, c, x)
     for k in range(found.n):

@@ -169,9 +169,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     @property
     def _reach(self) -> tuple[float, float]:
-        """The ends within which locations of members are held, see `_is_held`.
+        """Lowest and highest location that a member may predict, see `_is_held`.
 
-        None is further outside of the responses so far than a tenth of their range.
+        They are a tenth of the range of the responses so far outside of it.
         """
         if self._span is None:
             return -np.inf, np.inf
@@ -404,13 +404,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         if self.model != MIXED:
             return weights
         linear = weights * self._is_linear
-        total = linear.sum()
-        return np.asarray(linear / total if total > 0.0 else self._is_linear_alike)
-
-    @property
-    def _is_linear_alike(self) -> Vector:
-        """Equal weights of the linear members."""
-        return np.asarray(self._is_linear / self._is_linear.sum())
+        if not linear.sum() > 0.0:  # as they were wrong for long
+            linear = self._is_linear
+        return np.asarray(linear / linear.sum())
 
     def draw_blocks(
         self,

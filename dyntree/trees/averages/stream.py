@@ -113,8 +113,8 @@ class AveragedStream(TreeAverage):
     model : {"mixed", "linear", "constant", "class", "poisson", "negbin"}, optional
         The model in each leaf, as in `DynamicTree`, or "mixed": some members have
         linear and some constant leaves. The default is "class" if `classes` are named,
-        or if the first responses are text, booleans or categories, and else "mixed";
-        integers are numbers.
+        or if the first responses are text, booleans or categories and no `members` are
+        named, and else "mixed"; integers are numbers.
     members : {"light", "fast"} or sequence of dict, optional
         Options of `StreamingTree` for each member, such as ``{"window": 50,
         "forget": 0.9}``. All members share ``rules``, ``classes``, ``categories``,
@@ -254,7 +254,7 @@ class AveragedStream(TreeAverage):
         self.tempering = params.positive("tempering", tempering)
         self.seed = given_or_drawn(seed)
         self._lock = ModelLock()
-        self._is_open = model is None and classes is None
+        self._is_open = model is None and classes is None and members is None
         self._follows_width = members is None
         self._n_particles = n_particles
         self._span = None
@@ -298,9 +298,8 @@ class AveragedStream(TreeAverage):
 
     def _for_labels(self) -> Self:
         """A stream like this one, without rows, that classifies."""
-        prior = {"tree_prior": self._shared()["tree_prior"]}
         own = {name: getattr(self, name) for name in ("discount", "tempering", "seed")}
-        options = self._shared() | {"model": "class"} | prior | own
+        options = self._shared() | {"model": "class"} | own
         names = params.defaults_of(type(self))
         return type(self)(**{k: v for k, v in options.items() if k in names})
 
@@ -532,7 +531,7 @@ class AveragedStream(TreeAverage):
         return fresh
 
     def _first(self, X: Any, y: Any, known: Known) -> tuple[int, Matrix | None]:
-        """Number of columns, and rows that trees start from, None if too few came."""
+        """Number of columns, and the rows that trees start from, or None yet."""
         trial = self.state.copy()
         trial.n_scale, trial.settles_all = self.state.n_scale, True
         with warnings.catch_warnings():

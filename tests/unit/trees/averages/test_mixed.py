@@ -263,6 +263,15 @@ def test_bad_labels_leave_the_choice_open(maker: Any) -> None:
         maker("mixed", seed=1).update(X, ["u"] * 20)
 
 
+def test_members_that_are_named_stay() -> None:
+    """They may have options that labels do not have."""
+    X, _ = rows(20)
+    for members in ("light", [{"window": 40}]):
+        stream = AveragedStream(members=members, seed=1)
+        with pytest.raises(ValueError, match="Labels need model='class'"):
+            stream.update(X, ["u", "v"] * 10)
+
+
 def test_all_interfaces_make_the_same_models() -> None:
     for name in ("formulaic", "river", "sklearn"):
         pytest.importorskip(name, reason=f"{name} is not installed")
