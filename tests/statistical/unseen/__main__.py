@@ -1,11 +1,12 @@
 """Defaults on streams and tables that nobody chose them by, beside today's learners.
 
 Run ``python -m tests.statistical.unseen [--only NAME] [--no-peers] [--what tables]``;
-the last results are stored in this folder, in streams.txt and tables.txt. Rows of
-streams are scored from row 200 on. Our models have three seeds where rows are
-simulated, and so have the rows; peers see the rows of the first seed, which are those
-of our column "first seed". Log densities of ours stand beside those of a normal with
-the last 200 errors of the same model.
+streams.txt in this folder has the lines that have been run, the first four with
+peers (microseconds of a busy machine); no table has been run yet. Rows of streams
+are scored from row 200 on. Our models have three seeds where rows are simulated, and so
+have the rows; peers see the rows of the first seed, which are those of our column
+"first seed". Log densities of ours stand beside those of a normal with the last 200
+errors of the same model.
 """
 
 from __future__ import annotations
