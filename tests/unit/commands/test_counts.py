@@ -226,7 +226,7 @@ def test_a_stream_learns_what_a_table_does(
         np.array([float(line[name]) for line in lines]) for name in ("y", "mean")
     )
     # of numbers whose offset has a standard deviation of 20, and of rates times hours
-    assert np.corrcoef(y, mean)[0, 1] > (0.5 if counts else 0.99)
+    assert np.corrcoef(y, mean)[0, 1] > (0.6 if counts else 0.99)
 
 
 def test_resuming_needs_the_same_exposure(
