@@ -60,9 +60,8 @@ def contrast_with(
     if not tree.tree.options.is_count:
         draws = tree.compute_contrast(*pairs, n_draws, kind, seed)
         return replace(draws, values=draws.values + (shifts[1] - shifts[0]))
-    exposure = np.exp(np.concatenate(shifts))
-    rows = np.concatenate(pairs)
-    draws = tree.posterior_draws(rows, n_draws, kind, seed, exposure=exposure)
+    rows, shift = np.concatenate(pairs), np.concatenate(shifts)
+    draws = draws_with(tree, rows, shift, n_draws, kind, seed)
     before, after = np.split(draws.values, 2, axis=1)
     return replace(draws, values=after - before)
 
@@ -108,9 +107,8 @@ def group_averages(
 
     Settings follow one another in `rows`, as do their offsets; `warns` is whether
     trees that are too much alike are warned of, and `of_effects` is as in
-    `draw_blocks`. The answer is of shape (n_draws,
-    n_settings, n_groups), with the classes last for labels; no draw of all rows is
-    kept.
+    `draw_blocks`. The answer is of shape (n_draws, n_settings, n_groups), with the
+    classes last for labels; no draw of all rows is kept.
     """
     n_rows = len(next(iter(groups.values()))) if groups else 0
     weights = shares(groups, np.ones(n_rows) if counts is None else counts)

@@ -56,7 +56,7 @@ from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState, with_ones
 from dyntree.trees.view import Rehearsal
 
-HELD_SHARE = 0.1  # of the range of responses, beyond which no location is
+HELD_SHARE = 0.1  # of the range of responses: how far outside a location may be
 STATE = attrgetter("state")  # of a member; a loop in C, as it runs with each row
 Parts = tuple[NDArray[np.int64], Vector, Vector, Vector, Vector, Vector]
 
@@ -160,7 +160,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     @property
     def _is_held(self) -> bool:
-        """Whether locations of members are held close to the responses so far.
+        """Whether members may predict no location far outside of the responses so far.
 
         A line goes on beyond its rows, where steps and random trees stay: a mixed
         average without a forest needs it.
@@ -188,8 +188,11 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
         An error in the body undoes it.
         """
+        if not self._is_open:
+            yield
+            return
         before = dict(vars(self))
-        if self._is_open and not self.n_seen and np.size(y) and are_labels(y):
+        if not self.n_seen and np.size(y) and are_labels(y):
             vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
         try:
             yield

@@ -14,9 +14,10 @@ from dyntree.params import MIXED, N_AVERAGED, TREE_OPTIONS, TreeOptions
 from dyntree.trees.forest_options import FOREST_OPTIONS
 from dyntree.trees.learning.warmup import n_varying, options_for
 
-# Members that an average of streams has by default, by leaf model: measured on the
-# streams of tests/statistical/streams.py (averaged.txt beside it). Clouds of one memory
-# differ in their seeds.
+# Members that an average of streams has by default, by leaf model. Those of counts, of
+# linear and of constant leaves were measured on the streams of
+# tests/statistical/streams.py (averaged.txt beside it); tests/statistical/unseen judges
+# the mixed ones. Clouds of one memory differ in their seeds.
 _STILL = {"n_trees": 20, "window": 8192}
 _QUICK = {"n_trees": 10, "discount": 1.0 - 1.0 / 50.0}
 _FADING = {"n_trees": 10, "discount": 1.0 - 1.0 / 200.0, "min_split": 32}

@@ -518,16 +518,18 @@ class AveragedStream(TreeAverage):
         along, and the columns of all rows so far are settled together where leaves are
         mixed: those of linear ones are.
         """
-        fresh = [member.copy() for member in self.members]
         if self._follows_width:
             shared = self._shared()
             memories = default_memories(shared, *self._first(X, y, known))
             fresh = self._made(shared, memories)
             for member in fresh:
                 take_over(member.state, self.state)
+        else:
+            fresh = [member.copy() for member in self.members]
         for member in fresh:
             member.state.n_scale = self.state.n_scale
             member.state.settles_all = self.state.settles_all or self.model == MIXED
+        share_warnings(fresh)
         return fresh
 
     def _first(self, X: Any, y: Any, known: Known) -> tuple[int, Matrix | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -261,6 +262,21 @@ def test_bad_labels_leave_the_choice_open(maker: Any) -> None:
         model.update(X, ["u"] * 20)
     with pytest.raises(ValueError, match="Labels need model='class'"):
         maker("mixed", seed=1).update(X, ["u"] * 20)
+
+
+def test_members_say_together_what_each_would_say() -> None:
+    """Levels that come late are no terms of any of the regressions: said once."""
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(200)
+    frame = pd.DataFrame({"a": rng.random(200), "g": np.arange(200).astype(str)})
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        stream = AveragedStream(n_particles=2, seed=1)
+        for first in range(0, 200, 40):
+            stream.update(frame[first : first + 40], y[first : first + 40])
+    messages = [str(one.message) for one in warned]
+    assert any("linear leaves regress on" in text for text in messages)
+    assert len(messages) == len({*messages})
 
 
 def test_members_that_are_named_stay() -> None:
