@@ -298,14 +298,6 @@ def _folds(y: Any, n_folds: int, is_class: bool, seed: int) -> Vector:
     return fold
 
 
-def _offsets_left(whole: DynamicTreeModel) -> dict[str, Any]:
-    """Offsets and exposures that were given by value, of the rows that are left."""
-    return {
-        name: np.exp(values) if name == "exposure" else values
-        for name, values in whole.offset_values.items()
-    }
-
-
 def _score(
     whole: DynamicTreeModel,
     formula: str,
@@ -323,7 +315,7 @@ def _score(
         given = options.get(name)
         if weights is not None and given is not None and not isinstance(given, str):
             options = options | {name: weights}  # of the rows that are left
-    options = options | _offsets_left(whole)
+    options = options | dict(whole.offset_values)  # of the rows that are left, too
     model = DynamicTreeModel.from_formula(
         formula, whole.data.frame, subset=~held, **options
     )

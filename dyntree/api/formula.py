@@ -106,7 +106,7 @@ class DynamicTreeModel:
     shift : ndarray of shape (n_rows,), or None
         Offsets of the rows. For counts they include the logarithms of exposures.
     offset_values : mapping of str to ndarray of shape (n_rows,)
-        The part of `shift` that was passed as values, by argument.
+        Offsets and exposures that were passed as arguments, as they were passed.
     table : Table, or None
         The data of the model, in the caller's type.
     formula : str, or None

@@ -99,14 +99,14 @@ class RowOffsets:
     def of(
         self, table: Table | None, n_rows: int, allow_missing: bool = False
     ) -> dict[str, Vector]:
-        """Offset of each row by argument, of an exposure its logarithm.
+        """Offset and exposure of each row by argument, as they were passed.
 
         Arrays are of shape (n_rows,), NaN where values may be missing and are. The
         table is for what is named.
         """
         checks = {
             "offset": lambda given: _check_offset(given, n_rows),
-            "exposure": lambda given: np.log(check_exposure(given, n_rows)),
+            "exposure": lambda given: check_exposure(given, n_rows),
         }
         return {
             name: checked_with_gaps(
@@ -114,6 +114,15 @@ class RowOffsets:
             )
             for name, values in self.passed.items()
         }
+
+
+def added(passed: Mapping[str, Vector]) -> Vector | None:
+    """Sum of what arguments add to the mean: of an exposure its logarithm."""
+    total = None
+    for name, values in passed.items():
+        one = np.log(values) if name == "exposure" else values
+        total = one if total is None else total + one
+    return total
 
 
 def beside_of(given: Mapping[str, Any]) -> dict[str, str | None]:
@@ -207,10 +216,8 @@ def shift_of(
     It is the sum of the offsets in the formula, of those that were passed by argument,
     as from `RowOffsets.of`, and of the columns of arguments that were not.
     """
-    total = design.offset(table, tuple(passed))
-    for values in passed.values():
-        total = values if total is None else total + values
-    return total
+    total, own = design.offset(table, tuple(passed)), added(passed)
+    return own if total is None else total if own is None else total + own
 
 
 def check_shift(design: Design, shift: Vector | None) -> None:
@@ -235,9 +242,9 @@ def row_shift(
 ) -> float | None:
     """Offset of a bare row; None: no offset. NaN where it may be missing and is."""
     passed = {} if given is None else given.of(table_of([row]), 1, allow_missing)
-    total = design.offset_of(row, tuple(passed))
-    for values in passed.values():
-        total = float(values[0]) + (total or 0.0)
+    total, own = design.offset_of(row, tuple(passed)), added(passed)
+    if own is not None:
+        total = float(own[0]) + (total or 0.0)
     if not allow_missing:
         check_shift(design, None if total is None else np.array([total]))
     return total

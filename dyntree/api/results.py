@@ -29,6 +29,7 @@ from dyntree.api.fitted_model import FittedModel
 from dyntree.api.model_rows import NewRows
 from dyntree.api.offsets import (
     RowOffsets,
+    added,
     check_passed,
     check_shift,
     learned_response,
@@ -707,8 +708,7 @@ class DynamicTreeResults:
         passed = {} if given is None else given.of(None, len(rows))
         self._check_covered(passed)
         self._warn_of_offsets(given)
-        shift = np.sum([*passed.values()], axis=0) if passed else None
-        return rows, Table({}), shift
+        return rows, Table({}), added(passed)
 
     def _check_covered(self, passed: Mapping[str, Any]) -> None:
         """Raise ValueError where features come without what the trees do not see.
