@@ -10,6 +10,19 @@ def weigh(
     log_weights: Vector,
     weights: Vector,
 ) -> Vector: ...
+def weigh_persistently(
+    log_densities: Vector,
+    discount: float,
+    tempering: float,
+    log_weights: Vector,
+    weights: Vector,
+    persistence: Vector,
+    y: Vector,
+    row_weights: Vector | None,
+    unit: float,
+    divides: bool,
+) -> Vector: ...
+def persistence_law(persistence: Vector) -> tuple[float, float, float]: ...
 def spread(below: Vector, weights: Vector, sums: Vector) -> None: ...
 def spread_factor(sums: Vector) -> float: ...
 def weights_at(log_weights: Vector) -> Vector: ...

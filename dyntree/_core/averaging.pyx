@@ -10,12 +10,20 @@ from libc.math cimport INFINITY, NAN, exp, isnan, log, sqrt
 
 from scipy.special.cython_special cimport ndtri
 
+from dyntree._core.rmath cimport t_constant
+from dyntree._core.student cimport log_density
+
 cdef double FLOOR = -700.0      # log densities this far below the best count as that far
 cdef double SPREAD_KEPT = 0.995         # of the sums behind a spread, after a row
 cdef double SPREAD_PRIOR = 50.0         # rows for which the pool is right
 cdef double MOST_SQUARE = 16.0          # of a normal score
 cdef double LEAST_SPREAD = 0.5, MOST_SPREAD = 2.0
 cdef double LEAST = 2e-9        # probability below which no model is believed
+cdef double ERRORS_KEPT = 0.8   # of the sums behind the scale of persistence, after a row
+cdef double MOST_ERROR = 1e100  # whose square is finite
+cdef double LEAST_ERROR = 1e-3  # of the unit of responses: what the scale never is below
+cdef double PERSISTENCE_DF = 4.0
+cdef double PERSISTENCE_CONSTANT = t_constant(PERSISTENCE_DF)
 
 
 cdef int check_width(Py_ssize_t found, Py_ssize_t n_models) except -1:
@@ -62,6 +70,139 @@ cdef double weigh_row(
     for k in range(m):
         log_weights[k] -= most
     return best + log(total)
+
+
+cdef double pooled(
+    const double *log_densities, const double *weights, Py_ssize_t m
+) noexcept nogil:
+    """Log density of a row under the mixture of models of these weights."""
+    cdef double best = -INFINITY, total = 0.0
+    cdef Py_ssize_t k
+    for k in range(m):
+        best = max(best, log_densities[k])
+    if best == -INFINITY:
+        return best
+    for k in range(m):
+        total += weights[k] * exp(log_densities[k] - best)
+    return best + log(total)
+
+
+cdef double scale_of(const double *persistence) noexcept nogil:
+    """Scale of what persistence predicts, in the unit of responses."""
+    return sqrt(persistence[1] / persistence[2] + LEAST_ERROR * LEAST_ERROR)
+
+
+cdef double persist_row(
+    double *persistence, double y, double weight, double unit, bint divides
+) noexcept nogil:
+    """Log density of a response by persistence, which learns it; NaN for the first."""
+    cdef double found = NAN, z = 0.0, scale
+    if persistence[2] > 0.0:
+        if persistence[3] == 0.0 and y != persistence[0]:
+            persistence[3] = unit
+        if persistence[3] > 0.0:
+            unit = persistence[3]
+        else:
+            unit = 1.0
+        z = min(max((y - persistence[0]) / unit, -MOST_ERROR), MOST_ERROR)
+        scale = scale_of(persistence)
+        if divides:
+            z *= sqrt(weight)
+            unit /= sqrt(weight)
+        found = log_density(z / scale, PERSISTENCE_DF, PERSISTENCE_CONSTANT)
+        found -= log(scale) + log(unit)
+        if not divides:
+            found *= weight
+    persistence[0] = y
+    persistence[1] = ERRORS_KEPT * persistence[1] + z * z
+    persistence[2] = ERRORS_KEPT * persistence[2] + 1.0
+    return found
+
+
+cdef double weigh_with_persistence(
+    double *log_densities, double discount, double tempering, double *log_weights,
+    double *weights, Py_ssize_t m, double *persistence, double y, double weight,
+    double unit, bint divides,
+) noexcept nogil:
+    """As `weigh_row` of m models and persistence, whose log density is written, last.
+
+    Of the first response it knows nothing, and its density is that of the others.
+    """
+    log_densities[m] = persist_row(persistence, y, weight, unit, divides)
+    if isnan(log_densities[m]):
+        weights_of(log_weights, weights, m)
+        log_densities[m] = pooled(log_densities, weights, m)
+    return weigh_row(
+        log_densities, discount, tempering, log_weights, weights, m + 1
+    )
+
+
+def weigh_persistently(
+    double[:, ::1] log_densities, double discount, double tempering,
+    double[::1] log_weights, double[:, ::1] weights, double[::1] persistence,
+    const double[::1] y, const double[::1] row_weights, double unit, bint divides,
+):
+    """Let rows change the weights of models and of persistence beside them.
+
+    Persistence predicts the last response again, with Student's t of 4 degrees of
+    freedom. Its squared scale is the mean of the squared errors so far, each of which
+    counts 0.8 times as much as the next one.
+
+    Parameters
+    ----------
+    log_densities : ndarray of shape (n_rows, n_models + 1)
+        As for `weigh`; the last column is written.
+    discount, tempering
+        As for `weigh`.
+    log_weights : ndarray of shape (n_models + 1,)
+        Changed in place, as in `weigh`.
+    weights : ndarray of shape (n_rows, n_models + 1)
+        Written, as in `weigh`.
+    persistence : ndarray of shape (4,)
+        Changed in place: the last response, the sum of the squared errors, the number
+        of rows behind it (0 before the first), both of which fade, and the unit of
+        responses in which the errors are (0 while all responses are equal).
+    y : ndarray of shape (n_rows,)
+    row_weights : ndarray of shape (n_rows,), or None
+        Weights of the rows; None: all 1.
+    unit : float
+        The unit, once responses differ.
+    divides : bool
+        Whether weights divide variances, and are not frequencies.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        Log density of each row under the mixture.
+    """
+    cdef Py_ssize_t n = log_densities.shape[0], m = log_weights.shape[0] - 1, t
+    cdef double weight = 1.0
+    check_width(log_densities.shape[1] - 1, m)
+    check_width(weights.shape[1] - 1, m)
+    if weights.shape[0] != n or y.shape[0] != n or persistence.shape[0] != 4 or (
+        row_weights is not None and row_weights.shape[0] != n
+    ):
+        raise ValueError(f"weights and y must have {n} rows, and persistence be four.")
+    found = np.empty(n)
+    cdef double[::1] out = found
+    with nogil:
+        for t in range(n):
+            if row_weights is not None:
+                weight = row_weights[t]
+            out[t] = weigh_with_persistence(
+                &log_densities[t, 0], discount, tempering, &log_weights[0],
+                &weights[t, 0], m, &persistence[0], y[t], weight, unit, divides,
+            )
+    return found
+
+
+def persistence_law(const double[::1] persistence):
+    """Location, scale and degrees of freedom of what persistence predicts.
+
+    Its argument is as for `weigh_persistently`, of one response at least.
+    """
+    unit = persistence[3] or 1.0
+    return persistence[0], unit * scale_of(&persistence[0]), PERSISTENCE_DF
 
 
 def weigh(

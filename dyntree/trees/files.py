@@ -670,8 +670,10 @@ class Forest:
             first = last
 
 
+ERRORS_BEHIND = 5.0  # rows at most behind the scale of persistence
 AVERAGE = {
-    "log_weights": reals("m", high=0.0), "spread": reals(2, low=0.0),
+    "log_weights": reals("k", high=0.0), "spread": reals(2, low=0.0),
+    "persistence": reals(4),
     "coef": reals("m"),
     "covariance": reals("m", "m"), "log_shares": reals(2, high=0.0),
     "noted_weights": reals("n", "m", low=0.0, high=1.0),
@@ -725,14 +727,32 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.flag("follows_width", header["_follows_width"])
     require(isinstance(header["_log_evidence"], float), "its evidence is no number")
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)
-    check_arrays(arrays, AVERAGE, m=len(states), n_seen=states[0].n_seen)
+    persists = header["_model"] == params.MIXED and not states[0].options.robust
+    m, n_seen = len(states), states[0].n_seen
+    check_arrays(arrays, AVERAGE, m=m, k=m + persists, n_seen=n_seen)
+    if persists:
+        _check_persistence(arrays["persistence"], states[0])
+    else:
+        require(not arrays["persistence"].any(), "it has errors of persistence")
     for name in ("log_weights", "log_shares"):
         require(arrays[name].max() == 0.0, f"the largest of {name} is not 0")
     shares = arrays["noted_weights"].sum(axis=1)
-    require(np.abs(shares - 1.0) < 1e-6, "noted_weights do not sum to 1")
+    low = -1.0 if persists else 1.0 - 1e-6
+    require((low < shares) & (shares < 1.0 + 1e-6), "noted_weights do not sum to 1")
     require(np.diff(arrays["noted"]) > 0, "noted rows are out of order")
     covariance = arrays["covariance"]
     size = 1e-9 * np.trace(covariance)
     require(np.abs(covariance - covariance.T) <= size, "covariance is not symmetric")
     positive = np.linalg.eigvalsh(covariance)[0] >= -size
     require(positive, "covariance is not positive")
+
+
+def _check_persistence(persistence: Vector, state: TreeState) -> None:
+    """Raise CheckpointError unless the last response and its errors can be so."""
+    _, squares, n_rows, unit = persistence
+    most = ERRORS_BEHIND * (1.0 - (1.0 - 1.0 / ERRORS_BEHIND) ** state.n_seen)
+    require(0.0 <= n_rows <= most + 1e-9, "its last errors are of too many rows")
+    require(squares >= 0.0, "its last squared errors are negative")
+    known = state.cloud is not None and state.cloud.has_unit
+    own = state.cloud.prior_point["y_spread"] if known else 0.0
+    require(unit in (0.0, own), "its last errors have another unit")

@@ -91,6 +91,7 @@ FREE: dict[str, dict[str, str]] = {  # kind -> array -> why nothing contradicts 
     "AveragedStream": FORESTS | WINDOWS | {
         "log_weights": "what all rows have said for a member",
         "spread": "how wide the pool was of all rows",
+        "persistence": "the last response and how far it was from the one before",
         "log_shares": "what all rows have said for the average and the regression",
         "coef": "what all rows have said for a member, of labels",
         "covariance": "how well that is known: any positive matrix",

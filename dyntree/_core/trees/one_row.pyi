@@ -30,6 +30,7 @@ def learn_averaged(
     evidence: Vector,
     stacker: tuple[Vector, Vector, Vector, float] | None = None,
     spread: Vector | None = None,
+    persistence: Vector | None = None,
 ) -> None: ...
 def learn(
     members: Members,

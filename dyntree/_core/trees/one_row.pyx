@@ -425,7 +425,7 @@ def learn(
 def learn_averaged(
     members, terms, const double[:, ::1] row, double y, double weight, double exposure,
     double discount, double tempering, double[::1] log_weights, double[::1] evidence,
-    tuple stacker=None, double[::1] spread=None,
+    tuple stacker=None, double[::1] spread=None, double[::1] persistence=None,
 ):
     """Let every model of an average learn a row, and the row move their weights.
 
@@ -445,21 +445,36 @@ def learn_averaged(
         regression (arrays that are changed in place), and their discount.
     spread : ndarray of shape (2,), optional
         Of real responses: as for `averaging.spread`.
+    persistence : ndarray of shape (4,), optional
+        Of real responses, in a unit that is known: as for
+        `averaging.weigh_persistently`. There is one more of `log_weights` then.
     """
-    cdef Py_ssize_t m = len(members)
-    cdef double[::1] found, scratch = np.empty(m), log_shares
+    cdef Py_ssize_t m = len(members), n = m + (persistence is not None)
+    cdef double[::1] found, scratch = np.empty(n), log_shares, densities
     cdef double[2] both
     cdef double value
+    cdef bint divides
     cdef double[:, ::1] below
     proba = None if stacker is None else np.empty((m, classes_of(members[0])))
     if spread is not None:
         proba = np.full((m, 1), np.nan)
-    if log_weights.shape[0] != m or evidence.shape[0] != 1:
-        raise ValueError(f"log_weights must be of {m} models, and evidence of one row.")
+    if log_weights.shape[0] != n or evidence.shape[0] != 1:
+        raise ValueError(f"log_weights must be of {n} models, and evidence of one row.")
+    if persistence is not None and persistence.shape[0] != 4:
+        raise ValueError(f"persistence must be four; got {persistence.shape[0]}.")
+    divides = (<object> members[0]).weighting != "frequency"
     found = learn(members, terms, row, y, proba, weight, exposure)
-    value = averaging.weigh_row(
-        &found[0], discount, tempering, &log_weights[0], &scratch[0], m
-    )
+    if persistence is None:
+        value = averaging.weigh_row(
+            &found[0], discount, tempering, &log_weights[0], &scratch[0], m
+        )
+    else:
+        densities = np.empty(n)
+        densities[:m] = found
+        value = averaging.weigh_with_persistence(
+            &densities[0], discount, tempering, &log_weights[0], &scratch[0], m,
+            &persistence[0], y, weight, persistence[3], divides,
+        )
     if spread is not None:
         below = proba
         averaging.spread_row(&below[0, 0], &scratch[0], &spread[0], m)

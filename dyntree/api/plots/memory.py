@@ -32,7 +32,8 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
     Notes
     -----
     The areas add up to one. The shortest memory is at the bottom and has the darkest
-    colour; members with the same memory are one area. The weights are those of
+    colour; members with the same memory are one area. At the top is that of the last
+    response, where it has a weight (see `AveragedStream`). The weights are those of
     `AveragedStream.weight_history`, before the regression on labels.
 
     Examples
@@ -63,11 +64,15 @@ def plot_memory(stream: AveragedStream, *, ax: Target = None) -> Figure:
     figure, (axes,) = panels(ax, size=(7.0, 3.6))
     order = sorted(areas)
     heights = [history.weights[:, areas[memory]].sum(axis=1) for memory in order]
-    greys = np.linspace(0.15, 0.95, len(order))
+    names = [_name(dict(memory), len(areas[memory])) for memory in order]
+    if stream.persistence_share:
+        heights.append(1.0 - np.sum(heights, axis=0))
+        names.append("last response")
+    greys = np.linspace(0.15, 0.95, len(heights))
     drawn = axes.stackplot(
         history.rows,
         heights,
-        labels=[_name(dict(memory), len(areas[memory])) for memory in order],
+        labels=names,
         colors=[str(grey) for grey in greys],
         edgecolor="0.5",
         linewidth=0.4,

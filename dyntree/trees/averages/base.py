@@ -82,6 +82,15 @@ def joined(parts: Sequence[Parts], weights: Vector) -> Parts:
     return start, *found  # type: ignore[return-value]
 
 
+def among(weights: Vector) -> Vector:
+    """Weights as shares of their sum, or equal ones if all have come down to 0.
+
+    Of shape (n_members,), like what is returned.
+    """
+    total = weights.sum()
+    return weights / total if total > 0.0 else np.full(len(weights), 1.0 / len(weights))
+
+
 def share_warnings(members: Sequence[Any]) -> None:
     """Let members know which warnings the others have given, so that one says each."""
     for member in members[1:]:
@@ -127,8 +136,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def _tree_weights(self) -> Vector:
         """What each of the dynamic trees counts for among them, shape (n_trees,)."""
         is_tree = [isinstance(member.tree, DynamicTree) for member in self.members]
-        weights = self.weights[np.array(is_tree)]
-        return np.asarray(weights / weights.sum())
+        return among(self.weights[np.array(is_tree)])
 
     @property
     def model(self) -> str:
@@ -406,10 +414,10 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         weights = self._draw_weights
         if self.model != MIXED:
             return weights
-        linear = weights * self._is_linear
-        if not linear.sum() > 0.0:  # as they were wrong for long
-            linear = self._is_linear
-        return np.asarray(linear / linear.sum())
+        found = np.zeros(len(weights))
+        is_linear = self._is_linear > 0.0
+        found[is_linear] = among(weights[is_linear])
+        return found
 
     def draw_blocks(
         self,

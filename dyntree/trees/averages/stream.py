@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from typing import Any, Self
@@ -25,7 +25,8 @@ from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress
 from dyntree.runtime.records import Record
 from dyntree.runtime.seeds import given_or_drawn, spawned
-from dyntree.trees.averages.base import Parts, TreeAverage, share_warnings
+from dyntree.trees.answers.draws import DrawBlock, systematic
+from dyntree.trees.averages.base import Parts, TreeAverage, joined, share_warnings
 from dyntree.trees.averages.memories import (
     FORESTS_SHARE,
     averaged_options,
@@ -64,8 +65,8 @@ PLAIN = (
     "_follows_width", "_n_particles", "_note_every", "_span",
 )  # fmt: skip
 ARRAYS = (
-    "_log_weights", "_spread", "_coef", "_covariance", "_log_shares", "_noted",
-    "_noted_weights",
+    "_log_weights", "_persistence", "_spread", "_coef", "_covariance", "_log_shares",
+    "_noted", "_noted_weights",
 )  # fmt: skip
 
 
@@ -78,7 +79,8 @@ class WeightHistory(Record):
     rows : ndarray of int64 of shape (n_noted,)
         Numbers of rows, evenly spaced; at most 512 are remembered.
     weights : ndarray of shape (n_noted, n_members)
-        Weight of each member when that row was predicted.
+        Weight of each member when that row was predicted. Where persistence has a
+        weight, they sum to one without it.
     """
 
     rows: NDArray[np.int64]
@@ -155,7 +157,10 @@ class AveragedStream(TreeAverage):
         through single trees (`score`, `sensitivity`, `relevance`, `stats`,
         `frozen_view`) use the clouds alone.
     weights : ndarray of shape (n_members,)
-        Current weight of each member.
+        Current weight of each member. They sum to one with `persistence_share`.
+    persistence_share : float
+        Current weight of the last response as a prediction of the next, in a mixed
+        average; see Notes.
     log_evidence : float
         Sum of the log predictive densities of the average, each row given those before.
     spread_factor : float
@@ -180,6 +185,13 @@ class AveragedStream(TreeAverage):
     and constant leaves in windows of 50, 200 and 1000 rows, and two forests. If leaves
     are mixed and no member is a forest, no location that a cloud predicts is further
     outside of the responses so far than a tenth of their range.
+
+    Beside the members of a mixed average stands persistence: the next response is
+    predicted as the last one, with Student's t of 4 degrees of freedom whose squared
+    scale is the mean of the last five or so squared errors of this rule. Its weight is
+    learned like those of the members. It is large where responses move slowly or jump
+    and the features do not say so. All predictions are thus of the row that comes next.
+    There is none with ``robust``.
 
     A pool of calibrated members is too wide, as it also has their disagreement
     (Gneiting and Ranjan 2013). In a mixed average the scales of all clouds are
@@ -279,7 +291,8 @@ class AveragedStream(TreeAverage):
         """Have these members, of which none has shown yet what it is worth."""
         self.members, m = members, len(members)
         self._align()
-        self._log_weights = np.zeros(m)
+        self._log_weights = np.zeros(m + self._persists)
+        self._persistence = np.zeros(4)
         self._coef = np.full(m, 1.0 / m)
         self._covariance = np.eye(m) / m
         self._log_shares = np.zeros(2)
@@ -314,8 +327,20 @@ class AveragedStream(TreeAverage):
     @property
     def weights(self) -> Vector:
         """Current weight of each member in predictions, shape (n_members,)."""
-        weights = np.exp(self._log_weights)
-        return np.asarray(weights / weights.sum())
+        own = averaging.weights_at(self._log_weights[: len(self.members)])
+        return np.asarray(own * (1.0 - self.persistence_share))
+
+    @property
+    def _persists(self) -> bool:
+        """Whether the last response has a share in predictions of the next."""
+        return self.model == MIXED and not self.state.options.robust
+
+    @property
+    def persistence_share(self) -> float:
+        """Weight of the last response as a prediction of the next; see Notes."""
+        if not (self._persists and self._persistence[2]):
+            return 0.0
+        return float(averaging.weights_at(self._log_weights)[-1])
 
     @property
     def stacker_share(self) -> float:
@@ -324,11 +349,6 @@ class AveragedStream(TreeAverage):
             return 0.0
         shares = np.exp(self._log_shares)
         return float(shares[1] / shares.sum())
-
-    @property
-    def _spreads(self) -> bool:
-        """Whether the scales of clouds follow what their pool said of responses."""
-        return self.model == MIXED and not self.state.options.robust
 
     @property
     def spread_factor(self) -> float:
@@ -359,6 +379,8 @@ class AveragedStream(TreeAverage):
             for member, weight in zip(self.members, weights, strict=True)
         ]
         own = {"frozen": self.is_frozen, "members": members}
+        if self._persists:
+            own["persistence_share"] = round(self.persistence_share, 4)
         return super().facts() | own
 
     # ------------------------------------------------------------ learning
@@ -425,10 +447,15 @@ class AveragedStream(TreeAverage):
             1.0 if responses.weights is None else responses.weights[0],
             1.0 if responses.exposures is None else responses.exposures[0],
             self.discount, self.tempering, self._log_weights, self._evidence,
-            self._stacker, self._spread if self._spreads else None,
+            self._stacker, *self._beside,
         )  # fmt: skip
         if self._span is not None:
             self._widen_span(y, y)
+
+    @property
+    def _beside(self) -> tuple[Vector | None, Vector | None]:
+        """What the core changes of the pool's spread and of persistence."""
+        return (self._spread, self._persistence) if self._persists else (None, None)
 
     @property
     def _stacker(self) -> tuple[Vector, Vector, Vector, float] | None:
@@ -443,7 +470,7 @@ class AveragedStream(TreeAverage):
             return
         if len(self._noted) and self._noted[-1] >= row:
             return
-        weights = averaging.weights_at(self._log_weights)
+        weights = averaging.weights_at(self._log_weights)[: len(self.members)]
         self._add_notes(np.array([row]), weights[None])
 
     def _learn(
@@ -550,7 +577,7 @@ class AveragedStream(TreeAverage):
 
         An interrupt waits until all members have learned all rows.
         """
-        n_ahead = len(self.classes or ()) if self._stacks else int(self._spreads)
+        n_ahead = len(self.classes or ()) if self._stacks else int(self._persists)
         proba = np.full((len(self.members), len(rows), n_ahead), np.nan)
         ahead = proba if n_ahead else [None] * len(proba)
         had_unit, n_before = self.state.cloud.has_unit, self.state.cloud.n_told
@@ -610,14 +637,23 @@ class AveragedStream(TreeAverage):
         each response, of shape (n_rows, n_members, n_classes or 1); `fixed` is
         what `_first_varying_response` gives.
         """
-        weights = np.empty_like(log_densities)
-        found = averaging.weigh(
-            log_densities, self.discount, self.tempering, self._log_weights, weights
-        )
-        self._note_rows(weights)
-        if self._spreads:
+        weights, terms = np.empty_like(log_densities), (self.discount, self.tempering)
+        if self._persists:
+            scale = self.state.cloud.prior_point
+            nothing = np.empty((len(weights), 1))
+            log_densities = np.hstack([log_densities, nothing])
+            both = np.empty_like(log_densities)
+            found = averaging.weigh_persistently(
+                log_densities, *terms, self._log_weights, both, self._persistence,
+                responses.y, responses.weights, scale["y_spread"],
+                self.options.meaning_of_weights == "variance",
+            )  # fmt: skip
+            weights = np.ascontiguousarray(both[:, :-1])
             below = np.ascontiguousarray(proba[:, :, 0])
             averaging.spread(below, weights, self._spread)
+        else:
+            found = averaging.weigh(log_densities, *terms, self._log_weights, weights)
+        self._note_rows(weights)
         if self._is_held:
             self._widen_span(float(responses.y.min()), float(responses.y.max()))
         if self._stacks:
@@ -660,7 +696,8 @@ class AveragedStream(TreeAverage):
         state = self.state  # all members have its scale
         assert state.features is not None
         row = on_scale(state.cloud, state.features, row)
-        return one_row.mean(self._clouds, self.weights, row, *self._reach)
+        own = one_row.mean(self._clouds, self.weights, row, *self._reach)
+        return own + self.persistence_share * float(self._persistence[0])
 
     @locked
     def proba_at(self, row: Matrix) -> Vector:
@@ -679,13 +716,59 @@ class AveragedStream(TreeAverage):
         self, rows: Sequence[Matrix], n_threads: int, weights: Vector | None
     ) -> Parts:
         """As of any average; a row by itself takes one call of the core."""
+        whole = None
         if weights is None and len(rows[0]) == 1:
             whole = one_row.mixture(
                 self._clouds, self.weights, rows[0], self.spread_factor
             )
-            if whole is not None:
-                return whole
-        return super()._mixture(rows, n_threads, weights)
+        if whole is None:
+            whole = super()._mixture(rows, n_threads, weights)
+        share = self.persistence_share
+        if not share:
+            return whole
+        own = self._last_again(len(rows[0]), weights)
+        return joined([whole, own], np.array([1.0, share]))
+
+    def _last_again(self, n_rows: int, weights: Vector | None) -> Parts:
+        """What persistence says of rows, as of `query.mixture`."""
+        last, scale, df = averaging.persistence_law(self._persistence)
+        scales = np.full(n_rows, scale * np.sqrt(self.state.weight_unit))
+        if weights is not None:
+            scales /= np.sqrt(weights)
+        ones = np.ones(n_rows)
+        return np.arange(n_rows + 1), ones, last * ones, scales, df * ones, 0.0 * ones
+
+    def draw_blocks(
+        self,
+        X: Any,
+        n_draws: int,
+        rng: np.random.Generator,
+        exposure: Any = None,
+        of_effects: bool = False,
+    ) -> Iterator[DrawBlock]:
+        """Joint draws at rows, as of any average; some of persistence."""
+        share = 0.0 if of_effects else self.persistence_share
+        if not share:
+            yield from super().draw_blocks(X, n_draws, rng, exposure, of_effects)
+            return
+        which = systematic(np.array([1.0 - share, share]), n_draws, rng)
+        ours, again = np.flatnonzero(which == 0), np.flatnonzero(which == 1)
+        if len(ours):
+            for block in super().draw_blocks(X, len(ours), rng, exposure):
+                yield replace(block, places=ours[block.places])
+        if len(again):
+            _, _, last, scale, df, _ = self._last_again(1, None)
+            shape = len(again), len(self._member_rows(X)[0])
+            parts = rng.chisquare(df[0], (len(again), 1)) / df[0]  # t is normal by them
+            noise = np.broadcast_to(scale / np.sqrt(parts), shape)
+            yield DrawBlock(again, np.full(shape, last[0]), noise)
+
+    @locked
+    def remove_data(self) -> Self:
+        """Drop every row in all members and the last response, which is a row's."""
+        super().remove_data()
+        self._persistence[:3] = 0.0
+        return self
 
     @property
     def _clouds(self) -> list[Any]:

@@ -46,7 +46,10 @@ def test_all_members_answer_in_predictions(name: str) -> None:
     assert {m.tree.options.model for m in model.members} == {"linear", "constant"}
     answer = model.predict(X[:9])
     parts = [member.predict(X[:9]).mean for member in model.members]
-    np.testing.assert_allclose(answer.mean, model.weights @ np.array(parts), rtol=1e-9)
+    expected = model.weights @ np.array(parts)
+    share = getattr(model, "persistence_share", 0.0)
+    assert (share > 0.0) == (name != "trees")
+    np.testing.assert_allclose(answer.mean, expected + share * y[-1], rtol=1e-9)
     np.testing.assert_allclose(answer.cdf(answer.quantile(0.3)), 0.3, atol=1e-9)
     for k in range(9):  # a row alone, and by the shortest way
         assert model.predict(X[k : k + 1]).mean[0] == answer.mean[k]
