@@ -771,6 +771,24 @@ class MemoryBoundedHDP(Mixture):
         weight = found.store.weights
         return float(weight @ density / weight.sum())
 
+    def score_total(
+        self, documents: Any, y: Any = None, *, given: Any = None, groups: Any = None
+    ) -> float:
+        """Log predictive density of all points together, in nats.
+
+        Parameters
+        ----------
+        documents, y, given, groups
+            As in `score`. Of words, each counts as often as it is there.
+
+        Returns
+        -------
+        float
+        """
+        return float(
+            np.sum(self.score_documents(documents, given=given, groups=groups))
+        )
+
     @locked
     def score_documents(
         self, documents: Any, *, given: Any = None, groups: Any = None

@@ -35,6 +35,17 @@ def test_scores_of_words_are_those_of_one_fold_in(seed: int) -> None:
     assert model.score(rest[some], given=given[some]) == pytest.approx(common, abs=1e-3)
 
 
+def test_a_total_counts_each_word_as_often_as_it_is_there() -> None:
+    counts, given = rare_topics(40, 1), rare_topics(40, 2)
+    model = MemoryBoundedHDP("multinomial").fit(counts, progress=False)
+    for more in ({}, {"given": given}):
+        total = model.score_total(counts, **more)
+        expected = counts.sum() * model.score(counts, **more)
+        assert total == pytest.approx(expected, rel=1e-9)
+        parts = model.score_documents(counts, **more)
+        assert total == pytest.approx(parts.sum(), rel=1e-12)
+
+
 @pytest.mark.parametrize("family", ["full", "diag"])
 def test_free_energy_of_the_documents_learned_is_that_which_is_held(
     family: str,
