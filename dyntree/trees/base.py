@@ -718,7 +718,7 @@ class TreePredictions(TreeModel):
             return float(prediction.mean[0])
         state = self.state
         assert state.features is not None
-        row = on_scale(state.cloud, state.features, row)
+        row = on_scale(state.cloud, state.features, row, state.warned)
         parts = mixture_of(state.cloud, row)[:5]
         return float(moments(*parts)[0][0])
 

@@ -368,7 +368,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         rows, features = stored(lead, X, argument), lead.features
         assert features is not None
         plain = np.ascontiguousarray(rows[:, lead.ones :])
-        near = (on_scale(state.cloud, features, plain) for state in others)
+        near = (
+            on_scale(state.cloud, features, plain, state.warned) for state in others
+        )
         return [rows, *(with_ones(own, lead.ones) for own in near)]
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:

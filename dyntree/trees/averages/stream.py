@@ -695,7 +695,7 @@ class AveragedStream(TreeAverage):
             return super().mean_at(row)
         state = self.state  # all members have its scale
         assert state.features is not None
-        row = on_scale(state.cloud, state.features, row)
+        row = on_scale(state.cloud, state.features, row, state.warned)
         own = one_row.mean(self._clouds, self.weights, row, *self._reach)
         return own + self.persistence_share * float(self._persistence[0])
 

@@ -493,6 +493,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 self._learn_one(table, progress)
                 return self
             fresh = [member.copy() for member in self.members]
+            fresh[0].state.warned = set(self.state.warned)
             share_warnings(fresh)
             if growth is not None:
                 known = [state for member in fresh for state in member.states]

@@ -81,7 +81,7 @@ def learnable_row(
         raise too_large("y", place)
     response = np.array([place], dtype=np.float64)
     assert state.features is not None
-    row = on_scale(state.cloud, state.features, row, response)
+    row = on_scale(state.cloud, state.features, row, state.warned, response)
     return row, Responses(response, weights)
 
 
@@ -119,7 +119,7 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
     else:
         response = real_response(y, len(rows), options.rules)
         if state.cloud is not None:
-            rows = on_scale(state.cloud, growth.features, rows, response)
+            rows = on_scale(state.cloud, growth.features, rows, state.warned, response)
         labels = response.tolist()
     if options.classes is not None and options.rules == "r":
         label_codes(labels, options.classes)
@@ -196,7 +196,7 @@ def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
     rows = encoded(state, state.features, X, argument)
     if state.options.rules == "native" and not isinstance(X, Encoded):
         warn_once_of_gaps(state, X, rows, argument)
-    rows = on_scale(state.cloud, state.features, rows, argument=argument)
+    rows = on_scale(state.cloud, state.features, rows, state.warned, argument=argument)
     return with_ones(rows, state.ones)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,7 @@ def on_scale(
     cloud: Any,
     features: FeatureMap,
     X: Matrix,
+    warned: set[Hashable],
     y: Vector | None = None,
     n_before: int = 0,
     argument: str = "X",
@@ -98,7 +100,11 @@ def on_scale(
         Of native rules; those of R and class leaves have no scale.
     features : FeatureMap
     X : ndarray of shape (n_rows, n_features)
+    warned : set
+        What the model has warned of: once of each column in rows that it learns, and
+        once in rows that it predicts.
     y : ndarray of shape (n_rows,), optional
+        Of rows that are learned.
     n_before : int, default 0
         Rows at the front that are of an earlier call; errors count from after them.
     argument : str, default "X"
@@ -113,6 +119,10 @@ def on_scale(
     near: Matrix
     near, moved = found
     for j in moved:  # without the ends, which differ in each cloud of an average
+        named = "distant", j, y is None
+        if named in warned:
+            continue
+        warned.add(named)
         warn(
             DistantInputsWarning,
             "{argument!a} has values in column {title!r} more than {reach:g} spreads "

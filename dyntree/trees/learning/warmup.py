@@ -136,7 +136,7 @@ def buffer_or_start(
     cloud, options, numbers = start_trees(
         options, rows[:, :width], labels, state.seed, state.n_scale
     )
-    rows = on_scale(cloud, growth.features, rows, numbers, n_before)
+    rows = on_scale(cloud, growth.features, rows, state.warned, numbers, n_before)
     state.features, state.options, state.cloud = first, options, cloud
     state.waiting_X, state.waiting_y = np.empty((0, 0)), []
     state.waiting_weights = None

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dyntree import DynamicTree, StreamingTree
+from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.errors import (
     DistantInputsWarning,
     NotReadyError,
@@ -241,6 +241,22 @@ def test_a_row_of_distant_inputs_spoils_no_linear_leaf(kind: Any, size: float) -
     with pytest.warns(DistantInputsWarning):
         answer = given.predict(far).mean
     np.testing.assert_allclose(answer, given.predict(near * (1 - 1e-12)).mean)
+
+
+@pytest.mark.parametrize("make", [AveragedTrees, AveragedStream, DynamicTree])
+def test_a_distant_column_is_named_once(make: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.random((200, 2))
+    X[150:, 1] = 1e9
+    model = make(n_particles=5, seed=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for rows in (slice(0, 160), slice(160, 200)):
+            model.update(X[rows], X[rows, 0])
+        for _ in range(2):
+            model.predict(X)
+    distant = [one for one in caught if one.category is DistantInputsWarning]
+    assert len(distant) == 2  # of rows to learn, and of rows to predict
 
 
 @pytest.mark.parametrize(
