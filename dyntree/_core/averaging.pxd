@@ -8,5 +8,5 @@ cdef double weigh_row(
 cdef double weigh_with_persistence(
     double *log_densities, double discount, double tempering, double *log_weights,
     double *weights, Py_ssize_t m, double *persistence, double y, double weight,
-    double unit, bint divides,
+    double unit, bint divides, double share,
 ) noexcept nogil

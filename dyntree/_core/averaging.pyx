@@ -93,9 +93,14 @@ cdef double scale_of(const double *persistence) noexcept nogil:
 
 
 cdef double persist_row(
-    double *persistence, double y, double weight, double unit, bint divides
+    double *persistence, double y, double weight, double unit, bint divides,
+    double share,
 ) noexcept nogil:
-    """Log density of a response by persistence, which learns it; NaN for the first."""
+    """Log density of a response by persistence; NaN for the first.
+
+    Persistence learns the response, unless clouds counted less than half of it, as it
+    lies outside.
+    """
     cdef double found = NAN, z = 0.0, scale
     if persistence[2] > 0.0:
         if persistence[3] == 0.0 and y != persistence[0]:
@@ -113,6 +118,8 @@ cdef double persist_row(
         found -= log(scale) + log(unit)
         if not divides:
             found *= weight
+    if persistence[2] > 0.0 and share < 0.5:
+        return found
     persistence[0] = y
     persistence[1] = ERRORS_KEPT * persistence[1] + z * z
     persistence[2] = ERRORS_KEPT * persistence[2] + 1.0
@@ -122,13 +129,15 @@ cdef double persist_row(
 cdef double weigh_with_persistence(
     double *log_densities, double discount, double tempering, double *log_weights,
     double *weights, Py_ssize_t m, double *persistence, double y, double weight,
-    double unit, bint divides,
+    double unit, bint divides, double share,
 ) noexcept nogil:
     """As `weigh_row` of m models and persistence, whose log density is written, last.
 
     Of the first response it knows nothing, and its density is that of the others.
     """
-    log_densities[m] = persist_row(persistence, y, weight, unit, divides)
+    log_densities[m] = persist_row(
+        persistence, y, weight, unit, divides, share
+    )
     if isnan(log_densities[m]):
         weights_of(log_weights, weights, m)
         log_densities[m] = pooled(log_densities, weights, m)
@@ -141,6 +150,7 @@ def weigh_persistently(
     double[:, ::1] log_densities, double discount, double tempering,
     double[::1] log_weights, double[:, ::1] weights, double[::1] persistence,
     const double[::1] y, const double[::1] row_weights, double unit, bint divides,
+    const double[::1] shares=None,
 ):
     """Let rows change the weights of models and of persistence beside them.
 
@@ -169,6 +179,9 @@ def weigh_persistently(
         The unit, once responses differ.
     divides : bool
         Whether weights divide variances, and are not frequencies.
+    shares : ndarray of shape (n_rows,), optional
+        How much of each row clouds counted. A response of which they counted less than
+        half is not the last one for the row after it.
 
     Returns
     -------
@@ -176,11 +189,12 @@ def weigh_persistently(
         Log density of each row under the mixture.
     """
     cdef Py_ssize_t n = log_densities.shape[0], m = log_weights.shape[0] - 1, t
-    cdef double weight = 1.0
+    cdef double weight = 1.0, share = 1.0
     check_width(log_densities.shape[1] - 1, m)
     check_width(weights.shape[1] - 1, m)
     if weights.shape[0] != n or y.shape[0] != n or persistence.shape[0] != 4 or (
         row_weights is not None and row_weights.shape[0] != n
+        or shares is not None and shares.shape[0] != n
     ):
         raise ValueError(f"weights and y must have {n} rows, and persistence be four.")
     found = np.empty(n)
@@ -189,9 +203,12 @@ def weigh_persistently(
         for t in range(n):
             if row_weights is not None:
                 weight = row_weights[t]
+            if shares is not None:
+                share = shares[t]
             out[t] = weigh_with_persistence(
                 &log_densities[t, 0], discount, tempering, &log_weights[0],
                 &weights[t, 0], m, &persistence[0], y[t], weight, unit, divides,
+                share,
             )
     return found
 

@@ -727,7 +727,7 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.flag("follows_width", header["_follows_width"])
     require(isinstance(header["_log_evidence"], float), "its evidence is no number")
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)
-    persists = header["_model"] == params.MIXED and not states[0].options.robust
+    persists = header["_model"] == params.MIXED
     m, n_seen = len(states), states[0].n_seen
     check_arrays(arrays, AVERAGE, m=m, k=m + persists, n_seen=n_seen)
     if persists:

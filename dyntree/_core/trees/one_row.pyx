@@ -473,7 +473,7 @@ def learn_averaged(
         densities[:m] = found
         value = averaging.weigh_with_persistence(
             &densities[0], discount, tempering, &log_weights[0], &scratch[0], m,
-            &persistence[0], y, weight, persistence[3], divides,
+            &persistence[0], y, weight, persistence[3], divides, 1.0,
         )
     if spread is not None:
         below = proba

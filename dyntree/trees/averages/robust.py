@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.trees.learning.weights import Responses, admit_weights
 from dyntree.trees.random_trees import RandomTreesStream
 
@@ -30,7 +30,7 @@ def lead_forests(members: Members) -> None:
 
 def learn_robustly(
     members: Members, rows: Matrix, responses: Responses, run: Callable[..., Any]
-) -> Matrix:
+) -> tuple[Matrix, Vector]:
     """Let members learn rows: clouds, then forests with what rows counted for in those.
 
     That is the median over the clouds.
@@ -45,8 +45,10 @@ def learn_robustly(
 
     Returns
     -------
-    ndarray of shape (n_rows, n_members)
+    densities : ndarray of shape (n_rows, n_members)
         Log densities.
+    shares : ndarray of shape (n_rows,)
+        How much of each row counted, the median over the clouds.
     """
     shares = np.ones((len(members), len(rows)))
     found = np.empty((len(rows), len(members)))
@@ -56,11 +58,17 @@ def learn_robustly(
         lambda k: members[k].learn_encoded(rows, responses, None, shares[k]), clouds
     )
     found[:, clouds] = np.column_stack([*learned])
-    weights = np.median(shares[clouds], axis=0)
+    weights = usual = np.median(shares[clouds], axis=0)
     if responses.weights is not None:
-        weights = weights * responses.weights
+        weights = usual * responses.weights
     counted = replace(responses, weights=weights)
     learned = run(lambda k: members[k].learn_encoded(rows, counted, None), forests)
     for k, densities in zip(forests, learned, strict=True):
         found[:, k] = densities
-    return found
+    return found, usual
+
+
+def last_shares(members: Members) -> Vector:
+    """How much of the last row counted, the median over the clouds: shape (1,)."""
+    clouds = [m.state.cloud for m in members if not isinstance(m, RandomTreesStream)]
+    return np.array([np.median([cloud.last_share for cloud in clouds])])

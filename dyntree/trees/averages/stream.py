@@ -35,7 +35,7 @@ from dyntree.trees.averages.memories import (
     leaf_options,
     own_memories,
 )
-from dyntree.trees.averages.robust import lead_forests, learn_robustly
+from dyntree.trees.averages.robust import last_shares, lead_forests, learn_robustly
 from dyntree.trees.files import check_average, span_in
 from dyntree.trees.learning.check import checked, learnable_row, stored
 from dyntree.trees.learning.growth import Growth
@@ -191,7 +191,8 @@ class AveragedStream(TreeAverage):
     scale is the mean of the last five or so squared errors of this rule. Its weight is
     learned like those of the members. It is large where responses move slowly or jump
     and the features do not say so. All predictions are thus of the row that comes next.
-    There is none with ``robust``.
+    With ``robust`` a response of which the clouds count less than half is not the
+    last one for the next row.
 
     A pool of calibrated members is too wide, as it also has their disagreement
     (Gneiting and Ranjan 2013). In a mixed average the scales of all clouds are
@@ -333,7 +334,12 @@ class AveragedStream(TreeAverage):
     @property
     def _persists(self) -> bool:
         """Whether the last response has a share in predictions of the next."""
-        return self.model == MIXED and not self.state.options.robust
+        return self.model == MIXED
+
+    @property
+    def _spreads(self) -> bool:
+        """Whether the scales of clouds follow what their pool said of responses."""
+        return self._persists and not self.state.options.robust
 
     @property
     def persistence_share(self) -> float:
@@ -455,7 +461,10 @@ class AveragedStream(TreeAverage):
     @property
     def _beside(self) -> tuple[Vector | None, Vector | None]:
         """What the core changes of the pool's spread and of persistence."""
-        return (self._spread, self._persistence) if self._persists else (None, None)
+        return (
+            self._spread if self._spreads else None,
+            self._persistence if self._persists else None,
+        )
 
     @property
     def _stacker(self) -> tuple[Vector, Vector, Vector, float] | None:
@@ -577,9 +586,10 @@ class AveragedStream(TreeAverage):
 
         An interrupt waits until all members have learned all rows.
         """
-        n_ahead = len(self.classes or ()) if self._stacks else int(self._persists)
+        n_ahead = len(self.classes or ()) if self._stacks else int(self._spreads)
         proba = np.full((len(self.members), len(rows), n_ahead), np.nan)
         ahead = proba if n_ahead else [None] * len(proba)
+        is_robust, shares = self.state.options.robust, None
         had_unit, n_before = self.state.cloud.has_unit, self.state.cloud.n_told
         with late_interrupts():
             if len(rows) == 1:
@@ -589,8 +599,9 @@ class AveragedStream(TreeAverage):
                     1.0 if responses.weights is None else responses.weights[0],
                     1.0 if responses.exposures is None else responses.exposures[0],
                 )[None]  # fmt: skip
-            elif self.state.options.robust:
-                found = learn_robustly(self.members, rows, responses, run)
+                shares = last_shares(self.members) if is_robust else None
+            elif is_robust:
+                found, shares = learn_robustly(self.members, rows, responses, run)
             else:
                 learned = run(
                     lambda member, own: member.learn_encoded(rows, responses, own),
@@ -601,9 +612,8 @@ class AveragedStream(TreeAverage):
             fixed = (
                 None if had_unit else self._first_varying_response(responses, n_before)
             )
-            self._weigh(
-                found, responses, np.ascontiguousarray(proba.swapaxes(0, 1)), fixed
-            )
+            ordered = np.ascontiguousarray(proba.swapaxes(0, 1))
+            self._weigh(found, responses, ordered, fixed, shares)
         return len(rows)
 
     def _first_varying_response(
@@ -630,12 +640,14 @@ class AveragedStream(TreeAverage):
         responses: Responses,
         proba: Any,
         fixed: tuple[int, float] | None = None,
+        shares: Vector | None = None,
     ) -> None:
         """Log densities of rows by each member -> their new weights, and the evidence.
 
         They are of shape (n_rows, n_members), probabilities of the labels, or below
         each response, of shape (n_rows, n_members, n_classes or 1); `fixed` is
-        what `_first_varying_response` gives.
+        what `_first_varying_response` gives, and `shares`, of shape (n_rows,), how much
+        of each row robust clouds counted.
         """
         weights, terms = np.empty_like(log_densities), (self.discount, self.tempering)
         if self._persists:
@@ -646,14 +658,15 @@ class AveragedStream(TreeAverage):
             found = averaging.weigh_persistently(
                 log_densities, *terms, self._log_weights, both, self._persistence,
                 responses.y, responses.weights, scale["y_spread"],
-                self.options.meaning_of_weights == "variance",
+                self.options.meaning_of_weights == "variance", shares,
             )  # fmt: skip
             weights = np.ascontiguousarray(both[:, :-1])
-            below = np.ascontiguousarray(proba[:, :, 0])
-            averaging.spread(below, weights, self._spread)
         else:
             found = averaging.weigh(log_densities, *terms, self._log_weights, weights)
         self._note_rows(weights)
+        if self._spreads:
+            below = np.ascontiguousarray(proba[:, :, 0])
+            averaging.spread(below, weights, self._spread)
         if self._is_held:
             self._widen_span(float(responses.y.min()), float(responses.y.max()))
         if self._stacks:
@@ -746,7 +759,20 @@ class AveragedStream(TreeAverage):
         exposure: Any = None,
         of_effects: bool = False,
     ) -> Iterator[DrawBlock]:
-        """Joint draws at rows, as of any average; some of persistence."""
+        """Joint draws at rows, as of any average; some of persistence.
+
+        Parameters
+        ----------
+        X, n_draws, rng, exposure
+            As in `TreeModel.draw_blocks`.
+        of_effects : bool, default False
+            Whether differences between rows are asked about, of which persistence
+            says nothing.
+
+        Yields
+        ------
+        DrawBlock
+        """
         share = 0.0 if of_effects else self.persistence_share
         if not share:
             yield from super().draw_blocks(X, n_draws, rng, exposure, of_effects)

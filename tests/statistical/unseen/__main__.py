@@ -1,8 +1,9 @@
 """Defaults on streams and tables that nobody chose them by, beside today's learners.
 
 Run ``python -m tests.statistical.unseen [--only NAME] [--no-peers] [--what tables]``;
-streams.txt in this folder has the lines that have been run, the first four with
-peers (microseconds of a busy machine); no table has been run yet. Rows of streams
+the last results are stored in this folder, in streams.txt and tables.txt. With
+``--what moa`` only CapyMOA's learners are run (``pip install capymoa``, and Java; none
+of them needs torch), whose result is moa.txt. Rows of streams
 are scored from row 200 on. Our models have three seeds where rows are simulated, and so
 have the rows; peers see the rows of the first seed, which are those of our column
 "first seed". Log densities of ours stand beside those of a normal with the last 200
@@ -26,7 +27,7 @@ from dyntree.api.estimators import DynamicTreeRegressor
 from dyntree.evaluate import prequential
 
 from ..tables import of_numbers, regressors
-from .peers import LEAST, peers
+from .peers import LEAST, moa, peers
 from .streams import Unseen, streams
 from .tables import TABLES
 
@@ -119,6 +120,21 @@ def on_stream(stream: Unseen, with_peers: bool) -> dict[str, Any]:
     return result
 
 
+def of_moa(stream: Unseen) -> None:
+    """One line of CapyMOA's learners, on the rows of the first seed."""
+    X, y = stream.rows(SEEDS[0])
+    n_classes = int(y.max()) + 1 if stream.is_class else 0
+    line = f"{stream.name:<18}"
+    for name, ask in moa(stream.is_class):
+        clock = time.process_time()
+        predicted = ask(X, y, n_classes)
+        micros = 1e6 * (time.process_time() - clock) / len(y)
+        error, loss = measured(y[START:], predicted[START:])
+        line += f" {name} {error:.4g}"
+        line += f" ({loss:.3f}, {micros:.0f})" if n_classes else f" ({micros:.0f})"
+    print(line, flush=True)
+
+
 def share(values: Sequence[bool]) -> str:
     return f"{sum(values)} of {len(values)}"
 
@@ -199,13 +215,19 @@ def main() -> None:
     warnings.simplefilter("ignore")
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="")
-    parser.add_argument("--what", choices=("streams", "tables"), default="streams")
+    parser.add_argument(
+        "--what", choices=("streams", "tables", "moa"), default="streams"
+    )
     parser.add_argument("--no-peers", action="store_true")
     asked = parser.parse_args()
     if asked.what == "tables":
         on_tables(asked.only)
         return
     chosen = [one for one in streams() if asked.only in one.name]
+    if asked.what == "moa":
+        for one in chosen:
+            of_moa(one)
+        return
     verdict([on_stream(one, not asked.no_peers) for one in chosen])
 
 

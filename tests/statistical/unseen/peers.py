@@ -84,3 +84,72 @@ def peers(is_class: bool) -> Iterator[tuple[str, Ask]]:
     if importlib.util.find_spec("lightgbm"):
         yield "LightGBM", of_windows
     yield "last", last
+
+
+def of_capymoa(make: Callable[[Any], Any]) -> Ask:
+    """A learner of CapyMOA's, of a schema."""
+
+    def run(X: np.ndarray, y: np.ndarray, n_classes: int) -> Predicted:
+        from capymoa.stream import NumpyStream
+
+        kind = "categorical" if n_classes else "numeric"
+        target = y.astype(int) if n_classes else y
+        stream = NumpyStream(X, target, target_name="y", target_type=kind)
+        model = make(stream.get_schema())
+        predicted = np.zeros((len(y), n_classes) if n_classes else len(y))
+        for t in range(len(y)):
+            row = stream.next_instance()
+            if n_classes:
+                proba = model.predict_proba(row)
+                if proba is not None:
+                    predicted[t, : len(proba)] = proba
+            else:
+                predicted[t] = np.nan_to_num(model.predict(row))
+            model.train(row)
+        return predicted
+
+    return run
+
+
+def moa(is_class: bool) -> Iterator[tuple[str, Ask]]:
+    """Names and learners of CapyMOA, which is not in the tests' extra."""
+    if is_class:
+        from capymoa import classifier as room
+
+        yield (
+            "ARF10",
+            of_capymoa(
+                lambda s: room.AdaptiveRandomForestClassifier(s, ensemble_size=10)
+            ),
+        )
+        yield (
+            "ARF30",
+            of_capymoa(
+                lambda s: room.AdaptiveRandomForestClassifier(s, ensemble_size=30)
+            ),
+        )
+        yield (
+            "SRP10",
+            of_capymoa(lambda s: room.StreamingRandomPatches(s, ensemble_size=10)),
+        )
+        yield "SGBT", of_capymoa(lambda s: room.StreamingGradientBoostedTrees(s))
+    else:
+        from capymoa import regressor
+
+        yield (
+            "ARFR10",
+            of_capymoa(
+                lambda s: regressor.AdaptiveRandomForestRegressor(s, ensemble_size=10)
+            ),
+        )
+        yield (
+            "ARFR30",
+            of_capymoa(
+                lambda s: regressor.AdaptiveRandomForestRegressor(s, ensemble_size=30)
+            ),
+        )
+        yield "SOKNL", of_capymoa(lambda s: regressor.SOKNL(s))
+        yield (
+            "SGBR",
+            of_capymoa(lambda s: regressor.StreamingGradientBoostedRegression(s)),
+        )
