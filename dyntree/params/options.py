@@ -562,7 +562,11 @@ class StreamOptions:
         least = options.n_start or options.least_rows(basis)
         if self.window <= least:
             name = "n_start" if options.rules == "r" else "min_leaf"
-            fewer = ", or an n_basis of fewer columns" if basis > 1 else ""
+            fewer = (
+                ", an n_basis of fewer columns, or model='constant'"
+                if basis > 1
+                else ""
+            )
             raise ArgumentError(
                 "window",
                 "must be larger than {label}, {least}",

@@ -251,7 +251,8 @@ cdef int64_t write_forest(
 
 
 def mixture(
-    members, const double[::1] weights, const double[:, ::1] row, double factor=1.0
+    members, const double[::1] weights, const double[:, ::1] row, double factor=1.0,
+    tuple more=None,
 ):
     """The weighted mixture of what models of real responses say of a row without gaps.
 
@@ -261,6 +262,8 @@ def mixture(
         As for `mean`.
     factor : float, default 1.0
         What the scales of clouds are multiplied by, but not those of their means.
+    more : tuple of five floats, optional
+        A last component: weight, location, scale, degrees of freedom, scale of the mean.
 
     Returns
     -------
@@ -280,7 +283,7 @@ def mixture(
     for member in members:
         if isinstance(member, Particles):
             n_out = max(n_out, (<Particles> member).leaf_model.n_out)
-    cdef double[:, ::1] laws = np.empty((most_components(members), COMPONENT_WIDTH))
+    cdef double[:, ::1] laws = np.empty((most_components(members) + 1, COMPONENT_WIDTH))
     cdef double[::1] scratch = np.empty(n_out)
     open_leaves(&found, members)
     try:
@@ -297,6 +300,10 @@ def mixture(
                 )
     finally:
         close_leaves(&found)
+    if more is not None:
+        for k in range(COMPONENT_WIDTH):
+            laws[n, k] = more[k]
+        n += 1
     return np.array([0, n]), *np.ascontiguousarray(np.asarray(laws)[:n].T)
 
 

@@ -729,27 +729,35 @@ class AveragedStream(TreeAverage):
         self, rows: Sequence[Matrix], n_threads: int, weights: Vector | None
     ) -> Parts:
         """As of any average; a row by itself takes one call of the core."""
-        whole = None
+        again = self._last_again
         if weights is None and len(rows[0]) == 1:
             whole = one_row.mixture(
-                self._clouds, self.weights, rows[0], self.spread_factor
+                self._clouds, self.weights, rows[0], self.spread_factor, again
             )
-        if whole is None:
-            whole = super()._mixture(rows, n_threads, weights)
-        share = self.persistence_share
-        if not share:
+            if whole is not None:
+                return whole
+        whole = super()._mixture(rows, n_threads, weights)
+        if again is None:
             return whole
-        own = self._last_again(len(rows[0]), weights)
+        n = len(rows[0])
+        share, last, scale, df, _ = again
+        ones = np.ones(n)
+        scales = scale * ones if weights is None else scale / np.sqrt(weights)
+        own = np.arange(n + 1), ones, last * ones, scales, df * ones, 0.0 * ones
         return joined([whole, own], np.array([1.0, share]))
 
-    def _last_again(self, n_rows: int, weights: Vector | None) -> Parts:
-        """What persistence says of rows, as of `query.mixture`."""
+    @property
+    def _last_again(self) -> tuple[float, float, float, float, float] | None:
+        """What persistence says of the next row: None, if it has no weight.
+
+        It is a weight, and location, scale, degrees of freedom and scale of the mean of
+        a response of weight 1.
+        """
+        share = self.persistence_share
+        if not share:
+            return None
         last, scale, df = averaging.persistence_law(self._persistence)
-        scales = np.full(n_rows, scale * np.sqrt(self.state.weight_unit))
-        if weights is not None:
-            scales /= np.sqrt(weights)
-        ones = np.ones(n_rows)
-        return np.arange(n_rows + 1), ones, last * ones, scales, df * ones, 0.0 * ones
+        return share, last, scale * float(np.sqrt(self.state.weight_unit)), df, 0.0
 
     def draw_blocks(
         self,
@@ -773,21 +781,21 @@ class AveragedStream(TreeAverage):
         ------
         DrawBlock
         """
-        share = 0.0 if of_effects else self.persistence_share
-        if not share:
+        law = None if of_effects else self._last_again
+        if law is None:
             yield from super().draw_blocks(X, n_draws, rng, exposure, of_effects)
             return
+        share, last, scale, df, _ = law
         which = systematic(np.array([1.0 - share, share]), n_draws, rng)
         ours, again = np.flatnonzero(which == 0), np.flatnonzero(which == 1)
         if len(ours):
             for block in super().draw_blocks(X, len(ours), rng, exposure):
                 yield replace(block, places=ours[block.places])
         if len(again):
-            _, _, last, scale, df, _ = self._last_again(1, None)
             shape = len(again), len(self._member_rows(X)[0])
-            parts = rng.chisquare(df[0], (len(again), 1)) / df[0]  # t is normal by them
+            parts = rng.chisquare(df, (len(again), 1)) / df  # t is normal by them
             noise = np.broadcast_to(scale / np.sqrt(parts), shape)
-            yield DrawBlock(again, np.full(shape, last[0]), noise)
+            yield DrawBlock(again, np.full(shape, last), noise)
 
     @locked
     def remove_data(self) -> Self:

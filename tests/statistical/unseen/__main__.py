@@ -114,7 +114,8 @@ def on_stream(stream: Unseen, with_peers: bool) -> dict[str, Any]:
             line += f" {name} {errors[name]:.4g}"
             line += f" ({loss:.3f}, {micros:.0f})" if n_classes else f" ({micros:.0f})"
         best = min(errors, key=errors.get)  # type: ignore[arg-type]
-        result["to peers"] = first[score] / errors[best] - 1.0
+        least = 1.0 / len(y)  # of labels that a peer never misses
+        result["to peers"] = max(first[score], least) / max(errors[best], least) - 1.0
         line += f" | to {best} {100 * result['to peers']:+.1f} %"
     print(line, flush=True)
     return result
@@ -186,7 +187,7 @@ def on_tables(only: str) -> None:
                 rows = X[train], y[train], X[test], y[test]
                 parts[name].append(of_numbers(fit, *rows))
                 if name == "default":
-                    low, high = fit.model_.predict(X[test]).interval(0.1).T
+                    low, high = fit.model_.predict(X[test]).quantile([0.05, 0.95]).T
                     covered.append((low <= y[test]) & (y[test] <= high))
         rmse = {k: float(np.sqrt(np.concatenate([p[0] for p in v]).mean()))
                 for k, v in parts.items()}  # fmt: skip
