@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
+from scipy.special import logsumexp, ndtri
 
 from dyntree import checkpoint, params
 from dyntree.checkpoint.layout import require
@@ -45,6 +45,8 @@ FEWEST = 20  # rows that are predicted at least where powers or shares are fitte
 FLOOR = 1e-12  # of probabilities whose logs are taken
 POWER_SD = 0.5  # of a power, about its share
 N_ROUNDS = 200  # of EM, which fits the shares of the kinds of leaves
+PRIOR_SCORES = 50.0  # rows for which the pool has the right width
+MOST_SQUARE = 16.0  # of a normal score
 PRIOR_ROWS = 20.0  # that equal shares count for
 KINDS_OF_LEAVES = ("linear", "constant")  # of a mixed average, in turn
 PLAIN = (
@@ -53,6 +55,7 @@ PLAIN = (
     "shuffle",
     "_is_open",
     "_span",
+    "_spread_factor",
 )  # attributes that files have as they are
 KINDS: dict[str, Any] = {
     kind.__name__: kind for kind in (DynamicTree, StreamingTree, RandomTreesStream)
@@ -119,8 +122,8 @@ def learned_and_tested(
     """As `learned_in_order`, with what the model predicted of its second half of rows.
 
     That is probabilities of shape (n_rows, n_classes), or log densities of the
-    responses of shape (n_rows, 1), in the order of `y`, each tenth of that half
-    predicted before it was learned; NaN in the first half.
+    responses and the probabilities below them, of shape (n_rows, 2), in the order of
+    `y`, each tenth of that half predicted before it was learned; NaN in the first half.
     """
     member.state.settles_all = True
     if not tells:
@@ -128,7 +131,7 @@ def learned_and_tested(
     n_rows = len(table)
     order = np.arange(n_rows) if order is None else order
     ends = np.linspace(n_rows // 2, n_rows, N_BLOCKS + 1).astype(np.int64)
-    ahead = np.full((n_rows, len(member.classes or (0,))), np.nan)
+    ahead = np.full((n_rows, len(member.classes or "ab")), np.nan)
     for block in np.split(order, ends[:-1]):
         if not len(block):
             continue
@@ -142,14 +145,15 @@ def learned_and_tested(
 
 
 def _predicted(member: Any, rows: Encoded, table: Table) -> Matrix:
-    """Probabilities at rows, or the log densities of their responses as a column."""
+    """Probabilities at rows, or log densities of responses and what is below them."""
     if member.classes is not None:
         proba: Matrix = member.predict(rows).proba
         return proba
     weights = table.weights
     if member.options.meaning_of_weights == "frequency":
         weights = None  # they are no property of one response
-    return np.asarray(member.predict(rows, weights).log_density(table.y))[:, None]
+    answer = member.predict(rows, weights)
+    return np.column_stack([answer.log_density(table.y), answer.cdf(table.y)])
 
 
 def pooled(proba: Sequence[Matrix], powers: Sequence[float]) -> Matrix:
@@ -262,6 +266,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     shares : tuple of float
         Of a mixed average, the weights of the linear clouds together, and of the
         constant ones; else (1.0,).
+    spread_factor : float
+        What the scales of clouds are multiplied by in predictions; 1 unless leaves are
+        mixed.
     powers : tuple of float
         The probabilities of labels are proportional to those of the average of the
         clouds, raised to the first power, times those of the forests, raised to the
@@ -273,7 +280,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     twentieth of them at a time, before it learns them. The shares of the two kinds
     maximise the sum of the log densities of the mixture of their mean densities, by EM
     (stacking: Yao, Vehtari, Simpson and Gelman 2018), and are drawn towards 1/2 as if
-    by 20 rows. The last call of `update` with at least 40 rows determines them. No
+    by 20 rows. The last call of `update` with at least 40 rows determines them. An
+    average of calibrated clouds is too wide. The same predictions therefore determine
+    `spread_factor`, as in `AveragedStream` but of all rows alike, unless ``robust``. No
     location that a cloud predicts is further outside of the responses so far than a
     tenth of their range. Differences between rows come from the linear clouds alone, as
     in `AveragedStream`.
@@ -353,6 +362,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         self.powers, self.shares = self._even_powers(), self._even_shares()
         self._model = "linear" if model == MIXED and len(self) == 1 else model
         self._span = None
+        self._spread_factor = 1.0
 
     @classmethod
     def of(
@@ -403,6 +413,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         return (0.5, 0.5) if 0.0 < self._is_linear.mean() < 1.0 else (1.0,)
 
     # ------------------------------------------------------------ what it is
+    @property
+    def spread_factor(self) -> float:
+        """What the scales of clouds are multiplied by in predictions; see Notes."""
+        return self._spread_factor
+
     @property
     def weights(self) -> Vector:
         """Weight of each member in predictions, shape (n_members,).
@@ -511,24 +526,29 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 work = learned_and_tested if ahead else learned_in_order
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
             powers, shares = self.powers, self.shares
+            factor = self._spread_factor
             if ahead:
                 found, told = (list(part) for part in zip(*found, strict=True))
                 if self.is_classifier:
                     labels = label_codes(y, found[0].classes).astype(np.int64)
                     powers = _powers_by(self._kinds(told), labels, weights) or powers
                 else:
-                    shares = self._shares_by(told, weights) or shares
+                    seen = np.array(told)
+                    shares = self._shares_by(seen[:, :, 0], weights) or shares
+                    if not self.options.robust:
+                        factor = self._factor_by(seen[:, :, 1], shares, weights)
             self.members, self.powers, self.shares = found, powers, shares
+            self._spread_factor = factor
             if self._is_held:
                 self._widen_span(float(min(y)), float(max(y)))
         return self
 
     def _shares_by(
-        self, log_densities: list[Matrix], weights: Vector | None
+        self, log_densities: Matrix, weights: Vector | None
     ) -> tuple[float, ...] | None:
         """Shares by what the clouds predicted, or None where that is too little."""
-        linear, n = self._is_linear > 0.0, len(self)
-        kinds = [np.array(log_densities)[own[:n], :, 0] for own in (linear, ~linear)]
+        linear = self._is_linear > 0.0
+        kinds = [log_densities[own] for own in (linear, ~linear)]
         known = _predicted_by_most(kinds)
         if known.sum() < FEWEST:
             return None
@@ -540,6 +560,25 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         is_count = self.options.meaning_of_weights == "frequency"
         times = weights[known] if weights is not None and is_count else None
         return fitted_shares(logs, times)
+
+    def _factor_by(
+        self, below: Matrix, shares: tuple[float, ...], weights: Vector | None
+    ) -> float:
+        """What the scales of the pool have to be multiplied by, by what it predicted.
+
+        `below` is the probability below each response by each cloud that predicted it,
+        of shape (n_clouds, n_rows); else NaN.
+        """
+        each = np.where(self._is_linear > 0.0, shares[0], shares[-1])[:, None]
+        share = np.where(np.isnan(below), 0.0, each)
+        known = share.sum(axis=0) > 0.0
+        p = np.nansum(share * below, axis=0)[known] / share.sum(axis=0)[known]
+        square = np.minimum(ndtri(np.clip(p, 1e-9, 1.0 - 1e-9)) ** 2, MOST_SQUARE)
+        is_count = self.options.meaning_of_weights == "frequency"
+        times = weights[known] if weights is not None and is_count else np.ones(len(p))
+        total = PRIOR_SCORES + times.sum()
+        factor = np.sqrt((PRIOR_SCORES + times @ square) / total)
+        return float(np.clip(factor, 0.5, 2.0))
 
     def _kinds(self, values: Any) -> list[NDArray[Any]]:
         """One array a member -> those of the clouds, and those of the forests."""
@@ -627,7 +666,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         average = self.of(members, seed, self.shuffle)
         average._model, average._is_open = self.model, self._is_open
         average.powers, average.shares = self.powers, self.shares
-        average._span = self._span
+        average._span, average._spread_factor = self._span, self._spread_factor
         return average
 
     def _for_labels(self) -> Self:
@@ -659,6 +698,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         average._model = header["_model"]
         average._is_open = params.flag("_is_open", header["_is_open"])
         average._span = span_in(header)
+        factor = params.real("spread_factor", header["_spread_factor"])
+        fits = 0.5 <= factor <= 2.0 and (factor == 1.0 or len(average.shares) > 1)
+        require(fits, "its spread is odd")
+        average._spread_factor = factor
         for name in ("powers", "shares"):
             parts = tuple(params.real(name, part) for part in header[name])
             fits = len(parts) == len(getattr(average, name)) and min(parts) >= 0.0

@@ -338,3 +338,23 @@ def test_what_cannot_be_mixed_is_refused() -> None:
         AveragedStream("constant", n_basis=2)
     stream = AveragedStream(n_basis=2, seed=1).update(*rows(40))  # of linear members
     assert stream.coef(rows(3)[0]).shape == (3, 3)
+
+
+def test_the_width_of_a_table_s_pool_follows_what_it_predicted() -> None:
+    X, y = rows(400)
+    model = AveragedTrees(seed=1).update(X, y)
+    assert 0.5 <= model.spread_factor <= 2.0
+    assert model.spread_factor != 1.0
+    answer = model.predict(X[:5])
+    twin = model.copy()
+    twin._spread_factor = 1.0
+    plain = twin.predict(X[:5])
+    np.testing.assert_allclose(answer.mean, plain.mean, rtol=1e-12)
+    wider = (answer.var > plain.var) == (model.spread_factor > 1.0)
+    assert wider.all()
+    again = checkpoint.loads(checkpoint.dumps(model))
+    assert again.spread_factor == model.spread_factor
+    few = AveragedTrees(seed=1).update(X[:39], y[:39])  # too few to tell
+    assert few.spread_factor == 1.0
+    assert AveragedTrees(seed=1, robust=True).update(X, y).spread_factor == 1.0
+    assert AveragedTrees("linear", seed=1).update(X, y).spread_factor == 1.0
