@@ -52,6 +52,7 @@ from dyntree.errors import (
 )
 from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder
 from dyntree.params.labels import Level
+from dyntree.params.names import suggesting
 from dyntree.runtime.progress import Progress
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.tables import AveragedTrees
@@ -70,6 +71,7 @@ del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
 NOT_BY_FORMULA = params.only_for("r") | {"weighting"}
 
 
+@suggesting
 class DynamicTreeModel:
     """A dynamic tree model of a data set, with the interface of a statsmodels model.
 

@@ -74,6 +74,7 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, UndefinedTermWarning, renamed
 from dyntree.evaluate.residuals import OneStepAhead
+from dyntree.params.names import suggesting
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.summaries.draws import (
@@ -106,6 +107,7 @@ LEAVES = {
 }
 
 
+@suggesting
 class DynamicTreeResults:
     """A fitted model.
 

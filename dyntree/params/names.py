@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from difflib import get_close_matches
 from functools import wraps
-from inspect import Parameter, signature
-from typing import Any
+from inspect import Parameter, isfunction, signature
+from typing import Any, TypeVar
 
+Kind = TypeVar("Kind", bound=type)
+QUICK = {"learn_row", "learn_encoded", "mean_at", "proba_at"}  # of every row, and ours
+FEW = 8  # names that a message lists
 ARGUMENTS = {  # of other packages, and here; of several names that which a class has
     "random_state": ("seed",), "rng": ("seed",), "random_seed": ("seed",),
     "seed": ("random_state",), "threads": ("n_jobs",), "n_jobs": ("threads",),
@@ -22,7 +25,10 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "leaf": ("model",), "leaf_model": ("model",), "family": ("model", "family"),
     "window_size": ("window",), "memory": ("window", "memory_limit"),
     "max_rows": ("window",), "fading_factor": ("forget",), "decay": ("forget",),
-    "alpha": ("concentration",), "lambda": ("lambda_",), "lam": ("lambda_",),
+    "alpha": ("concentration",), "level": ("alpha",), "conf_level": ("alpha",),
+    "newdata": ("exog", "data", "X"), "weights": ("sample_weight", "weights"),
+    "verbose": ("progress",), "x": ("X", "exog"),
+    "lambda": ("lambda_",), "lam": ("lambda_",),
     "n_clusters": ("n_components", "max_clusters"), "k": ("n_components",),
     "n_topics": ("max_topics", "init_topics"), "max_iters": ("max_iter",),
     "n_iter": ("max_iter", "n_sweeps"), "covariance_type": ("covariance", "family"),
@@ -56,10 +62,10 @@ def suggested(name: str, names: tuple[str, ...]) -> str | None:
 def unexpected(owner: str, name: str, names: tuple[str, ...]) -> TypeError:
     """Error for an argument that a class or a function does not have."""
     meant = suggested(name, names)
-    return TypeError(
-        f"{owner}() got an unexpected argument {name!r}."
-        + (f" Did you mean {meant}?" if meant else "")
-    )
+    remedy = f" Did you mean {meant}?" if meant else ""
+    if not meant and len(names) <= FEW:
+        remedy = f" Its arguments are {', '.join(names)}."
+    return TypeError(f"{owner}() got an unexpected argument {name!r}.{remedy}")
 
 
 class Suggesting:
@@ -67,8 +73,7 @@ class Suggesting:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        if "__init__" in vars(cls):
-            cls.__init__ = _checked(cls.__init__)  # type: ignore[method-assign]
+        suggesting(cls)
 
     def __getattr__(self, name: str) -> Any:
         """Say that there is no such attribute, and which one may be meant."""
@@ -84,18 +89,30 @@ class Suggesting:
         raise AttributeError(said, name=name, obj=self)
 
 
-def _checked(init: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that suggests a name for an argument that it does not have."""
-    parameters = signature(init).parameters
-    names = tuple(parameters)[1:]
-    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
-        return init
+def suggesting(kind: Kind) -> Kind:
+    """Let constructor and methods of a class suggest a name for a wrong argument."""
+    for name, method in list(vars(kind).items()):
+        is_public = name == "__init__" or not name.startswith("_")
+        if is_public and isfunction(method) and name not in QUICK:
+            setattr(kind, name, _checked(method))
+    return kind
 
-    @wraps(init)
-    def checked(self: Any, *args: Any, **given: Any) -> None:
+
+def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that suggests a name for an argument that it does not have."""
+    parameters = signature(method).parameters
+    names = tuple(parameters)[1:]
+    plain = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
+    if not names or any(one.kind not in plain for one in parameters.values()):
+        return method
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **given: Any) -> Any:
         for name in given:
             if name not in parameters:
-                raise unexpected(type(self).__name__, name, names)
-        init(self, *args, **given)
+                owner = type(self).__name__
+                what = "" if method.__name__ == "__init__" else f".{method.__name__}"
+                raise unexpected(owner + what, name, names)
+        return method(self, *args, **given)
 
     return checked

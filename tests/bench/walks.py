@@ -59,15 +59,16 @@ def of_river() -> Counts:
     return counts
 
 
-def of_formula() -> Counts:
-    """A fit of 60 rows by a formula, and its summary."""
+def of_formula(**options: Any) -> Counts:
+    """A fit of 60 rows by a formula, and its summary: of ten clouds by default."""
     import dyntree.formula.api as dtf
 
     rng = np.random.default_rng(1)
     data = pd.DataFrame(rng.random((60, 3)), columns=[*"yab"])
 
     def fit() -> None:
-        str(dtf.dynamic_tree("y ~ a + b", data, n_particles=20, seed=1).fit().summary())
+        model = dtf.dynamic_tree("y ~ a + b", data, n_particles=20, seed=1, **options)
+        str(model.fit().summary())
 
     fit()
     with counting() as counts:
@@ -117,7 +118,7 @@ def _of_stream(n_rows: int) -> Counts:
 
 WALKS: dict[str, Callable[[], Counts]] = {
     "river": of_river, "shell": of_shell, "formula": of_formula,
-    "interval": of_interval,
+    "one cloud": lambda: of_formula(n_clouds=1), "interval": of_interval,
 }  # fmt: skip
 
 

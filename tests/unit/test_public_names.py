@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ import pytest
 import dyntree
 import dyntree.formula.api as dtf
 from dyntree import checkpoint, evaluate, mixtures, params, summaries
+from dyntree.api.formula import DynamicTreeModel
+from dyntree.api.results import DynamicTreeResults
 from dyntree.runtime.records import Record, in_short
 from dyntree.trees.base import INTERNAL, TreeModel
 from tests.property import subjects
@@ -49,6 +52,32 @@ def test_a_wrong_argument_gets_a_suggestion(kind: Any, name: str, meant: str) ->
     with pytest.raises(TypeError, match=f"'{name}'. Did you mean {meant}") as caught:
         kind(**{name: 1})
     assert str(caught.value).startswith(f"{kind.__name__}() got an unexpected")
+
+
+MODELS = [
+    kind
+    for kind in (*vars(dyntree).values(), *vars(mixtures).values(), DynamicTreeModel,
+                 DynamicTreeResults)
+    if inspect.isclass(kind) and hasattr(kind, "predict") and hasattr(kind, "__init__")
+    and not issubclass(kind, Record)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", dict.fromkeys(MODELS))
+def test_methods_suggest_names_or_list_them(kind: type) -> None:
+    blank, n_asked = kind.__new__(kind), 0
+    for name, method in inspect.getmembers(kind, inspect.isfunction):
+        own = [*inspect.signature(method).parameters.values()][1:]
+        is_ours = method.__module__.startswith("dyntree")  # not of Sequence
+        if name.startswith("_") or name in INTERNAL or not (own and is_ours):
+            continue
+        if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in own):
+            continue
+        with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected") as caught:
+            getattr(blank, name)(**{own[-1].name + "_s": 1})
+        assert re.search(r"Did you mean \w+\?|Its arguments are", str(caught.value))
+        n_asked += 1
+    assert n_asked > 3
 
 
 def test_faces_and_formulas_suggest_names_too() -> None:

@@ -17,12 +17,13 @@ from dyntree.mixtures.ddp.input import read_rows, separated
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
 
 
-class PhaseBaseline(ABC):
+class PhaseBaseline(Suggesting, ABC):
     """A model of the families and transitions of dependent mixtures."""
 
     def __init__(
