@@ -37,7 +37,9 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
 METHODS = {
     "fit": "update", "partial_fit": "update", "learn": "update", "learn_many": "update",
     "train": "update", "predict_proba": "predict(X).proba",
-    "predict_log_proba": "predict(X).proba", "predict_interval": "predict(X).quantile",
+    "predict_log_proba": "predict(X).proba", "score": "predict(X).log_density",
+    "alc": "acquisition", "alm": "acquisition",
+    "predict_interval": "predict(X).quantile",
     "predict_quantiles": "predict(X).quantile", "predict_one": "predict",
     "sample_y": "posterior_draws", "summary": "facts",
     "feature_importances_": "importance", "feature_importances": "importance",

@@ -201,7 +201,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
     Methods that use random numbers but do not learn derive them from the seed and the
     number of learned rows. A second call therefore gives the same result, and no call
     changes what is learned later. Under R's rules they draw from the model's random
-    numbers, as CRAN dynaTree does, and ``score_active("alc")`` and ``("entropy")``
+    numbers, as CRAN dynaTree does, and ``active_values("alc")`` and ``("entropy")``
     store their results in the leaves.
 
     Examples
@@ -378,10 +378,10 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         All rows are retired. Predictions stay the same, in a window up to rounding.
         Learning continues as in a window, and only later rows can change the splits. No
         individual row is left, in memory or in a file. Until new rows have come,
-        `importance`, ``score_active`` and ``score(..., "ei", best="rows")`` have no
-        rows to use, and ``score("alc")``, `relevance` and `sensitivity` need `bounds`
-        and `categorical`. Trees that a `StreamingTree` has partly grown are dropped,
-        because they would lack the rest of the rows.
+        `importance`, `active_values` and ``acquisition(..., "ei", best="rows")`` have
+        no rows to use, and ``acquisition("alc")``, `relevance` and `sensitivity` need
+        `bounds` and `categorical`. Trees that a `StreamingTree` has partly grown are
+        dropped, because they would lack the rest of the rows.
 
         Returns
         -------
@@ -453,7 +453,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         return rehearsed(cloud, rows, responses_of(state, labels, weights))
 
     @locked
-    def score(
+    def acquisition(
         self,
         X: Any,
         rule: str,
@@ -497,7 +497,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         best : {"candidates", "rows"} or float, default "candidates"
             The value that "ei" improves on: the lowest mean of each particle at the
             candidates of this call, or at the active rows, or a given value. With the
-            default, the score of a row depends on the other candidates, as in CRAN
+            default, the value of a row depends on the other candidates, as in CRAN
             dynaTree.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc". By default it covers the candidates and all learned
@@ -515,13 +515,13 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             Larger values are more promising.
         """
         state = self.state
-        state.ready("score")
+        state.ready("acquisition")
         if not isinstance(rule, str) and isinstance(X, str):
             raise ArgumentError(
                 "rule",
                 "must be text, after the candidates",
                 rule,
-                "Call score(X, {x!r}).",
+                "Call acquisition(X, {x!r}).",
                 x=X,
             )
         check_scoring(self.options, rule, sample_weight, exposure, Xref)
@@ -546,24 +546,24 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         return improvements(state.cloud, rows, rule, references, q, alpha, best)
 
     @locked
-    def score_active(self, rule: str) -> Vector:
+    def active_values(self, rule: str) -> Vector:
         """Value of each active row to the model; rows with low values may go first.
 
         Parameters
         ----------
         rule : {"alc", "entropy", "age", "random"}
             "alc" (regression) is the reduction of variance, averaged over the default
-            rectangle of `score`. Native rules multiply it by the root of n / m, where
-            the leaf of the row has learned n rows and holds m. "entropy" (classes) is
-            the entropy of the row's leaf. "age" is the number of the row, and "random"
-            is a random number.
+            rectangle of `acquisition`. Native rules multiply it by the root of n / m,
+            if the leaf of the row has learned n rows and holds m. "entropy" (classes)
+            is the entropy of the row's leaf. "age" is the number of the row, and
+            "random" is a random number.
 
         Returns
         -------
         ndarray of shape (n_active,)
             Values in the order of `active_ids`.
         """
-        cloud = self.state.ready("score_active")
+        cloud = self.state.ready("active_values")
         params.one_of("rule", rule, params.DISCARDS)
         fits = {
             "entropy": ("class",),
@@ -590,7 +590,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
     ) -> Relevance:
         """How much splits on each column reduce the predictive variance or entropy.
 
-        The parameters are those of `score`. The method is that of Gramacy, Taddy and
+        The parameters are as in `acquisition`. The method is that of Gramacy, Taddy and
         Wild (2013), section 2.
         """
         cloud = self.state.ready("relevance")
@@ -681,7 +681,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             rows. A 0/1 column has shape 0, and `mode` is its mean, by default 1/2 if
             the active rows do not have both values.
         categorical : sequence of bool of shape (n_features,), optional
-            Which columns hold 0 and 1 only, as in `score`.
+            Which columns hold 0 and 1 only, as in `acquisition`.
         factors : dict of str to sequence of str, optional
             Native rules: names of the indicator columns of each factor. By default
             the factors are the text columns. Each sample has one level of a factor,

@@ -25,7 +25,7 @@ def main() -> None:
             clocks = []
             for _ in range(5):
                 clock = time.process_time()
-                tree.score(candidates, rule, Xref=references)
+                tree.acquisition(candidates, rule, Xref=references)
                 clocks.append(time.process_time() - clock)
             seconds.append(min(clocks))
         print(

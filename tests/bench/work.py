@@ -134,7 +134,7 @@ def relevance(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
 
 def alc(rows: Rows, model: str, n: int, window: int) -> Callable[[], Any]:
     tree = native_tree(rows, model, n)
-    return lambda: tree.score(rows.new, "alc")
+    return lambda: tree.acquisition(rows.new, "alc")
 
 
 WORK: dict[str, Prepare] = {

@@ -59,7 +59,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "R class": {"rules": "r"},
 }  # fmt: skip
 KINDS = {"R constant": "constant", "R augmented": "linear", "R class": "class"}
-CHANGES = ("update", "retire", "rejuvenate", "score_active")  # the last keeps credits
+CHANGES = ("update", "retire", "rejuvenate", "active_values")  # the last keeps credits
 
 
 def deeds(kind: str) -> dict[str, Callable[[DynamicTree], object]]:
@@ -71,7 +71,7 @@ def deeds(kind: str) -> dict[str, Callable[[DynamicTree], object]]:
         "retire": lambda tree: tree.retire([3, 4, 5], 0.9),
         "rejuvenate": lambda tree: tree.rejuvenate(),
         "predict": lambda tree: tree.predict(X[:20]),
-        "score_active": lambda tree: tree.score_active(criterion),
+        "active_values": lambda tree: tree.active_values(criterion),
         "relevance": lambda tree: tree.relevance(),
         "copy": lambda tree: tree.copy(),
         "save": lambda tree: checkpoint.dumps(tree),

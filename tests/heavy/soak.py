@@ -78,7 +78,7 @@ class Life:
             assert np.isfinite(told.mean).all()
 
     def score(self) -> None:
-        self.tree.score_active("entropy" if self.model == "class" else "alc")
+        self.tree.active_values("entropy" if self.model == "class" else "alc")
 
     def relevance(self) -> None:
         self.tree.relevance()

@@ -83,7 +83,7 @@ def drawn(model: Any, X: Any) -> np.ndarray:
 
 def scores(*rules: str, **options: Any) -> dict[str, Question]:
     return {
-        rule: lambda model, X, rule=rule: model.tree.score(X, rule, **options)
+        rule: lambda model, X, rule=rule: model.tree.acquisition(X, rule, **options)
         for rule in rules
     }
 
@@ -92,9 +92,9 @@ REAL: dict[str, Question] = {
     "predict": forecast,
     "draws": drawn,
     **scores("alm", "ieci"),
-    "alc": lambda model, X: model.tree.score(X, "alc", bounds=BOUNDS),
-    "alc reference": lambda model, X: model.tree.score(X, "alc", Xref=X),
-    "ei": lambda model, X: model.tree.score(X, "ei", best="rows"),
+    "alc": lambda model, X: model.tree.acquisition(X, "alc", bounds=BOUNDS),
+    "alc reference": lambda model, X: model.tree.acquisition(X, "alc", Xref=X),
+    "ei": lambda model, X: model.tree.acquisition(X, "ei", best="rows"),
     "relevance": lambda model, X: model.tree.relevance().values,
     "importance": lambda model, X: model.tree.importance(n_samples=50).values,
     "sensitivity": lambda model, X: effects(model, label=None),
@@ -103,8 +103,8 @@ REAL: dict[str, Question] = {
 }
 LINEAR = REAL | {"coef": lambda model, X: model.tree.coef(X)}
 ONE_TREE: dict[str, Question] = {
-    "active alc": lambda model, X: model.tree.score_active("alc"),
-    "active random": lambda model, X: model.tree.score_active("random"),
+    "active alc": lambda model, X: model.tree.active_values("alc"),
+    "active random": lambda model, X: model.tree.active_values("random"),
 }
 CLASSES: dict[str, Question] = {
     "proba": lambda model, X: model.predict(X).proba,

@@ -39,7 +39,7 @@ def everything(name: str) -> None:
     model.stats()
     model.relevance()
     model.sensitivity(n_samples=20, n_grid=3, label="a" if name == "class" else None)
-    model.score_active("random")
+    model.active_values("random")
     if name != "implicit":
         model.retire([3], forget=0.9)
         stream(name, discard="random", rejuvenate_every=5).update(X, y)
@@ -190,8 +190,8 @@ def test_every_form_of_rows_gives_the_same_bytes(name: str, form: str) -> None:
     assert getattr(told, field).tobytes() == getattr(other, field).tobytes()
     if name != "class":
         rows = FORMS[form](X)
-        assert model.score(rows, "alc", Xref=rows).tobytes() == (
-            expected.score(X, "alc", Xref=X).tobytes()
+        assert model.acquisition(rows, "alc", Xref=rows).tobytes() == (
+            expected.acquisition(X, "alc", Xref=X).tobytes()
         )
 
 
@@ -270,9 +270,9 @@ def test_answers_are_their_own() -> None:
     model = grown("constant")
     before = model_bytes(model)
     for answer in (
-        model.score_active("age"),
+        model.active_values("age"),
         model.active_ids,
-        model.score([[0.5, 0.5]], "alm"),
+        model.acquisition([[0.5, 0.5]], "alm"),
     ):
         answer[:] = 0
     for array in model.to_arrays()[1].values():

@@ -99,7 +99,7 @@ def deeds(tree: StreamingTree, model: str) -> list[Callable[[Any, Any], object]]
     criterion = "entropy" if model == "class" else "alc"
     others: list[Callable[[Any, Any], object]] = [
         lambda X, y: tree.predict(X),
-        lambda X, y: tree.tree.score_active(criterion),
+        lambda X, y: tree.tree.active_values(criterion),
         lambda X, y: tree.tree.relevance(),
         lambda X, y: model_bytes(tree.copy()),
         lambda X, y: checkpoint.loads(checkpoint.dumps(tree)),

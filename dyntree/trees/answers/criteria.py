@@ -134,7 +134,7 @@ def drawing_source(state: TreeState) -> RandomSource | None:
 def check_scoring(
     options: TreeOptions, rule: str, sample_weight: Any, exposure: Any, Xref: Any
 ) -> None:
-    """Raise ValueError where a rule of `score` is not for such trees and arguments."""
+    """Raise ValueError unless a rule of `acquisition` fits trees and arguments."""
     params.one_of("rule", rule, params.SCORES)
     if options.model == "class":
         raise ValueError(
@@ -200,7 +200,7 @@ def improvements(
 ) -> Vector:
     """Stored rows -> their scores by a rule that needs no rectangle.
 
-    The parameters are those of `DynamicTree.score`.
+    The parameters are those of `DynamicTree.acquisition`.
     """
     if rule == "ei":
         return query.mean_improvement(cloud, rows, _incumbent(cloud, rows, best))

@@ -476,7 +476,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     # ------------------------------------------------------------ other questions
     @locked
-    def score(
+    def acquisition(
         self,
         X: Any,
         rule: str,
@@ -496,19 +496,19 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         Parameters
         ----------
         X, rule, sample_weight, exposure, Xref, q, alpha, best
-            As in `DynamicTree.score`.
+            As in `DynamicTree.acquisition`.
         bounds : array_like of shape (n_features, 2), optional
             Rectangle of "alc". The default covers the rectangles of all members.
         categorical, approx
-            As in `DynamicTree.score`.
+            As in `DynamicTree.acquisition`.
 
         Returns
         -------
         ndarray of shape (n_rows,)
             For "alm" the variance of the mixture, else the weighted average of the
-            members' scores.
+            members' values.
         """
-        trees = self._ready("score")
+        trees = self._ready("acquisition")
         check_scoring(self.options, rule, sample_weight, exposure, Xref)
         if rule == "alm":
             prediction = self.predict(X, sample_weight)
@@ -519,7 +519,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         if rule == "alc" and bounds is None and Xref is None:
             bounds = self._bounds(X)
         scores: Vector = self._tree_average(
-            tree.score(
+            tree.acquisition(
                 X, rule, sample_weight=sample_weight, exposure=exposure, Xref=Xref, q=q,
                 alpha=alpha, best=best, bounds=bounds, categorical=categorical,
                 approx=approx,
@@ -560,9 +560,9 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     ) -> Relevance:
         """How much splits on each column reduce the predictive variance or entropy.
 
-        The parameters are those of `score`. The values come from as many trees as all
-        members have together, and each member gives a number of trees in proportion to
-        its weight.
+        The parameters are as in `acquisition`. The values come from as many trees as
+        all members have together, and each member gives a number of trees in proportion
+        to its weight.
         """
         found = [
             tree.relevance(bounds=bounds, categorical=categorical, approx=approx)

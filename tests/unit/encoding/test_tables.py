@@ -218,7 +218,7 @@ def doors() -> dict[str, Any]:
     }  # fmt: skip
     with_y = {name: lambda X, call=call: call(X, y) for name, call in found.items()}
     return with_y | {
-        "predict": tree.predict, "score": lambda X: tree.score(X, "alc"),
+        "predict": tree.predict, "acquisition": lambda X: tree.acquisition(X, "alc"),
         "formula": lambda X: dtf.dynamic_tree("x ~ z", X), "append": fit.append,
         "asked": fit.predict, "effects": lambda X: fit.avg_predictions(X),
         "endog": lambda X: dyntree.formula.api.DynamicTreeModel(y, X),

@@ -373,7 +373,7 @@ def test_criteria_of_real_responses_are_refused(rule: str) -> None:
     X, y, _ = rows()
     tree = DynamicTree("negbin", **SMALL).update(X, y)
     with refused(tree, f"rule='{rule}' needs a real response; got model='negbin'"):
-        tree.score(X[:3], rule)
+        tree.acquisition(X[:3], rule)
 
 
 @pytest.mark.parametrize("kind", [DynamicTree, StreamingTree, AveragedTrees])
@@ -395,9 +395,9 @@ def test_exposures_and_weights_of_questions_are_paired_by_index(kind: Any) -> No
         lambda over: exact.predict(X, over).var,
         lambda over: exact.posterior_draws(X, 5, "obs", 1, over).values,
     ]
-    if hasattr(counts, "score"):
-        asked.append(lambda over: counts.score(X, "alc", exposure=over))
-        asked.append(lambda over: exact.score(X, "alc", sample_weight=over))
+    if hasattr(counts, "acquisition"):
+        asked.append(lambda over: counts.acquisition(X, "alc", exposure=over))
+        asked.append(lambda over: exact.acquisition(X, "alc", sample_weight=over))
     for question in asked:
         with pytest.raises(ValueError, match="and X must have the same index"):
             question(turned)

@@ -173,5 +173,5 @@ def test_variances_are_finite(model: str, forget: float) -> None:
             assert np.all(np.isfinite(told.var))
             assert np.all(told.var > 0.0)
             assert np.all(np.isfinite(told.mean_se))
-    rows = stream.tree.score(X, "alc")
+    rows = stream.tree.acquisition(X, "alc")
     assert np.all(np.isfinite(rows))

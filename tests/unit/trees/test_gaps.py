@@ -173,7 +173,7 @@ def test_questions_of_trees_with_gap_cuts_have_finite_answers(model: str) -> Non
         ("alm", {}), ("alc", {}), ("ei", {}), ("ieci", {"Xref": X[:20]}),
         ("qei", {"q": 1.0}), ("qentropy", {"q": 1.0}),
     ):  # fmt: skip
-        assert np.all(np.isfinite(tree.score(X, rule, **given))), rule
+        assert np.all(np.isfinite(tree.acquisition(X, rule, **given))), rule
     assert np.all(np.isfinite(tree.relevance().values))
     assert np.all(np.isfinite(tree.predict(X).var))
 

@@ -343,8 +343,8 @@ def test_options_beyond_the_width_are_refused_at_the_first_rows(
 
 QUESTIONS: dict[str, Callable[[DynamicTree], Any]] = {
     "predict": lambda m: m.predict([[0.5, 0.5]]),
-    "score": lambda m: m.score([[0.5, 0.5]], "alm"),
-    "score_active": lambda m: m.score_active("age"),
+    "acquisition": lambda m: m.acquisition([[0.5, 0.5]], "alm"),
+    "active_values": lambda m: m.active_values("age"),
     "coef": lambda m: m.coef([[0.5, 0.5]]),
     "relevance": lambda m: m.relevance(),
     "sensitivity": lambda m: m.sensitivity(),

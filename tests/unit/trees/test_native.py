@@ -163,7 +163,7 @@ def test_missing_values_are_taken_everywhere() -> None:
         stream = streaming(model, window=40).update(X, y)
         p = stream.predict([[np.nan] * 3, [0.5, np.nan, 0.5]])
         assert np.all(np.isfinite(p.mean))
-        assert np.all(np.isfinite(stream.tree.score_active("alc")))
+        assert np.all(np.isfinite(stream.tree.active_values("alc")))
         assert np.all(np.isfinite(stream.tree.relevance().values))
 
 

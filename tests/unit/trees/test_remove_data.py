@@ -105,8 +105,8 @@ def test_what_needs_rows_says_that_there_are_none(name: str) -> None:
         ]
         for rule, options in rules[: 1 if tree.options.is_count else 2]:
             with pytest.raises(ValueError, match="remove_data dropped all"):
-                tree.score(new, rule, **options)
-        assert np.all(tree.score(new, "alc", **ranges) > 0.0)
+                tree.acquisition(new, rule, **options)
+        assert np.all(tree.acquisition(new, "alc", **ranges) > 0.0)
 
 
 def test_r_rules_keep_their_rows() -> None:

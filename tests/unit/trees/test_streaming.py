@@ -54,7 +54,7 @@ def test_a_stream_is_its_tree_driven_by_hand(
     model = stream(name, discard=rule, **options).update(X, y)
     tree = fresh(name).update(X[:25], y[:25])
     for row in range(25, 80):
-        worst = tree.active_ids[np.argmin(tree.score_active(rule))]
+        worst = tree.active_ids[np.argmin(tree.active_values(rule))]
         tree.retire([worst], options.get("forget", 1.0))
         tree.update(X[row : row + 1], y[row : row + 1])
         if options.get("rejuvenate_every") and (row + 1) % 7 == 0:
@@ -315,7 +315,7 @@ def test_rounding_does_not_choose_the_row_that_goes(
     tree = DynamicTree("class", classes=tuple("abcd"), n_particles=20, seed=1)
     tree.update(np.tile(X, (3, 1)), np.tile(y, 3))
     assert tree.stats().n_leaves == 2.0
-    assert np.ptp(tree.score_active("entropy")) < 1e-14
+    assert np.ptp(tree.active_values("entropy")) < 1e-14
     assert tree.active_ids[windows.next_to_go(tree.state.cloud, "entropy")] == 0
 
 

@@ -126,16 +126,19 @@ def test_questions_are_about_responses_of_weight_one(name: str) -> None:
     X, y, w = rows(name)
     one, nine = (MAKERS[name]().update(X, y, c * w).tree for c in (1.0, 9.0))
     for model in (one, nine):
-        np.testing.assert_allclose(model.score(X, "alm"), model.predict(X).var)
+        np.testing.assert_allclose(model.acquisition(X, "alm"), model.predict(X).var)
         parts, scale = model.predict(X), model.frozen_view().predictive(X)[1]
         assert parts.mixture.scale.max() == pytest.approx(scale.max(), rel=1e-12)
         exact = model.predict(X, 1e9).mixture.scale
         np.testing.assert_allclose(exact, parts.of_mean.scale, rtol=1e-6)
     for rule in ("alc", "alm"):
-        plain, same = one.score(X, rule), nine.score(X, rule, sample_weight=9.0)
+        plain, same = (
+            one.acquisition(X, rule),
+            nine.acquisition(X, rule, sample_weight=9.0),
+        )
         np.testing.assert_allclose(same, plain, rtol=1e-9)
-        assert np.all((nine.score(X, rule) < plain) == (rule == "alc"))
-        each = one.score(X, rule, sample_weight=np.r_[2.0, np.ones(89)])
+        assert np.all((nine.acquisition(X, rule) < plain) == (rule == "alc"))
+        each = one.acquisition(X, rule, sample_weight=np.r_[2.0, np.ones(89)])
         np.testing.assert_allclose(each[1:], plain[1:], rtol=1e-12)
         assert (each[0] > plain[0]) == (rule == "alc")
 
@@ -145,16 +148,18 @@ def test_averages_score_candidates_of_other_weights() -> None:
     for name in ("averaged linear trees", "averaged constant stream"):
         model = MAKERS[name]().update(X, y, w)
         for rule in ("alc", "alm"):
-            plain = model.score(X[:5], rule)
+            plain = model.acquisition(X[:5], rule)
             np.testing.assert_array_equal(
-                model.score(X[:5], rule, sample_weight=1.0), plain
+                model.acquisition(X[:5], rule, sample_weight=1.0), plain
             )
-            other = model.score(X[:5], rule, sample_weight=3.0)
+            other = model.acquisition(X[:5], rule, sample_weight=3.0)
             assert np.all((other > plain) == (rule == "alc"))
     with refused("sample_weight", "rule='ei'"):
-        model.score(X, "ei", sample_weight=2.0)
+        model.acquisition(X, "ei", sample_weight=2.0)
     counted = DynamicTree(**SMALL, weighting="frequency").update(X, y, w)
-    assert np.all(counted.score(X, "alc", sample_weight=3.0) > counted.score(X, "alc"))
+    assert np.all(
+        counted.acquisition(X, "alc", sample_weight=3.0) > counted.acquisition(X, "alc")
+    )
 
 
 @pytest.mark.parametrize("weighting", ["variance", "frequency"])

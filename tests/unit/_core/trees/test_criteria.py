@@ -187,7 +187,7 @@ def test_improvement_of_a_contour_is_an_integral(
             density = student_t.pdf(q + h * points, df, location, scale)
             share = h * np.sum(weights * (h**2 - (h * points) ** 2) * density)
             expected[row] += mixture.weight[k] * share
-    got = tree.score(X[:5], "qei", q=q, alpha=alpha)
+    got = tree.acquisition(X[:5], "qei", q=q, alpha=alpha)
     np.testing.assert_allclose(got, expected, rtol=1e-5)
 
 

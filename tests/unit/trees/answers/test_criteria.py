@@ -73,7 +73,7 @@ def test_regions_cover_all_rows_learned_or_those_held(
         assert high[tree.state.ones :].tolist() == np.nanmax(rows, axis=0).tolist()
         assert flags[tree.state.ones :].tolist() == [False, not held]
         want = criteria.alc_active(tree.state.cloud, low, high, flags, False)
-        np.testing.assert_array_equal(tree.score_active("alc"), want)
+        np.testing.assert_array_equal(tree.active_values("alc"), want)
 
 
 @pytest.mark.parametrize("late", [1.0, np.nan])
@@ -145,7 +145,7 @@ def test_bad_regions_are_refused(
 ) -> None:
     m = flagged(model)
     calls: list[Callable[..., Any]] = [
-        lambda **options: m.score([[0.5, 0.5]], "alc", **options),
+        lambda **options: m.acquisition([[0.5, 0.5]], "alc", **options),
         m.relevance,
         m.sensitivity,
     ]
@@ -196,9 +196,9 @@ def test_the_mode_of_inputs_that_are_not_uniform_is_within_their_bounds() -> Non
 
 def test_candidates_outside_a_categorical_column_are_named() -> None:
     with refused("X", "(0.0, 2.0) in column 1", model := flagged()):
-        model.score([[0.5, 2.0]], "alc")
-    assert len(model.score([[0.5, 2.0]], "alc", bounds=[[0, 1], [0, 1]])) == 1
-    assert len(model.score([[0.5, 2.0]], "alc", categorical=[False, False])) == 1
+        model.acquisition([[0.5, 2.0]], "alc")
+    assert len(model.acquisition([[0.5, 2.0]], "alc", bounds=[[0, 1], [0, 1]])) == 1
+    assert len(model.acquisition([[0.5, 2.0]], "alc", categorical=[False, False])) == 1
 
 
 @pytest.mark.parametrize("method", ["lhs", "boot"])
@@ -244,7 +244,7 @@ def test_missing_references_stand_at_the_frozen_centre(model: str) -> None:
         ("ieci", {"Xref": gaps}),
         ("alc", {"Xref": gaps}),
     ]:
-        values = tree.score(gaps[:9], rule, **options)
+        values = tree.acquisition(gaps[:9], rule, **options)
         assert np.isfinite(values).all(), rule
         assert (values > 0.0).any()
     if model == "constant":
@@ -255,8 +255,8 @@ def test_missing_references_stand_at_the_frozen_centre(model: str) -> None:
     centred = gaps.copy()
     centred[::3, 0] = one_leaf.state.cloud.prior_point["centre"][0]
     np.testing.assert_allclose(
-        one_leaf.score(gaps, "alc", Xref=gaps),
-        one_leaf.score(centred, "alc", Xref=centred),
+        one_leaf.acquisition(gaps, "alc", Xref=gaps),
+        one_leaf.acquisition(centred, "alc", Xref=centred),
         rtol=1e-10,
     )
 
@@ -286,10 +286,10 @@ def test_swapped_arguments_are_told_in_few_words() -> None:
     X = np.random.default_rng(0).random((300, 2))
     tree = DynamicTree(n_particles=10, seed=1).update(X[:50], X[:50, 0])
     with pytest.raises(ValueError, match=r"rule must be text") as caught:
-        tree.score("ei", X)  # type: ignore[arg-type]
+        tree.acquisition("ei", X)  # type: ignore[arg-type]
     assert "ndarray of shape (300, 2)" in str(caught.value)
     with pytest.raises(ValueError, match=r"got ndarray of shape \(300, 2\)"):
-        tree.score(X, X)  # type: ignore[arg-type]
+        tree.acquisition(X, X)  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------ what "ei" improves on
@@ -300,19 +300,23 @@ def test_improvement_on_a_value_or_on_the_rows_held_is_a_row_s_own() -> None:
     y = 3.0 * X[:, 0] + 0.2 * rng.standard_normal(60)
     tree, new = DynamicTree(n_particles=30, seed=1).update(X, y), rng.random((9, 2))
     for best in (1.0, -2, "rows"):
-        together = tree.score(new, "ei", best=best)
-        alone = [tree.score(new[k : k + 1], "ei", best=best)[0] for k in range(9)]
+        together = tree.acquisition(new, "ei", best=best)
+        alone = [tree.acquisition(new[k : k + 1], "ei", best=best)[0] for k in range(9)]
         np.testing.assert_allclose(together, alone, rtol=1e-13)
-    with_all = tree.score(new, "ei")
-    np.testing.assert_array_equal(with_all, tree.score(new, "ei", best="candidates"))
+    with_all = tree.acquisition(new, "ei")
+    np.testing.assert_array_equal(
+        with_all, tree.acquisition(new, "ei", best="candidates")
+    )
     high = np.argsort(tree.predict(new).mean)[-3:]  # the lowest is not asked with them
-    assert np.all(tree.score(new[high], "ei") > with_all[high])
+    assert np.all(tree.acquisition(new[high], "ei") > with_all[high])
     # E max(best - Y, 0) of each particle's t, by quadrature over its quantiles
     location, scale, df = query.predictive(tree.state.cloud, new)
     levels = (np.arange(20_000) + 0.5) / 20_000
     draws = location[..., None] + scale[..., None] * stats.t.ppf(levels, df[..., None])
     expected = np.maximum(1.0 - draws, 0.0).mean(axis=(0, 2))
-    np.testing.assert_allclose(tree.score(new, "ei", best=1.0), expected, atol=1e-4)
+    np.testing.assert_allclose(
+        tree.acquisition(new, "ei", best=1.0), expected, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("best", ["lowest", None, [1.0], float("nan")])
@@ -320,7 +324,7 @@ def test_a_bar_that_is_none_is_refused(best: Any) -> None:
     X = np.random.default_rng(0).random((20, 1))
     tree = DynamicTree(n_particles=5, seed=1).update(X, X[:, 0])
     with pytest.raises((TypeError, ValueError), match="best"):
-        tree.score(X, "ei", best=best)
+        tree.acquisition(X, "ei", best=best)
 
 
 # ------------------------------------------------------- every class refuses the same
@@ -342,4 +346,4 @@ def test_what_is_not_for_a_rule_is_refused(
     X = rng.random((30, 1))
     counts = kind("negbin", n_particles=5, seed=1).update(X, rng.poisson(3.0, 30))
     with pytest.raises(ValueError, match=message):
-        counts.score(X[:3], rule, **more)
+        counts.acquisition(X[:3], rule, **more)

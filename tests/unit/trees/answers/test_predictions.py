@@ -37,19 +37,25 @@ def test_scores_are_rs_criteria(name: str) -> None:
     }
     for rule, values in expected.items():
         np.testing.assert_allclose(
-            model.score(NEW, rule), values, **CLOSE, err_msg=rule
+            model.acquisition(NEW, rule), values, **CLOSE, err_msg=rule
         )
 
 
 def test_arguments_of_scores_are_rs() -> None:
     model, obj = twins("augmented")
     pairs = [
-        (model.score(NEW, "qei", q=1.0, alpha=3.0), r.qEI(obj, NEW, 1.0, 3.0).qEI),
-        (model.score(NEW, "qentropy", q=1.0), r.qEntropy(obj, NEW, 1.0).qEntropy),
-        (model.score(NEW, "alc", Xref=X), r.alc(obj, NEW, Xref=X).alc),
-        (model.score(NEW, "ieci", Xref=X), r.ieci(obj, NEW, X).ieci),
-        (model.score(NEW, "alc", bounds=BOUNDS), r.alc(obj, NEW, rect=BOUNDS).alc),
-        (model.score(NEW, "alc", approx=True), r.alc(obj, NEW, approx=True).alc),
+        (
+            model.acquisition(NEW, "qei", q=1.0, alpha=3.0),
+            r.qEI(obj, NEW, 1.0, 3.0).qEI,
+        ),
+        (model.acquisition(NEW, "qentropy", q=1.0), r.qEntropy(obj, NEW, 1.0).qEntropy),
+        (model.acquisition(NEW, "alc", Xref=X), r.alc(obj, NEW, Xref=X).alc),
+        (model.acquisition(NEW, "ieci", Xref=X), r.ieci(obj, NEW, X).ieci),
+        (
+            model.acquisition(NEW, "alc", bounds=BOUNDS),
+            r.alc(obj, NEW, rect=BOUNDS).alc,
+        ),
+        (model.acquisition(NEW, "alc", approx=True), r.alc(obj, NEW, approx=True).alc),
     ]
     for ours, theirs in pairs:
         np.testing.assert_allclose(ours, theirs, **CLOSE)
@@ -59,12 +65,12 @@ def test_arguments_of_scores_are_rs() -> None:
 @pytest.mark.parametrize("name", ["constant", "augmented", "none", "prior"])
 def test_the_alc_of_active_rows_is_rs(name: str) -> None:
     model, obj = twins(name)
-    np.testing.assert_allclose(model.score_active("alc"), r.alcX(obj).alcX, **CLOSE)
+    np.testing.assert_allclose(model.active_values("alc"), r.alcX(obj).alcX, **CLOSE)
 
 
 def test_the_entropy_of_active_rows_is_that_of_their_leaves() -> None:
     model, obj = twins("class")
-    told = model.score_active("entropy")
+    told = model.active_values("entropy")
     np.testing.assert_allclose(told, r.entropyX(obj).entropyX, **CLOSE)
     np.testing.assert_allclose(told, model.predict(X).entropy, **CLOSE)
 
@@ -72,25 +78,25 @@ def test_the_entropy_of_active_rows_is_that_of_their_leaves() -> None:
 @pytest.mark.parametrize("name", RETIRING)
 def test_scores_follow_the_order_of_active_ids(name: str) -> None:
     model = grown(name).retire([0, 30])
-    assert model.score_active("age").tolist() == model.active_ids.tolist()
+    assert model.active_values("age").tolist() == model.active_ids.tolist()
     rule = "entropy" if name == "class" else "alc"
     rows, ids = data(name)[0][model.active_ids], model.active_ids
-    told = model.score_active(rule)
+    told = model.active_values(rule)
     if name == "class":
         np.testing.assert_allclose(told, model.predict(rows).entropy, **CLOSE)
     else:
         # the same rectangle: that of the active rows
-        np.testing.assert_allclose(told, model.score(rows, "alc"), **CLOSE)
+        np.testing.assert_allclose(told, model.acquisition(rows, "alc"), **CLOSE)
     assert told.shape == ids.shape == (58,)
 
 
 def test_random_scores_are_new_draws_of_the_models_own_stream() -> None:
     model = grown("constant")
     twin = model.copy()
-    first, second = model.score_active("random"), model.score_active("random")
+    first, second = model.active_values("random"), model.active_values("random")
     assert ((first > 0.0) & (first < 1.0)).all()
     assert (first != second).any()
-    assert twin.score_active("random").tolist() == first.tolist()
+    assert twin.active_values("random").tolist() == first.tolist()
 
 
 @pytest.mark.parametrize("name", ["implicit", "augmented", "none"])
@@ -140,7 +146,7 @@ def test_names_follow_the_first_frame() -> None:
     swapped = frame(NEW[:, ::-1], "qp")
     for ask in (
         lambda rows: model.predict(rows).mean,
-        lambda rows: model.score(rows, "alc", Xref=rows),
+        lambda rows: model.acquisition(rows, "alc", Xref=rows),
     ):
         assert ask(swapped).tolist() == ask(NEW).tolist()
 
@@ -154,10 +160,10 @@ def test_asking_leaves_the_model_as_it_is(name: str) -> None:
         model.relevance()
         if name != "class":
             for rule in ("alm", "alc", "ei", "ieci", "qei", "qentropy"):
-                model.score(NEW, rule)
+                model.acquisition(NEW, rule)
         if MODELS[name]["model"] == "linear":
             model.coef(NEW)
-        model.score_active("age")
+        model.active_values("age")
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -182,7 +188,7 @@ def test_no_rows_get_empty_answers(name: str) -> None:
         return
     assert model.predict(none).mean.shape == (0,)
     for rule in ("alm", "alc", "ei", "ieci", "qei", "qentropy"):
-        assert model.score(none, rule).shape == (0,)
+        assert model.acquisition(none, rule).shape == (0,)
 
 
 BAD_CALLS: list[tuple[str, Callable[[DynamicTree], Any], str, str]] = [
@@ -190,18 +196,18 @@ BAD_CALLS: list[tuple[str, Callable[[DynamicTree], Any], str, str]] = [
     ("constant", lambda m: m.predict([1.0, 2.0]), "X", "(2,)"),
     ("constant", lambda m: m.predict([[np.nan, 0.0]]), "X", "nan"),
     ("constant", lambda m: m.predict([["a", "b"]]), "X", "'a' in row 0"),
-    ("constant", lambda m: m.score(NEW, "ALC"), "rule", "'ALC'"),
-    ("constant", lambda m: m.score(NEW, None), "rule", "None"),
-    ("constant", lambda m: m.score([[np.inf, 0.0]], "alc"), "X", "inf"),
-    ("constant", lambda m: m.score(NEW, "alc", Xref=NEW[:0]), "Xref", "none"),
-    ("constant", lambda m: m.score(NEW, "qei", q="a"), "q", "'a'"),
-    ("constant", lambda m: m.score(NEW, "qentropy", q=np.nan), "q", "nan"),
-    ("constant", lambda m: m.score(NEW, "qei", alpha=0.0), "alpha", "0.0"),
-    ("constant", lambda m: m.score(NEW, "qei", alpha=np.inf), "alpha", "inf"),
-    ("class", lambda m: m.score(NEW, "alc"), "rule", "'alc'"),
-    ("constant", lambda m: m.score_active("oldest"), "rule", "'oldest'"),
-    ("constant", lambda m: m.score_active("entropy"), "rule", "'constant'"),
-    ("class", lambda m: m.score_active("alc"), "rule", "'class'"),
+    ("constant", lambda m: m.acquisition(NEW, "ALC"), "rule", "'ALC'"),
+    ("constant", lambda m: m.acquisition(NEW, None), "rule", "None"),
+    ("constant", lambda m: m.acquisition([[np.inf, 0.0]], "alc"), "X", "inf"),
+    ("constant", lambda m: m.acquisition(NEW, "alc", Xref=NEW[:0]), "Xref", "none"),
+    ("constant", lambda m: m.acquisition(NEW, "qei", q="a"), "q", "'a'"),
+    ("constant", lambda m: m.acquisition(NEW, "qentropy", q=np.nan), "q", "nan"),
+    ("constant", lambda m: m.acquisition(NEW, "qei", alpha=0.0), "alpha", "0.0"),
+    ("constant", lambda m: m.acquisition(NEW, "qei", alpha=np.inf), "alpha", "inf"),
+    ("class", lambda m: m.acquisition(NEW, "alc"), "rule", "'alc'"),
+    ("constant", lambda m: m.active_values("oldest"), "rule", "'oldest'"),
+    ("constant", lambda m: m.active_values("entropy"), "rule", "'constant'"),
+    ("class", lambda m: m.active_values("alc"), "rule", "'class'"),
     ("constant", lambda m: m.coef(NEW), "model", "'constant'"),
     ("implicit", lambda m: m.coef([[1.0]]), "X", "1"),
     ("class", lambda m: m.sensitivity(label="z"), "label", "'z'"),
@@ -213,12 +219,27 @@ BAD_CALLS: list[tuple[str, Callable[[DynamicTree], Any], str, str]] = [
         "ndarray of shape (2,)",
     ),
     ("constant", lambda m: m.relevance(approx="no"), "approx", "'no'"),
-    ("constant", lambda m: m.score(NEW, "alc", approx=1), "approx", "1"),
-    ("constant", lambda m: m.score(NEW, "alc", Xref=[[1.0]]), "Xref", "got 1"),
-    ("constant", lambda m: m.score(NEW, "alc", Xref=[0.5]), "Xref", "(1,)"),
-    ("constant", lambda m: m.score(NEW, "alc", Xref=[[0, np.inf]]), "Xref", "inf"),
-    ("constant", lambda m: m.score(NEW, "alc", Xref=[["a", "b"]]), "Xref", "'a' in"),
-    ("constant", lambda m: m.score(NEW, "alc", Xref=[{"p": 1.0}]), "Xref", "got 1"),
+    ("constant", lambda m: m.acquisition(NEW, "alc", approx=1), "approx", "1"),
+    ("constant", lambda m: m.acquisition(NEW, "alc", Xref=[[1.0]]), "Xref", "got 1"),
+    ("constant", lambda m: m.acquisition(NEW, "alc", Xref=[0.5]), "Xref", "(1,)"),
+    (
+        "constant",
+        lambda m: m.acquisition(NEW, "alc", Xref=[[0, np.inf]]),
+        "Xref",
+        "inf",
+    ),
+    (
+        "constant",
+        lambda m: m.acquisition(NEW, "alc", Xref=[["a", "b"]]),
+        "Xref",
+        "'a' in",
+    ),
+    (
+        "constant",
+        lambda m: m.acquisition(NEW, "alc", Xref=[{"p": 1.0}]),
+        "Xref",
+        "got 1",
+    ),
     ("constant", lambda m: m.predict(NEW).sample(2, seed=-1), "seed", "-1"),
     ("constant", lambda m: m.predict(NEW).sample(2, seed="a"), "seed", "'a'"),
     ("class", lambda m: m.predict(NEW).sample(2, seed=0.5), "seed", "0.5"),

@@ -348,10 +348,10 @@ def test_questions_are_answered_by_weight() -> None:
     bounds = [(0.0, 1.0), (0.0, 1.0)]
     for rule in ("alc", "ei", "ieci", "qei", "qentropy"):
         more = {"bounds": bounds} if rule == "alc" else {}
-        parts = [m.tree.score(at, rule, **more) for m in stream.members]
+        parts = [m.tree.acquisition(at, rule, **more) for m in stream.members]
         expected = sum(w * p for w, p in zip(w, parts, strict=True))
-        np.testing.assert_allclose(stream.score(at, rule, **more), expected)
-    np.testing.assert_array_equal(stream.score(at, "alm"), stream.predict(at).var)
+        np.testing.assert_allclose(stream.acquisition(at, rule, **more), expected)
+    np.testing.assert_array_equal(stream.acquisition(at, "alm"), stream.predict(at).var)
     coef = sum(w * m.tree.coef(at) for w, m in zip(w, stream.members, strict=True))
     np.testing.assert_allclose(stream.coef(at), coef)
     assert stream.relevance().values.shape == (45, 2)

@@ -231,8 +231,8 @@ def test_repeats_answer_as_one_model(tmp_path: Any) -> None:
 def test_questions_are_answered() -> None:
     X, y = data("constant", 80)
     trees = small("linear").update(X, y)
-    expected = np.mean([cloud.score(X[:4], "ei") for cloud in trees], axis=0)
-    np.testing.assert_allclose(trees.score(X[:4], "ei"), expected)
+    expected = np.mean([cloud.acquisition(X[:4], "ei") for cloud in trees], axis=0)
+    np.testing.assert_allclose(trees.acquisition(X[:4], "ei"), expected)
     assert trees.importance().values.sum() == pytest.approx(1.0)
     assert trees.relevance().values.shape == (48, 2)
     assert trees.frozen_view().n_particles == 48
