@@ -58,6 +58,7 @@ from dyntree.trees.streaming import StreamingTree
 # loops in C, as they run with each row
 CLOUD, N_SEEN = attrgetter("cloud"), attrgetter("cloud.n_seen")
 N_DEGENERATE, TERMS = attrgetter("cloud.n_degenerate"), attrgetter("options.terms")
+OF_MEAN = 2.0**-0.5  # scale of the mean, to that of a response, where a level has noise
 STACK_DISCOUNT = 0.99  # of the two weights of average and stacker
 N_NOTES = 512  # rows at most whose weights are remembered
 PLAIN = (
@@ -154,7 +155,7 @@ class AveragedStream(TreeAverage):
     ----------
     members : list of StreamingTree or RandomTreesStream
         The clouds and forests, each with all methods of its class. Methods that go
-        through single trees (`score`, `sensitivity`, `relevance`, `stats`,
+        through single trees (`acquisition`, `sensitivity`, `relevance`, `stats`,
         `frozen_view`) use the clouds alone.
     weights : ndarray of shape (n_members,)
         Current weight of each member. They sum to one with `persistence_share`.
@@ -190,7 +191,10 @@ class AveragedStream(TreeAverage):
     predicted as the last one, with Student's t of 4 degrees of freedom whose squared
     scale is the mean of the last five or so squared errors of this rule. Its weight is
     learned like those of the members. It is large where responses move slowly or jump
-    and the features do not say so. All predictions are thus of the row that comes next.
+    and the features do not say so. All predictions are thus of the row that comes next,
+    and so are joint draws; `freeze` and `remove_data` give up the last response. Half
+    of the variance of this rule counts as uncertainty of the mean: an error is the
+    difference of two responses, and has twice the variance of noise about a level.
     With ``robust`` a response of which the clouds count less than half is not the
     last one for the next row.
 
@@ -740,10 +744,10 @@ class AveragedStream(TreeAverage):
         if again is None:
             return whole
         n = len(rows[0])
-        share, last, scale, df, _ = again
+        share, last, scale, df, of_mean = again
         ones = np.ones(n)
         scales = scale * ones if weights is None else scale / np.sqrt(weights)
-        own = np.arange(n + 1), ones, last * ones, scales, df * ones, 0.0 * ones
+        own = np.arange(n + 1), ones, last * ones, scales, df * ones, of_mean * ones
         return joined([whole, own], np.array([1.0, share]))
 
     @property
@@ -757,7 +761,8 @@ class AveragedStream(TreeAverage):
         if not share:
             return None
         last, scale, df = averaging.persistence_law(self._persistence)
-        return share, last, scale * float(np.sqrt(self.state.weight_unit)), df, 0.0
+        scale *= float(np.sqrt(self.state.weight_unit))
+        return share, last, scale, df, scale * OF_MEAN
 
     def draw_blocks(
         self,
@@ -785,7 +790,7 @@ class AveragedStream(TreeAverage):
         if law is None:
             yield from super().draw_blocks(X, n_draws, rng, exposure, of_effects)
             return
-        share, last, scale, df, _ = law
+        share, last, scale, df, of_mean = law
         which = systematic(np.array([1.0 - share, share]), n_draws, rng)
         ours, again = np.flatnonzero(which == 0), np.flatnonzero(which == 1)
         if len(ours):
@@ -793,9 +798,11 @@ class AveragedStream(TreeAverage):
                 yield replace(block, places=ours[block.places])
         if len(again):
             shape = len(again), len(self._member_rows(X)[0])
-            parts = rng.chisquare(df, (len(again), 1)) / df  # t is normal by them
-            noise = np.broadcast_to(scale / np.sqrt(parts), shape)
-            yield DrawBlock(again, np.full(shape, last), noise)
+            size = np.sqrt(df / rng.chisquare(df, (len(again), 1)))  # t is normal by it
+            mean = last + of_mean * size * rng.standard_normal((len(again), 1))
+            noise = np.sqrt(scale**2 - of_mean**2) * size
+            both = (np.broadcast_to(part, shape) for part in (mean, noise))
+            yield DrawBlock(again, *both)
 
     @locked
     def remove_data(self) -> Self:
@@ -826,8 +833,13 @@ class AveragedStream(TreeAverage):
 
     @locked
     def freeze(self) -> Self:
-        """Stop learning: from now on `update` checks its rows, but learns nothing."""
+        """Stop learning: from now on `update` checks its rows, but learns nothing.
+
+        The last response has no weight in predictions any more, as rows that a frozen
+        model is asked about need not be the next ones.
+        """
         self.is_frozen = True
+        self._persistence[:3] = 0.0
         return self
 
     # ------------------------------------------------------------ copies and files

@@ -155,3 +155,30 @@ def test_a_spike_in_a_robust_average_is_not_the_last_response() -> None:
     assert stream._persistence[0] == y[191]
     assert stream._persistence[1] < 100.0  # a spike is 10^9 squared units
     assert np.abs(stream.predict(X[:9]).mean).max() < 100.0
+
+
+def test_a_frozen_stream_has_no_next_row() -> None:
+    X, y = levels()
+    stream = AveragedStream(members=MEMBERS, seed=1).update(X, y, progress=False)
+    frozen = stream.copy().freeze()
+    assert frozen.persistence_share == 0.0
+    members = [member.predict(X[:3]).mean for member in frozen.members]
+    expected = frozen.weights @ np.array(members)
+    np.testing.assert_allclose(frozen.predict(X[:3]).mean, expected, rtol=1e-9)
+
+
+def test_intervals_of_the_mean_have_a_width() -> None:
+    """The level is inside in .85 of 150 rows or more; .9 are expected, se .025."""
+    X, y = levels(200, seed=4)
+    level = np.repeat(np.random.default_rng(4).normal(0.0, 10.0, 8), 25)
+    stream, inside = AveragedStream(members=MEMBERS, seed=1), []
+    for t in range(len(y)):
+        if t >= 50 and t % 25:  # no feature tells of a jump
+            low, high = stream.predict(X[t : t + 1]).of_mean.quantile([0.05, 0.95])[0]
+            inside.append(low <= level[t] <= high)
+        stream.update(X[t : t + 1], y[t : t + 1], progress=False)
+    assert np.mean(inside) > 0.8
+    drawn = stream.posterior_draws(X[:2], 4000, kind="mean", seed=1)
+    answer = stream.predict(X[:2]).of_mean
+    below = (drawn <= answer.quantile([0.2])[:, 0]).mean(axis=0)
+    np.testing.assert_allclose(below, 0.2, atol=0.08)
