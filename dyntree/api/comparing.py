@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.evaluate.scores import class_scores, real_scores
+from dyntree.params.names import unexpected
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
@@ -264,6 +266,9 @@ def cross_val(
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ArgumentError("level", "must be in (0, 1)", level)
+    known = signature(DynamicTreeModel.from_formula).parameters
+    for name in options.keys() - known.keys():
+        raise unexpected("cross_val", name, (*signature(cross_val).parameters, *known))
     own = given_or_drawn(seed)
     options = {"seed": own} | options
     whole = DynamicTreeModel.from_formula(formula, data, **options)

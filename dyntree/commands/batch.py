@@ -157,8 +157,8 @@ def evaluate(arguments: argparse.Namespace) -> None:
     print(compare({"model": seen}, SCORES[seen.classes is not None]))
     if seen.n_new_labels:
         print(
-            f"{seen.n_new_labels} rows with labels that were new count as errors, and "
-            "are not in log_loss"
+            f"rows with labels that were new: {seen.n_new_labels}; they count as "
+            "errors, and are not in log_loss"
         )
     print(f"{1e3 * seen.seconds_per_row:.3f} ms per row")
 

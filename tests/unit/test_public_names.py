@@ -84,6 +84,10 @@ def test_faces_and_formulas_suggest_names_too() -> None:
     data = {"y": [1.0, 2.0], "a": [1.0, 2.0]}
     with pytest.raises(TypeError, match=r"'random_state'\. Did you mean seed"):
         dtf.dynamic_tree("y ~ a", data, random_state=1)
+    with pytest.raises(
+        TypeError, match=r"cross_val\(\).*'folds'\. Did you mean n_folds"
+    ):
+        dtf.cross_val("y ~ a", data, folds=3)
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     from dyntree.api.estimators import DynamicTreeRegressor
 

@@ -246,7 +246,7 @@ def test_a_new_label_is_counted_apart_and_hides_no_score(
     assert told["log_density"] == pytest.approx(seen.log_density.mean())
     call = ["evaluate", path, *SMALL, "--quiet", "--out", tmp_path / "losses.csv"]
     assert cli.main([str(one) for one in call]) == 0
-    assert "2 rows with labels that were new count as errors" in capsys.readouterr().out
+    assert "rows with labels that were new: 2; they count as" in capsys.readouterr().out
     densities = [line["log_density"] for line in read(tmp_path / "losses.csv")]
     assert [k + 1 for k, one in enumerate(densities) if not one] == [1, 40]
 
