@@ -75,14 +75,19 @@ def count_list(y: Any, n_rows: int) -> list[Any]:
 
 
 def are_labels(y: Any) -> bool:
-    """Whether responses are text, categories or bools, and so can be labels alone.
+    """Whether responses are text, categories or bools, which labels alone are.
 
     Examples
     --------
     >>> are_labels(["u", "v"]), are_labels([True]), are_labels([0, 1])
     (True, True, False)
     """
-    column = column_of(y)
+    try:
+        column = column_of(y)
+    except (TypeError, ValueError):  # whoever learns it says what is wrong with it
+        return False
+    if not len(column.values):
+        return False
     kind = column.values.dtype.kind
     if column.is_category or kind in "bU":
         return True
@@ -187,9 +192,15 @@ def sorted_labels(labels: Sequence[Any]) -> tuple[Hashable, ...]:
     try:
         return tuple(sorted(set(labels)))
     except TypeError as error:
-        raise ValueError(
-            Message(
-                "labels of different types cannot be sorted; name them in order with "
-                "classes=(...)."
-            )
+        first = labels[0]
+        row, other = next(
+            (row, one) for row, one in enumerate(labels) if type(one) is not type(first)
+        )
+        raise ArgumentError(
+            "y",
+            "must hold numbers alone, or labels of one type",
+            Message("{first!r} and {other!r}", first=first, other=other),
+            "Correct them, or name labels of different types in order with "
+            "classes=(...).",
+            row=row,
         ) from error

@@ -241,11 +241,8 @@ class TreeOptions:
             raise ArgumentError(
                 "dispersion",
                 "is an option of model='negbin' only",
-                Message(
-                    "{dispersion!r} with model={model!r}",
-                    dispersion=self.dispersion,
-                    model=self.model,
-                ),
+                self.dispersion,
+                "Leave it out, or pass model='negbin'.",
             )
         if self.robust:
             self._check_robust()
@@ -377,11 +374,8 @@ class TreeOptions:
             raise ArgumentError(
                 "classes",
                 "is an option of model='class' only",
-                Message(
-                    "{classes!r} with model={model!r}",
-                    classes=self.classes,
-                    model=self.model,
-                ),
+                self.classes,
+                "Leave it out, or pass model='class'.",
             )
         if isinstance(self.classes, str) or not np.iterable(self.classes):
             raise ArgumentError("classes", "must be a sequence of labels", self.classes)

@@ -200,7 +200,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             yield
             return
         before = dict(vars(self))
-        if not self.n_seen and np.size(y) and are_labels(y):
+        if not self.n_seen and are_labels(y):
             vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
         try:
             yield

@@ -51,7 +51,9 @@ def refuse_exposure(options: TreeOptions, name: str = NAME) -> None:
         raise ArgumentError(
             name,
             "is for counts, model='poisson' or 'negbin'",
-            Message("it with model={model!r}", model=options.model),
+            Message(
+                "it for labels" if options.model == "class" else "it for real responses"
+            ),
             "Leave it out.",
         )
 

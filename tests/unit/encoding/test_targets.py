@@ -63,7 +63,7 @@ def test_labels_and_their_places() -> None:
     assert targets.label_codes(["b", "a"], ("a", "b")).tolist() == [1.0, 0.0]
     with refused("y", "'c' in row 1"):
         targets.label_codes(["a", "c"], ("a", "b"))
-    with refused("classes", "different types"):
+    with refused("classes", "labels of one type"):
         targets.sorted_labels([1, "a"])
 
 

@@ -358,3 +358,19 @@ def test_the_width_of_a_table_s_pool_follows_what_it_predicted() -> None:
     assert few.spread_factor == 1.0
     assert AveragedTrees(seed=1, robust=True).update(X, y).spread_factor == 1.0
     assert AveragedTrees("linear", seed=1).update(X, y).spread_factor == 1.0
+
+
+@pytest.mark.parametrize("make", [AveragedStream, AveragedTrees])
+def test_odd_first_responses_are_refused_by_name(make: Any) -> None:
+    X = np.random.default_rng(0).random((4, 2))
+    for y, rule in (
+        (pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]}), "y must be of shape"),
+        ([[1], [1, 2], 3, 4], "y must be rectangular"),
+        (["a", 1, 2.0, "b"], "y must hold numbers alone, or labels of one type"),
+        (None, "y must be of shape"),
+    ):
+        model = make(seed=1)
+        with pytest.raises(ValueError, match=rule):
+            model.update(X, y)
+        assert model.model == "mixed"
+        model.update(X, [1.0, 2.0, 3.0, 4.0])  # it is as it was
