@@ -150,9 +150,9 @@ def test_what_is_no_exposure_is_refused() -> None:
     with refused("y", "2.5"):
         to_datatree(tree, X, [1.0, 2.5, 1.0])
     plain = DynamicTree(**SMALL).update(data[["x"]], data["y"])
-    with refused("exposure", "model='linear'"):
+    with refused("exposure", "real responses"):
         to_datatree(plain, X, exposure=1.0)
-    with refused("exposure", "model='linear'"):
+    with refused("exposure", "real responses"):
         to_datatree(results("y ~ x"), X, exposure=1.0)
     fit = results("k ~ x", exposure="hours", model="negbin")
     with pytest.raises(ValueError, match="hours"):

@@ -532,7 +532,7 @@ def test_what_is_no_offset_is_refused() -> None:
     }.items():
         with pytest.raises(ValueError, match=words):
             dtf.dynamic_tree(formula, data, **SMALL)
-    with refused("exposure", "model='linear'"):
+    with refused("exposure", "real responses"):
         dtf.dynamic_tree("y ~ x", data, exposure="hours", **SMALL)
     with refused("exposure", "-1"):
         dtf.dynamic_tree("k ~ x", data, exposure=-1.0, model="negbin", **SMALL)

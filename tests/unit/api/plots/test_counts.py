@@ -213,7 +213,7 @@ def test_recorders_note_counts_with_their_exposures() -> None:
     assert plots.plot_rolling(seen).axes
     page = report_html(again.model, seen, trace=again.trace(), response="k")
     assert page.count("<img") >= 8
-    with refused("exposure", "model='linear'"):
+    with refused("exposure", "real responses"):
         plots.Recorder(DynamicTree(**SMALL)).update(
             X, data["y"], exposure=data["hours"]
         )
