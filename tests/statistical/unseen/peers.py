@@ -8,8 +8,10 @@ sum to one. LightGBM, where it is installed, is fitted each `REFIT` rows to the 
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,45 +113,26 @@ def of_capymoa(make: Callable[[Any], Any]) -> Ask:
     return run
 
 
+MOA = {  # learners of CapyMOA's: labels, and numbers
+    True: (
+        ("ARF10", "AdaptiveRandomForestClassifier", {"ensemble_size": 10}),
+        ("ARF30", "AdaptiveRandomForestClassifier", {"ensemble_size": 30}),
+        ("SRP10", "StreamingRandomPatches", {"ensemble_size": 10}),
+        ("SGBT", "StreamingGradientBoostedTrees", {}),
+    ),
+    False: (
+        ("ARFR10", "AdaptiveRandomForestRegressor", {"ensemble_size": 10}),
+        ("ARFR30", "AdaptiveRandomForestRegressor", {"ensemble_size": 30}),
+        ("SOKNL", "SOKNL", {}),
+        ("SGBR", "StreamingGradientBoostedRegression", {}),
+    ),
+}
+
+
 def moa(is_class: bool) -> Iterator[tuple[str, Ask]]:
     """Names and learners of CapyMOA, which is not in the tests' extra."""
-    if is_class:
-        from capymoa import classifier as room
-
-        yield (
-            "ARF10",
-            of_capymoa(
-                lambda s: room.AdaptiveRandomForestClassifier(s, ensemble_size=10)
-            ),
-        )
-        yield (
-            "ARF30",
-            of_capymoa(
-                lambda s: room.AdaptiveRandomForestClassifier(s, ensemble_size=30)
-            ),
-        )
-        yield (
-            "SRP10",
-            of_capymoa(lambda s: room.StreamingRandomPatches(s, ensemble_size=10)),
-        )
-        yield "SGBT", of_capymoa(lambda s: room.StreamingGradientBoostedTrees(s))
-    else:
-        from capymoa import regressor
-
-        yield (
-            "ARFR10",
-            of_capymoa(
-                lambda s: regressor.AdaptiveRandomForestRegressor(s, ensemble_size=10)
-            ),
-        )
-        yield (
-            "ARFR30",
-            of_capymoa(
-                lambda s: regressor.AdaptiveRandomForestRegressor(s, ensemble_size=30)
-            ),
-        )
-        yield "SOKNL", of_capymoa(lambda s: regressor.SOKNL(s))
-        yield (
-            "SGBR",
-            of_capymoa(lambda s: regressor.StreamingGradientBoostedRegression(s)),
-        )
+    room = importlib.import_module(
+        "capymoa.classifier" if is_class else "capymoa.regressor"
+    )
+    for name, kind, options in MOA[is_class]:
+        yield name, of_capymoa(partial(getattr(room, kind), **options))
