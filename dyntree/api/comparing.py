@@ -266,9 +266,10 @@ def cross_val(
     share = params.real("level", level)
     if not 0.0 < share < 1.0:
         raise ArgumentError("level", "must be in (0, 1)", level)
-    known = signature(DynamicTreeModel.from_formula).parameters
-    for name in options.keys() - known.keys():
-        raise unexpected("cross_val", name, (*signature(cross_val).parameters, *known))
+    accepted = signature(DynamicTreeModel.from_formula).parameters
+    for name in options.keys() - accepted.keys():
+        names = (*signature(cross_val).parameters, *accepted)
+        raise unexpected("cross_val", name, names)
     own = given_or_drawn(seed)
     options = {"seed": own} | options
     whole = DynamicTreeModel.from_formula(formula, data, **options)

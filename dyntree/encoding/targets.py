@@ -194,7 +194,12 @@ def sorted_labels(labels: Sequence[Any]) -> tuple[Hashable, ...]:
     except TypeError as error:
         first = labels[0]
         row, other = next(
-            (row, one) for row, one in enumerate(labels) if type(one) is not type(first)
+            (
+                (row, label)
+                for row, label in enumerate(labels)
+                if type(label) is not type(first)
+            ),
+            (len(labels) - 1, labels[-1]),  # of one type that has no order
         )
         raise ArgumentError(
             "y",

@@ -416,10 +416,10 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         weights = self._draw_weights
         if self.model != MIXED:
             return weights
-        found = np.zeros(len(weights))
+        shares = np.zeros(len(weights))
         is_linear = self._is_linear > 0.0
-        found[is_linear] = among(weights[is_linear])
-        return found
+        shares[is_linear] = among(weights[is_linear])
+        return shares
 
     def draw_blocks(
         self,

@@ -81,7 +81,7 @@ class WeightHistory(Record):
         Numbers of rows, evenly spaced; at most 512 are remembered.
     weights : ndarray of shape (n_noted, n_members)
         Weight of each member when that row was predicted. Where persistence has a
-        weight, they sum to one without it.
+        weight, they sum to one together with it.
     """
 
     rows: NDArray[np.int64]
@@ -332,8 +332,8 @@ class AveragedStream(TreeAverage):
     @property
     def weights(self) -> Vector:
         """Current weight of each member in predictions, shape (n_members,)."""
-        own = averaging.weights_at(self._log_weights[: len(self.members)])
-        return np.asarray(own * (1.0 - self.persistence_share))
+        shares = averaging.weights_at(self._log_weights[: len(self.members)])
+        return np.asarray(shares * (1.0 - self.persistence_share))
 
     @property
     def _persists(self) -> bool:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from dyntree import checkpoint, params
+from dyntree._core import averaging
 from dyntree.checkpoint.layout import require
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
@@ -45,8 +46,7 @@ FEWEST = 20  # rows that are predicted at least where powers or shares are fitte
 FLOOR = 1e-12  # of probabilities whose logs are taken
 POWER_SD = 0.5  # of a power, about its share
 N_ROUNDS = 200  # of EM, which fits the shares of the kinds of leaves
-PRIOR_SCORES = 50.0  # rows for which the pool has the right width
-MOST_SQUARE = 16.0  # of a normal score
+MOST_SQUARE = 16.0  # of a normal score, as in `averaging.spread`
 PRIOR_ROWS = 20.0  # that equal shares count for
 KINDS_OF_LEAVES = ("linear", "constant")  # of a mixed average, in turn
 PLAIN = (
@@ -571,14 +571,15 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """
         each = np.where(self._is_linear > 0.0, shares[0], shares[-1])[:, None]
         share = np.where(np.isnan(below), 0.0, each)
-        known = share.sum(axis=0) > 0.0
-        p = np.nansum(share * below, axis=0)[known] / share.sum(axis=0)[known]
+        was_predicted = share.sum(axis=0) > 0.0
+        share, below = share[:, was_predicted], below[:, was_predicted]
+        p = np.nansum(share * below, axis=0) / share.sum(axis=0)
         square = np.minimum(ndtri(np.clip(p, 1e-9, 1.0 - 1e-9)) ** 2, MOST_SQUARE)
         is_count = self.options.meaning_of_weights == "frequency"
-        times = weights[known] if weights is not None and is_count else np.ones(len(p))
-        total = PRIOR_SCORES + times.sum()
-        factor = np.sqrt((PRIOR_SCORES + times @ square) / total)
-        return float(np.clip(factor, 0.5, 2.0))
+        times = np.ones(len(p))
+        if weights is not None and is_count:
+            times = weights[was_predicted]
+        return averaging.spread_factor(np.array([times @ square, times.sum()]))
 
     def _kinds(self, values: Any) -> list[NDArray[Any]]:
         """One array a member -> those of the clouds, and those of the forests."""

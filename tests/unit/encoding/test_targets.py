@@ -88,3 +88,8 @@ def test_what_is_no_real_response_is_refused(y: Any, came: str) -> None:
 def test_complex_numbers_are_no_labels() -> None:
     with refused("y", "1j in row 0"):
         targets.label_list([1j, 2j], 2)
+
+
+def test_labels_of_one_type_that_has_no_order_are_refused() -> None:
+    with refused("classes", "labels of one type"):
+        targets.sorted_labels([1j, 2j])
