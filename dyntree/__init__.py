@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dyntree.evaluate.repeats import fit_repeats
     from dyntree.trees.averages.stream import AveragedStream
     from dyntree.trees.averages.tables import AveragedTrees
+    from dyntree.trees.linear_stream import LinearStream
     from dyntree.trees.model import DynamicTree
     from dyntree.trees.random_trees import RandomTreesStream
     from dyntree.trees.streaming import StreamingTree
@@ -34,6 +35,7 @@ __all__ = [
     "ChangeAlarm",
     "DelayedLabels",
     "DynamicTree",
+    "LinearStream",
     "RandomTreesStream",
     "StreamingTree",
     "__version__",
@@ -49,6 +51,7 @@ HOMES = {  # modules of the public names, imported where a name is first asked f
     "ChangeAlarm": "evaluate.alarm",
     "DelayedLabels": "evaluate.delayed",
     "DynamicTree": "trees.model",
+    "LinearStream": "trees.linear_stream",
     "RandomTreesStream": "trees.random_trees",
     "StreamingTree": "trees.streaming",
     "fit_repeats": "evaluate.repeats",

@@ -12,6 +12,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    LinearStream,
     RandomTreesStream,
     StreamingTree,
 )
@@ -67,6 +68,10 @@ def learn_response(model: Any, options: Options, part: int) -> None:
     weighs = "weighting" in options and options.get("rules") != "r"
     weight = np.linspace(1.0, 2.0, 25).round() if weighs else None
     model.update(*responses(options, part), weight)
+
+
+def learn_labels(model: Any, options: Options, part: int) -> None:
+    model.update(*responses({"model": "class"}, part))
 
 
 def rows(options: Options, part: int) -> np.ndarray:
@@ -156,12 +161,13 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
         AveragedStream, {"n_particles": 8, "seed": 1},
         [{}, {"model": "linear"}, {"model": "class"}, {"model": "negbin"}],
         NATIVE | {"members": [[{"window": 20}, {"window": 30}]], "discount": [0.9],
-                  "tempering": [0.5]}, learn_response,
+                  "tempering": [0.5], "linear": [False]}, learn_response,
     ),
     "AveragedTrees": (
         AveragedTrees, {"n_particles": 8, "n_clouds": 2, "seed": 1},
         [{}, {"model": "linear"}, {"model": "class"}, {"model": "negbin"}],
-        NATIVE | {"n_clouds": [3], "shuffle": [False]}, learn_response,
+        NATIVE | {"n_clouds": [3], "shuffle": [False], "linear": [False]},
+        learn_response,
     ),
     "RandomTreesStream": (
         RandomTreesStream, {"n_trees": 3, "seed": 1}, [{}, {"model": "constant"}],
@@ -170,6 +176,13 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
          **{name: TREE[name] for name in (
             "classes", "class_mass", "categories", "new_levels", "weighting", "seed")}},
         learn_response,
+    ),
+    "LinearStream": (
+        LinearStream, {"seed": 1}, [{}, {"forget": 0.99}],
+        {"model": ["class"], "forget": [0.9], "spreads": [[1.0]], "clip": [2.0],
+         **{name: TREE[name] for name in (
+            "classes", "categories", "new_levels", "seed")}},
+        learn_labels,
     ),
     "OnlineDPGMM": (
         OnlineDPGMM, {"warm_up": 20, "seed": 0}, [{}, {"lambda_": 9.0}],

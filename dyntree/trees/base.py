@@ -14,7 +14,6 @@ from scipy.special import entr
 from dyntree import params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
-from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
@@ -57,6 +56,7 @@ from dyntree.trees.learning.exposures import (
 )
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights, weighed
+from dyntree.trees.linear_options import LinearOptions
 from dyntree.trees.state import TreeState
 
 CLOUD = attrgetter("cloud")  # of a state
@@ -74,7 +74,7 @@ INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
 
 def cloud_sizes(model: Any) -> str:
     """Particles of a model, "1000"; of several clouds "15 clouds of 5 to 30"."""
-    clouds = [state for state in model.states if not is_forest(state)]
+    clouds = [state for state in model.states if is_cloud(state)]
     sizes = sorted({state.options.n_particles for state in clouds})
     some = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
     if getattr(model, "members", None) is None:
@@ -91,9 +91,20 @@ def forest_sizes(model: Any) -> str:
     return f"{len(sizes)} {some} of {' or '.join(map(str, sorted({*sizes})))}"
 
 
+def regressions_in(model: Any) -> str:
+    """Regressions beside the clouds of a model, "2 regressions"; "" without any."""
+    n = sum(isinstance(state.options, LinearOptions) for state in model.states)
+    return f"{n} regression" + "s" * (n > 1) if n and hasattr(model, "members") else ""
+
+
 def is_forest(state: TreeState) -> bool:
     """Whether a state is that of random trees."""
     return isinstance(state.options, ForestOptions)
+
+
+def is_cloud(state: TreeState) -> bool:
+    """Whether a state is that of particles."""
+    return isinstance(state.options, TreeOptions)
 
 
 class TreeModel(Suggesting):
@@ -500,7 +511,7 @@ class TreeModel(Suggesting):
     def warn_if_alike(self) -> None:
         """Warn once if the trees of a single cloud share their first few splits."""
         state = self.states[0]
-        one_cloud = len(self.states) == 1 and not isinstance(state.cloud, Forest)
+        one_cloud = len(self.states) == 1 and is_cloud(state)
         if not one_cloud or state.cloud is None or "roots" in state.warned:
             return
         n_roots = effective_roots(state.cloud)
@@ -553,9 +564,7 @@ class TreeModel(Suggesting):
             "model": self.model,
             "rules": options.rules,
             "particles": sum(
-                state.options.n_particles
-                for state in self.states
-                if not is_forest(state)
+                state.options.n_particles for state in self.states if is_cloud(state)
             ),
             "seed": model.seed,
             "columns": list(self.feature_names),
@@ -572,7 +581,9 @@ class TreeModel(Suggesting):
     def __repr__(self) -> str:
         model: Any = self
         forests = forest_sizes(model.tree)
+        regressions = regressions_in(model.tree)
         beside = f", {forests} trees" if forests else ""
+        beside += f", {regressions}" if regressions else ""
         return (
             f"<{type(self).__name__} {self.model!r}: "
             f"{cloud_sizes(model.tree)} particles{beside}, {model.n_seen} rows learned>"

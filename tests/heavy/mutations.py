@@ -45,6 +45,7 @@ MORE: dict[str, list[kinds.Options]] = {  # contexts beside those of `tests.kind
         {"robust": True},
     ],
     "RandomTreesStream": [{"discount": 0.99}],
+    "LinearStream": [{"forget": 0.99}],
     "DependentDPMixture": [
         {"family": GaussianUnknown()}, {"family": AffineFlow()},
         {"family": Multinomial()},
@@ -83,12 +84,20 @@ MEANS = {"mean": "the mean of a cluster, whose rows are not held"}
 SUBSPACES = MEANS | {
     "packed": "a product of columns, within what variances and directions allow",
 }
+REGRESSIONS = {
+    "random_state": TREES["random_state"],
+    **dict.fromkeys(("place", "unit", "column_mean", "square", "n_values"), (
+        "what all rows have said of a column")),
+    "prior": "the prior of a coefficient, which follows the spread of its column",
+    "log_weights": "what all rows have said for a spread",
+}  # fmt: skip
 FREE: dict[str, dict[str, str]] = {  # kind -> array -> why nothing contradicts it
     "DynamicTree": TREES,
     "StreamingTree": WINDOWS,
     "RandomTreesStream": FORESTS,
-    "AveragedTrees": FORESTS | TREES,
-    "AveragedStream": FORESTS | WINDOWS | {
+    "LinearStream": REGRESSIONS,
+    "AveragedTrees": FORESTS | TREES | REGRESSIONS,
+    "AveragedStream": FORESTS | WINDOWS | REGRESSIONS | {
         "log_weights": "what all rows have said for a member",
         "spread": "how wide the pool was of all rows",
         "persistence": "the last response and how far it was from the one before",

@@ -41,7 +41,8 @@ TREES_ORDER = [
     {"block_sums"}, {"query"}, {"rectangle", "improvement"}, {"r_rectangle"},
     {"row_credit", "references"}, {"criteria"}, {"input_samples"},
     {"sensitivity", "window"},
-    {"probe"}, {"row_ring"}, {"random_cuts"}, {"random_trees"}, {"forest"}, {"one_row"},
+    {"probe", "linear_filters"}, {"row_ring"}, {"random_cuts"}, {"random_trees"},
+    {"forest"}, {"one_row"},
     {"leaf_draws", "forest_draws"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
@@ -88,16 +89,20 @@ FOLDER_ORDER = {
         {"raw_rows"},
     ],
     "trees": [
-        {"state", "forest_options"}, {"learning"}, {"files", "answers"},
-        {"forest_files", "base"}, {"view"}, {"model", "random_trees", "sobol"},
-        {"streaming"}, {"averages"}, {"factory"},
+        {"state", "forest_options", "linear_options"}, {"learning"},
+        {"files", "answers"}, {"forest_files", "linear_files", "base"},
+        {"view", "row_learner"},
+        {"model", "random_trees", "linear_stream", "sobol"}, {"streaming"},
+        {"averages"}, {"factory"},
     ],
     "trees/learning": [
         {"scaling", "growth", "levels", "weights", "exposures"},
         {"check", "parts", "windows"},
         {"warmup"},
     ],
-    "trees/answers": [{"draws", "predictions"}, {"criteria"}, {"sensitivity"}],
+    "trees/answers": [
+        {"linear_draws"}, {"draws", "predictions"}, {"criteria"}, {"sensitivity"},
+    ],
     "trees/averages": [{"view", "memories", "robust"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another
     "mixtures": [

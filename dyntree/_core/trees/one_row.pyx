@@ -17,6 +17,7 @@ from dyntree._core.trees.cloud cimport Cloud
 from dyntree._core.trees.forest cimport Forest
 from dyntree._core.trees.gap_answers cimport mixture_over
 from dyntree._core.trees.gap_walk cimport has_gap
+from dyntree._core.trees.linear_filters cimport LinearFilters
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.random_trees cimport Knot, Room, first_way
@@ -130,6 +131,8 @@ cdef const double *row_of(const double[:, ::1] x, object members) except NULL:
     for member in members:
         if isinstance(member, Forest):
             width = (<Forest> member).ring.n_features
+        elif isinstance(member, LinearFilters):
+            width = (<LinearFilters> member).n_features
         else:
             width = (<Particles?> member).pool.n_features
         if x.shape[0] != 1 or x.shape[1] != width or not width:
@@ -143,6 +146,8 @@ cdef int32_t classes_of(object member):
     """How many classes a model has."""
     if isinstance(member, Forest):
         return (<Forest> member).n_classes
+    if isinstance(member, LinearFilters):
+        return (<LinearFilters> member).n_classes
     return (<Particles> member).leaf_model.n_classes
 
 
@@ -312,7 +317,7 @@ def proba(members, const double[:, ::1] row):
 
     Parameters
     ----------
-    members : list of Cloud or Forest of length n_members
+    members : list of Cloud, Forest or LinearFilters of length n_members
         Clouds under native rules, all of the same classes.
     row : ndarray of shape (1, n_features)
 
@@ -325,6 +330,8 @@ def proba(members, const double[:, ::1] row):
     cdef Py_ssize_t k
     cdef Room room
     cdef Forest forest
+    cdef LinearFilters filters
+    cdef double[::1] scratch
     if any(classes_of(member) != n_classes for member in members):
         raise ValueError("members must have the same classes.")
     found = np.zeros((len(members), n_classes))
@@ -339,6 +346,10 @@ def proba(members, const double[:, ::1] row):
                 forest.close(&room)
             for c in range(n_classes):
                 out[k, c] /= forest.n_trees
+        elif isinstance(member, LinearFilters):
+            filters = member
+            scratch = np.empty(filters.room_for())
+            filters.foresee(x, &out[k, 0], &scratch[0])
         else:
             foresee(<Cloud?> member, x, &out[k, 0])
     return found
@@ -348,18 +359,18 @@ def learn(
     members, terms, const double[:, ::1] row, double y, double[:, ::1] proba=None,
     double weight=1.0, double exposure=1.0,
 ):
-    """Let every model learn a row: clouds, then forests.
+    """Let every model learn a row: clouds, then the others.
 
     If the row lay outside in robust clouds, forests learn it with the median of the
     parts of its weight that it counted with there.
 
     Parameters
     ----------
-    members : list of Cloud or Forest of length n_members
+    members : list of Cloud, Forest or LinearFilters of length n_members
         Clouds under native rules; all of the same classes, or of real responses.
     terms : list of length n_members
         Window, rule, forgetting and rows between rejuvenations of each cloud, as
-        `window.roll` takes them; None of a forest.
+        `window.roll` takes them; None of others.
     row : ndarray of shape (1, n_features)
     y : float
         Response, or place of the label.
@@ -381,6 +392,7 @@ def learn(
     cdef Py_ssize_t k
     cdef double *ahead
     cdef double *told
+    cdef double[::1] spare = np.empty(max(1, n_classes))
     cdef Room room
     if weight != 1.0 and any(member.weighting is None for member in members):
         raise ValueError(f"members must be weighted for a weight of {weight}.")
@@ -407,7 +419,7 @@ def learn(
         raise MemoryError()
     try:
         for k, member in enumerate(members):
-            if not isinstance(member, Forest):
+            if not isinstance(member, (Forest, LinearFilters)):
                 window, rule, forget, every = terms[k]
                 take(
                     <Cloud?> member, x, y, weight, exposure, window, rule, forget,
@@ -417,8 +429,12 @@ def learn(
         if min(shares, default=1.0) < 1.0:
             weight *= np.median(shares)
         for k, member in enumerate(members):
-            if isinstance(member, Forest):
-                told = NULL if proba is None else &proba[k, 0]
+            told = NULL if proba is None else &proba[k, 0]
+            if isinstance(member, LinearFilters):
+                out[k] = (<LinearFilters> member).take(
+                    x, y, weight, &spare[0] if proba is None else told
+                )
+            elif isinstance(member, Forest):
                 try:
                     (<Forest> member).open(&room)
                     out[k] = (<Forest> member).take(x, y, weight, &room, ahead, told)

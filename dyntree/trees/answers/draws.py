@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.forest_draws import ends_of, tree_laws
 from dyntree._core.trees.leaf_draws import LeafDraws, root_splits
+from dyntree._core.trees.linear_filters import LinearFilters
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries.counts import drawn_events, drawn_means
+from dyntree.trees.answers.linear_draws import LinearDraws
 
 LEAST_ROOTS = 5.0  # effective number of first splits below which one cloud is alike
 MOST_VALUES = 1 << 21  # of a block
@@ -74,12 +76,17 @@ def cloud_draws(
     rng: np.random.Generator,
     exposure: Vector | None = None,
 ) -> Iterator[DrawBlock]:
-    """Draws of what a cloud, or a forest, says of rows as it stores them, in blocks.
+    """Draws of what a cloud, or another member, says of rows as it stores them.
+
+    They come in blocks.
 
     Exposures, of shape (n_rows,), are as users give them; 1 by default.
     """
     if isinstance(cloud, Forest):
         yield from _forest_draws(cloud, rows, n_draws, rng)
+        return
+    if isinstance(cloud, LinearFilters):
+        yield from _linear_draws(cloud, rows, n_draws, rng)
         return
     n_particles = cloud.n_particles
     which = systematic(np.full(n_particles, 1.0 / n_particles), n_draws, rng)
@@ -269,6 +276,21 @@ def _forest_draws(
             mean = mean + sigma / np.sqrt(n) * rng.standard_normal(len(own))
             unit = np.sqrt(forest.weight_unit)
             yield DrawBlock(some, mean[place], unit * sigma[place])
+
+
+def _linear_draws(
+    filters: LinearFilters, rows: Matrix, n_draws: int, rng: np.random.Generator
+) -> Iterator[DrawBlock]:
+    """Draws of coefficients, moved to the mean that predictions have."""
+    weights = filters.weights
+    which, same = systematic(weights, n_draws, rng), equal_rows(rows)
+    each = {k: LinearDraws(filters, rows, same, k) for k in np.unique(which).tolist()}
+    share = sum(weights[k] for k in each)
+    mean = sum(weights[k] / share * drawn.expected() for k, drawn in each.items())
+    parts = transport(np.asarray(mean), filters.predict_proba(rows))
+    for k, drawn in each.items():
+        for some in _parts(np.flatnonzero(which == k), mean.size):
+            yield DrawBlock(some, moved(drawn(len(some), rng), *parts), None)
 
 
 def _drawn_ways(

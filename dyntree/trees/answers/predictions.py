@@ -11,6 +11,7 @@ from scipy.special import entr
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree._core.trees.forest import Forest
+from dyntree._core.trees.linear_filters import LinearFilters
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.summaries import ClassPrediction, Prediction
@@ -58,7 +59,7 @@ def laws_of(cloud: Any, rows: Matrix, n_threads: int, exposure: Vector) -> Any:
 
 def proba_of(cloud: Any, rows: Matrix, n_threads: int = 1) -> Matrix:
     """Probabilities of the classes at encoded rows, shape (n_rows, n_classes)."""
-    if isinstance(cloud, Forest):
+    if isinstance(cloud, Forest | LinearFilters):
         return cloud.predict_proba(rows, n_threads)
     return query.predict_class(cloud, rows, n_threads)["p"]
 

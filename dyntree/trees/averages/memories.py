@@ -13,6 +13,7 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.params import MIXED, N_AVERAGED, TREE_OPTIONS, TreeOptions
 from dyntree.trees.forest_options import FOREST_OPTIONS
 from dyntree.trees.learning.warmup import n_varying, options_for
+from dyntree.trees.linear_options import LINEAR_OPTIONS
 
 # Members that an average of streams has by default, by leaf model. Those of counts, of
 # linear and of constant leaves were measured on the streams of
@@ -79,6 +80,12 @@ _OF_MANY: tuple[dict[str, Any], ...] = (
     {"n_trees": 10},
     {"n_trees": 10, "discount": 1.0 - 1.0 / 200.0},
 )
+# Beside them, for labels, two regressions. Their rows cost the square of the columns.
+LINEAR: tuple[dict[str, Any], ...] = (
+    {"linear": True},
+    {"linear": True, "forget": 0.99},
+)
+MOST_LINEAR = 200  # columns
 # Smaller sets for streams that are too fast for the default, by name.
 NAMED: dict[str, tuple[dict[str, Any], ...]] = {
     "light": (*_DRIFTING, *_SLIDING, _INFORMED, _INFORMED, _STEPS, _TEN_TREES),
@@ -94,6 +101,8 @@ AVERAGED_PRIOR = {"class": (0.95, 0.5)}
 FORESTS_SHARE = (
     "model", "classes", "class_mass", "categories", "new_levels", "weighting",
 )  # fmt: skip
+REGRESSIONS_SHARE = ("model", "classes", "categories", "new_levels")
+N_REGRESSIONS = 3  # beside the clouds of one table of labels, in orders of their own
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels", "weighting", "dispersion", "robust",
@@ -169,6 +178,14 @@ def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]
         raise ArgumentError("members", "must name at least one", Message("none"))
     for k, member in enumerate(memories):
         _check_memory(k, member, model)
+    if is_regression(memories[0]):
+        raise ArgumentError(
+            "members",
+            "must not begin with a linear member, because trees answer questions that "
+            "it cannot",
+            memories[0],
+            "Put a member with a window first.",
+        )
     if is_forest(memories[0]) or memories[0].get("model", "linear") != "linear":
         raise ValueError(
             Message(
@@ -183,7 +200,10 @@ def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]
 
 def _check_memory(k: int, member: Mapping[str, Any], model: str) -> None:
     """Raise ValueError for options that member k cannot have."""
-    if is_forest(member):
+    if is_regression(member):
+        _check_regression(k, member, model)
+        allowed = ["linear", *(n for n in LINEAR_OPTIONS if n not in REGRESSIONS_SHARE)]
+    elif is_forest(member):
         allowed = [name for name in FOREST_OPTIONS if name not in FORESTS_SHARE]
     else:
         windows = {**TREE_OPTIONS, **params.STREAM_OPTIONS}
@@ -202,6 +222,27 @@ def _check_memory(k: int, member: Mapping[str, Any], model: str) -> None:
         params.one_of(f"model of member {k}", member["model"], ("linear", "constant"))
 
 
+def _check_regression(k: int, member: Mapping[str, Any], model: str) -> None:
+    """Raise ValueError unless member k, which names `linear`, may be a regression."""
+    if model != "class":
+        raise ArgumentError(
+            "members",
+            "may have linear members for labels",
+            Message("{member!r} in member {k} with model={model!r}",
+                    member=dict(member), k=k, model=model),
+            "Real responses have model='linear'.",
+        )  # fmt: skip
+    if not params.flag(f"linear of member {k}", member["linear"]):
+        raise ArgumentError(
+            f"linear of member {k}", "must be True", False, "Leave the member out."
+        )
+
+
+def is_regression(member: Mapping[str, Any]) -> bool:
+    """Whether options of a member are those of a regression, which say `linear`."""
+    return "linear" in member
+
+
 def is_forest(member: Mapping[str, Any]) -> bool:
     """Whether options of a member are those of random trees, whose number they name."""
     return "n_trees" in member
@@ -211,6 +252,7 @@ def default_memories(
     shared: Mapping[str, Any],
     n_features: int | None = None,
     first: Matrix | None = None,
+    linear: bool = True,
 ) -> list[dict[str, Any]]:
     """The default members, in windows of two leaves at least.
 
@@ -223,6 +265,8 @@ def default_memories(
     first : ndarray of shape (n_rows, n_features), optional
         The rows that trees start from, once there are enough. Columns without two
         values in them do not count.
+    linear : bool, default True
+        Whether regressions stand beside trees of labels.
     """
     n_used = 0 if first is None else n_varying(first)
     many = shared["model"] == MIXED and n_used > MANY_COLUMNS
@@ -237,6 +281,8 @@ def default_memories(
                 options = options.with_width(n_features)
             memory["window"] = widened(memory["window"], options)
         memories.append(memory)
+    if linear and shared["model"] == "class" and (n_features or 0) <= MOST_LINEAR:
+        memories += map(dict, LINEAR)
     return memories
 
 
@@ -251,6 +297,15 @@ def _with_size(memory: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str
 def widened(window: int, options: TreeOptions) -> int:
     """A window, of two leaves at least."""
     return max(window, 2 * options.least_rows(options.n_basis or 1))
+
+
+def regressions_beside(
+    linear: bool, options: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Options of the regressions of labels beside the clouds of one table."""
+    if not linear or options["model"] != "class":
+        return []
+    return [{name: options[name] for name in REGRESSIONS_SHARE}] * N_REGRESSIONS
 
 
 def forests_beside(n_clouds: int, options: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -29,9 +29,11 @@ from dyntree.trees.answers.draws import DrawBlock, systematic
 from dyntree.trees.averages.base import Parts, TreeAverage, joined, share_warnings
 from dyntree.trees.averages.memories import (
     FORESTS_SHARE,
+    REGRESSIONS_SHARE,
     averaged_options,
     default_memories,
     is_forest,
+    is_regression,
     leaf_options,
     own_memories,
 )
@@ -51,6 +53,7 @@ from dyntree.trees.learning.weights import (
     admit_weights,
     one_weight,
 )
+from dyntree.trees.linear_stream import LinearStream
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.state import TreeState, take_over
 from dyntree.trees.streaming import StreamingTree
@@ -63,7 +66,7 @@ STACK_DISCOUNT = 0.99  # of the two weights of average and stacker
 N_NOTES = 512  # rows at most whose weights are remembered
 PLAIN = (
     "_model", "discount", "tempering", "seed", "is_frozen", "_is_open",
-    "_follows_width", "_n_particles", "_note_every", "_span",
+    "_follows_width", "_n_particles", "_note_every", "_span", "_linear",
 )  # fmt: skip
 ARRAYS = (
     "_log_weights", "_persistence", "_spread", "_coef", "_covariance", "_log_shares",
@@ -90,8 +93,12 @@ class WeightHistory(Record):
 
 def member_of(
     shared: Mapping[str, Any], memory: Mapping[str, Any], seed: int
-) -> StreamingTree | RandomTreesStream:
-    """A member: a window of the options that all share, or random trees."""
+) -> StreamingTree | RandomTreesStream | LinearStream:
+    """A member: a window of the options that all share, random trees, or regression."""
+    if is_regression(memory):
+        own = {name: shared[name] for name in REGRESSIONS_SHARE}
+        more = {name: value for name, value in memory.items() if name != "linear"}
+        return LinearStream(**own | more, seed=seed)
     if not is_forest(memory):
         leaves = leaf_options(shared, memory.get("model"))
         return StreamingTree(**leaves | dict(memory), seed=seed)
@@ -124,9 +131,12 @@ class AveragedStream(TreeAverage):
         ``weighting`` and ``seed``, which must not be named here. If the average is
         mixed, a member may have ``model``, "linear" (the default) or "constant". A
         member with ``n_trees`` is a `RandomTreesStream` with these options, for real
-        responses and labels. The first member must be a window, with linear leaves in a
-        mixed average. "light" and "fast" are smaller mixed sets, for streams that are
-        too fast for the default; see Notes.
+        responses and labels. A member with ``linear=True`` is a `LinearStream` with
+        these options, for labels. The first member must be a window, with linear leaves
+        in a mixed average. "light" and "fast" are smaller mixed sets, for streams that
+        are too fast for the default; see Notes.
+    linear : bool, default True
+        Whether the default members for labels have regressions among them.
     n_particles : int, optional
         Number of trees in the cloud of each member. The default is that of the default
         members if leaves are mixed or hold labels, and else 100. Many small clouds have
@@ -153,10 +163,10 @@ class AveragedStream(TreeAverage):
 
     Attributes
     ----------
-    members : list of StreamingTree or RandomTreesStream
-        The clouds and forests, each with all methods of its class. Methods that go
-        through single trees (`acquisition`, `sensitivity`, `relevance`, `stats`,
-        `frozen_view`) use the clouds alone.
+    members : list of StreamingTree, RandomTreesStream or LinearStream
+        The clouds, forests and regressions, each with all methods of its class. Methods
+        that go through single trees (`acquisition`, `sensitivity`, `relevance`,
+        `stats`, `frozen_view`) use the clouds alone.
     weights : ndarray of shape (n_members,)
         Current weight of each member. They sum to one with `persistence_share`.
     persistence_share : float
@@ -211,7 +221,8 @@ class AveragedStream(TreeAverage):
     constant leaves pull a small effect towards zero, and are sure of it.
 
     The members for labels are windows of 4 and 10 rows, of 50 particles, windows of 50,
-    200, 500 and 8000 rows of 10 particles, each twice, and two forests. Those of
+    200, 500 and 8000 rows of 10 particles, each twice, two forests and, up to 200
+    columns, two regressions, one of which forgets (``forget=0.99``). Those of
     constant leaves, linear leaves and counts are seven windows of 20 to 1000 rows, with
     three forests beside constant leaves. Windows are larger if leaves need more rows.
 
@@ -245,6 +256,7 @@ class AveragedStream(TreeAverage):
         model: str | None = None,
         *,
         members: str | Sequence[Mapping[str, Any]] | None = None,
+        linear: bool = True,
         n_particles: int | None = None,
         discount: float = 0.98,
         tempering: float = 0.2,
@@ -274,12 +286,13 @@ class AveragedStream(TreeAverage):
         self._is_open = model is None and classes is None and members is None
         self._follows_width = members is None
         self._n_particles = n_particles
+        self._linear = params.flag("linear", linear)
         self._span = None
         self.is_frozen = False
         self._evidence = np.zeros(1)
         self._spread = np.zeros(2)
         if members is None:
-            memories = default_memories(shared)
+            memories = default_memories(shared, linear=self._linear)
         else:
             memories = own_memories(members, shared)
         self._begin(self._made(shared, memories))
@@ -317,7 +330,7 @@ class AveragedStream(TreeAverage):
     def _for_labels(self) -> Self:
         """A stream like this one, without rows, that classifies."""
         own = {name: getattr(self, name) for name in ("discount", "tempering", "seed")}
-        options = self._shared() | {"model": "class"} | own
+        options = self._shared() | {"model": "class", "linear": self._linear} | own
         names = params.defaults_of(type(self))
         return type(self)(**{k: v for k, v in options.items() if k in names})
 
@@ -560,7 +573,8 @@ class AveragedStream(TreeAverage):
         """
         if self._follows_width:
             shared = self._shared()
-            memories = default_memories(shared, *self._first(X, y, known))
+            width, first = self._first(X, y, known)
+            memories = default_memories(shared, width, first, self._linear)
             fresh = self._made(shared, memories)
             for member in fresh:
                 take_over(member.state, self.state)
@@ -875,7 +889,8 @@ class AveragedStream(TreeAverage):
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
-        kinds = {kind.__name__: kind for kind in (StreamingTree, RandomTreesStream)}
+        classes = StreamingTree, RandomTreesStream, LinearStream
+        kinds = {kind.__name__: kind for kind in classes}
         members, own = cls._members_in(header, arrays, kinds)
         check_average(header, own, [member.state for member in members])
         return cls._around(members, header, own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from dyntree.trees.averages.memories import (
     averaged_options,
     forests_beside,
     leaf_options,
+    regressions_beside,
 )
 from dyntree.trees.files import check_members, span_in
 from dyntree.trees.learning.check import encoded, extended, is_idle
@@ -36,6 +37,7 @@ from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.warmup import take_new_labels
 from dyntree.trees.learning.weights import check_admissible, weighed
+from dyntree.trees.linear_stream import LinearStream
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.state import TreeState
@@ -56,10 +58,10 @@ PLAIN = (
     "_is_open",
     "_span",
     "_spread_factor",
+    "_linear",
 )  # attributes that files have as they are
-KINDS: dict[str, Any] = {
-    kind.__name__: kind for kind in (DynamicTree, StreamingTree, RandomTreesStream)
-}
+SingleModel = DynamicTree | StreamingTree | RandomTreesStream | LinearStream
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(SingleModel)}
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def learned_in_order(
     Only one of several warns of the rows. At the top of a module, so that
     processes find it.
     """
-    if isinstance(member, DynamicTree | StreamingTree | RandomTreesStream):
+    if isinstance(member, SingleModel):
         member.state.settles_all = True  # whatever the order, columns are the same
     if not tells and hasattr(member, "tree"):
         member.tree.leave_new_levels_to_another()
@@ -240,6 +242,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     shuffle : bool, default True
         Whether every cloud but the first learns the rows of a call in a random order.
         Use False if the order of the rows has a meaning.
+    linear : bool, default True
+        Whether regressions stand beside clouds of labels.
     n_particles : int, optional
         Number of trees in each cloud; by default 100.
     intercept, proposal, min_leaf
@@ -257,10 +261,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     Attributes
     ----------
-    members : list of DynamicTree and RandomTreesStream
-        The clouds. For labels as many forests follow, with 60 random trees together.
-        Each member has all methods of its class. Iteration and indexing go through the
-        clouds, and so do methods that go through single trees.
+    members : list of DynamicTree, RandomTreesStream and LinearStream
+        The clouds. For labels as many forests follow, with 60 random trees together,
+        and three regressions. Each member has all methods of its class. Iteration and
+        indexing go through the clouds, and so do methods that go through single trees.
     weights : ndarray of shape (n_members,)
         Equal for all members with the same kind of leaves.
     shares : tuple of float
@@ -272,7 +276,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     powers : tuple of float
         The probabilities of labels are proportional to those of the average of the
         clouds, raised to the first power, times those of the forests, raised to the
-        second.
+        second, and those of the regressions, raised to the third.
 
     Notes
     -----
@@ -287,13 +291,13 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     tenth of their range. Differences between rows come from the linear clouds alone, as
     in `AveragedStream`.
 
-    An average of unlike clouds is too cautious about labels, and forests make other
-    errors than clouds. Each member therefore predicts the second half of the rows of
-    its order, a twentieth of them at a time, before it learns them. A logistic
-    regression on these log probabilities then fits the powers. They have normal priors
-    with the mean 1/2 and the standard deviation 1/2, and are not below 0. The last call
-    of `update` with at least 40 rows determines them. They are 1/2 if `shuffle` is
-    False.
+    An average of unlike clouds is too cautious about labels, and forests and
+    regressions (`LinearStream`) make other errors than clouds. Each member therefore
+    predicts the second half of the rows of its order, a twentieth of them at a time,
+    before it learns them. A logistic regression on these log probabilities then fits
+    the powers. They have normal priors with the mean 1/3 and the standard deviation
+    1/2, and are not below 0. The last call of `update` with at least 40 rows determines
+    them. They are 1/3 if `shuffle` is False.
 
     A member with the seed s learns the rows of its first call in the order
     ``numpy.random.default_rng(s).permutation(n_rows)``. After n_seen rows, the
@@ -318,6 +322,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         *,
         n_clouds: int = params.N_CLOUDS,
         shuffle: bool = True,
+        linear: bool = True,
         n_particles: int | None = None,
         intercept: str = "implicit",
         proposal: str = "luvar",
@@ -344,7 +349,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         self._new_levels = LevelCounts()
         self._lock = ModelLock()
         forests = forests_beside(n_clouds, options)
-        seeds = spawned(self.seed, n_clouds + len(forests))
+        linear = params.flag("linear", linear)
+        regressions = regressions_beside(linear, options)
+        n_trees = n_clouds + len(forests)
+        seeds = spawned(self.seed, n_trees + len(regressions))
         self.members = [
             *(
                 DynamicTree(**leaf_options(options, KINDS_OF_LEAVES[k % 2]), seed=own)
@@ -352,9 +360,14 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             ),
             *(
                 RandomTreesStream(**own, seed=seed)
-                for own, seed in zip(forests, seeds[n_clouds:], strict=True)
+                for own, seed in zip(forests, seeds[n_clouds:n_trees], strict=True)
+            ),
+            *(
+                LinearStream(**own, seed=seed)
+                for own, seed in zip(regressions, seeds[n_trees:], strict=True)
             ),
         ]
+        self._linear = linear
         self._settle(options["model"])
 
     def _settle(self, model: str) -> None:
@@ -375,8 +388,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
         Parameters
         ----------
-        members : iterable of DynamicTree, StreamingTree or RandomTreesStream
-            Clouds, and forests after them.
+        members : iterable of models
+            DynamicTree or StreamingTree, then RandomTreesStream, then LinearStream.
         seed, shuffle
             As in the class; powers and shares are even.
 
@@ -388,7 +401,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         average.members, average.seed, average.shuffle = [*members], seed, shuffle
         average._new_levels = LevelCounts()
         average._lock = ModelLock()
-        average._is_open = False
+        average._is_open, average._linear = False, True
         kinds = {member.state.options.model for member in average._clouds}
         average._settle(MIXED if len(kinds) > 1 else kinds.pop())
         return average
@@ -401,12 +414,21 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     @property
     def _clouds(self) -> list[Any]:
-        """Members that are no forests."""
-        return [m for m in self.members if not isinstance(m, RandomTreesStream)]
+        """Members that are neither forests nor regressions."""
+        others = RandomTreesStream | LinearStream
+        return [m for m in self.members if not isinstance(m, others)]
+
+    @property
+    def _n_of_kinds(self) -> list[int]:
+        """Numbers of clouds, of forests and of regressions, where there are any."""
+        kinds = [type(member) for member in self.members]
+        others = [kinds.count(kind) for kind in (RandomTreesStream, LinearStream)]
+        return [n for n in (len(kinds) - sum(others), *others) if n]
 
     def _even_powers(self) -> tuple[float, ...]:
-        """Equal powers of clouds and forests, or of clouds alone."""
-        return (1.0,) if len(self._clouds) == len(self.members) else (0.5, 0.5)
+        """Equal powers of clouds and of each other kind of members."""
+        n_kinds = len(self._n_of_kinds)
+        return (1.0 / n_kinds,) * n_kinds
 
     def _even_shares(self) -> tuple[float, ...]:
         """Equal shares of linear and constant leaves, or all of one kind."""
@@ -447,8 +469,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     def facts(self) -> dict[str, Any]:
         """Description of the model, as a dict of JSON values."""
         facts: dict[str, Any] = self.members[0].facts()
-        n_forests = len(self.members) - len(self)
-        more = {"forests": n_forests} if n_forests else {}
+        kinds = [type(member) for member in self.members]
+        names = {"forests": RandomTreesStream, "regressions": LinearStream}
+        more = {name: kinds.count(k) for name, k in names.items() if k in kinds}
         return facts | super().facts() | {"clouds": len(self)} | more
 
     # ------------------------------------------------------------ learning
@@ -582,10 +605,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         return averaging.spread_factor(np.array([times @ square, times.sum()]))
 
     def _kinds(self, values: Any) -> list[NDArray[Any]]:
-        """One array a member -> those of the clouds, and those of the forests."""
-        n = len(self)
-        parts = [values[:n], values[n:]] if len(values) > n else [values]
-        return [np.array(part) for part in parts]
+        """One array a member -> those of the clouds, and of each other kind."""
+        ends = np.cumsum(self._n_of_kinds)[:-1]
+        return np.split(np.array(values), ends)
 
     def _prepare(self, fresh: list[Any], X: Any, y: list[Any]) -> None:
         """Let all clouds know the labels and columns of these rows in one order.
@@ -610,13 +632,12 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     @property
     def _draw_weights(self) -> Vector:
-        """Clouds and forests by their powers, all of a kind alike."""
+        """Members by the power of their kind, all of a kind alike."""
         total = sum(self.powers)
         if self.powers == (1.0,) or not total > 0.0:
             return self.weights
-        n, n_forests = len(self), len(self.members) - len(self)
-        each = np.array(self.powers) / total / [n, n_forests]
-        return np.repeat(each, [n, n_forests])
+        sizes = self._n_of_kinds
+        return np.repeat(np.array(self.powers) / total / sizes, sizes)
 
     def _learn_one(self, table: Table, progress: Progress) -> None:
         """Let every cloud learn a row that was checked; an interrupt waits for all."""
@@ -666,6 +687,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """An average like this one of such members."""
         average = self.of(members, seed, self.shuffle)
         average._model, average._is_open = self.model, self._is_open
+        average._linear = self._linear
         average.powers, average.shares = self.powers, self.shares
         average._span, average._spread_factor = self._span, self._spread_factor
         return average
@@ -675,6 +697,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         options = self.options
         own = {name: getattr(options, name) for name in params.TREE_OPTIONS}
         own |= {"model": "class", "n_clouds": len(self), "shuffle": self.shuffle}
+        own["linear"] = self._linear
         names = params.defaults_of(type(self))
         own = {name: value for name, value in own.items() if name in names}
         return type(self)(**own, seed=self.seed)
@@ -698,6 +721,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         average = cls.of(members, seed, shuffle)
         average._model = header["_model"]
         average._is_open = params.flag("_is_open", header["_is_open"])
+        average._linear = params.flag("_linear", header["_linear"])
         average._span = span_in(header)
         factor = params.real("spread_factor", header["_spread_factor"])
         fits = 0.5 <= factor <= 2.0 and (factor == 1.0 or len(average.shares) > 1)
@@ -709,8 +733,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             require(fits, f"its {name} are odd")
             setattr(average, name, parts)
         require(abs(sum(average.shares) - 1.0) < 1e-9, "its shares do not sum to 1")
-        kinds = [isinstance(member, RandomTreesStream) for member in members]
-        in_order = kinds == sorted(kinds) and not all(kinds)
+        kinds = [
+            isinstance(m, RandomTreesStream) + 2 * isinstance(m, LinearStream)
+            for m in members
+        ]
+        in_order = kinds == sorted(kinds) and kinds[0] == 0
         require(in_order, "its clouds are not the first")
         return average
 
@@ -731,7 +758,7 @@ def _powers_by(
     labels: NDArray[np.int64],
     weights: Vector | None,
 ) -> tuple[float, ...] | None:
-    """Powers by what clouds and forests predicted, or None where that is too little.
+    """Powers by what members of each kind predicted, or None where that is too little.
 
     Each of `kinds` is of shape (n_members, n_rows, n_classes).
     """

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dyntree._core.trees.forest import Forest
+from dyntree._core.trees.linear_filters import LinearFilters
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix
 from dyntree.errors import ManyLevelsWarning, warn
@@ -81,7 +82,7 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
 
     `widen` gives the active rows their values there, and so the rows that were retired.
     """
-    if isinstance(cloud, Forest):
+    if isinstance(cloud, Forest | LinearFilters):
         return cloud.widened(widen)
     header, arrays = cloud.to_arrays()
     X, known = widen(arrays["X"]), arrays["spans"]

@@ -12,6 +12,7 @@ import numpy as np
 from dyntree._core.rng import CounterSource, RSource
 from dyntree._core.trees.cloud import Cloud
 from dyntree._core.trees.forest import Forest
+from dyntree._core.trees.linear_filters import LinearFilters
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
@@ -36,6 +37,7 @@ from dyntree.trees.learning.weights import (
     joined,
     unit_of,
 )
+from dyntree.trees.linear_options import LinearOptions
 from dyntree.trees.state import TreeState, n_ones, n_waiting, with_ones
 
 Check = Callable[[TreeOptions], None]
@@ -255,6 +257,9 @@ def start_trees(
         responses = label_codes(y, options.classes)
     else:
         responses = apart(y)[0] if options.is_count else np.array(y, dtype=np.float64)
+    if isinstance(options, LinearOptions):
+        filters = LinearFilters(CounterSource(seed), **options.for_core(X.shape[1]))
+        return filters, options, responses
     if isinstance(options, ForestOptions):
         forest = Forest(CounterSource(seed), **options.for_core(X.shape[1]))
         if options.model == "constant":

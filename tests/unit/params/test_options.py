@@ -13,6 +13,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    LinearStream,
     RandomTreesStream,
     StreamingTree,
     cli,
@@ -27,6 +28,7 @@ from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTION
 from dyntree.params import OPTIONS, STREAM_OPTIONS, TREE_OPTIONS, only_for
 from dyntree.trees.factory import make_tree
 from dyntree.trees.forest_options import FOREST_OPTIONS
+from dyntree.trees.linear_options import LINEAR_OPTIONS
 
 DECLARED = {**TREE_OPTIONS, **STREAM_OPTIONS, "seed": None}
 FORESTS = FOREST_OPTIONS | {"seed": None}
@@ -71,11 +73,13 @@ FACES: dict[str, Face] = {
     "stream": (StreamingTree, DECLARED, set(), {}),
     "averaged stream": (
         AveragedStream, DECLARED, OF_R | WINDOW,
-        AVERAGE | {"members": None, "discount": 0.98, "tempering": 0.2},
+        AVERAGE | {
+            "members": None, "linear": True, "discount": 0.98, "tempering": 0.2,
+        },
     ),
     "averaged trees": (
         AveragedTrees, DECLARED, OF_R | WINDOW,
-        AVERAGE | {"n_clouds": 10, "shuffle": True},
+        AVERAGE | {"n_clouds": 10, "shuffle": True, "linear": True},
     ),
     "arrays": (DynamicTreeModel, DECLARED, OF_R | {"weighting"}, FORMULA),
     "formula": (
@@ -83,6 +87,7 @@ FACES: dict[str, Face] = {
         FORMULA | {"subset": None, "drop_cols": None},
     ),
     "random trees": (RandomTreesStream, FORESTS, set(), {}),
+    "regressions": (LinearStream, LINEAR_OPTIONS | {"seed": None}, set(), {}),
     "DPGMM": (mixtures.OnlineDPGMM, GMM_OPTIONS, set(), SEED),
     "DPMPPCA": (mixtures.OnlineDPMPPCA, MPPCA_OPTIONS, set(), SEED),
     "HDPHSMM": (mixtures.OnlineHDPHSMM, HSMM_OPTIONS, set(), NEEDED | SEED),

@@ -12,6 +12,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    LinearStream,
     RandomTreesStream,
     StreamingTree,
     checkpoint,
@@ -147,6 +148,20 @@ class TestForests(OnlineModelChecks):
     @pytest.fixture
     def rows(self, kind: str) -> Rows:
         return data("class" if "class" in kind else "constant", 45)
+
+
+class TestLinearStream(OnlineModelChecks):
+    """Regressions of labels."""
+
+    empty_is_previewed = False
+
+    @pytest.fixture
+    def fresh(self) -> Callable[[], Any]:
+        return lambda: LinearStream(classes=("a", "b", "c"), seed=1)
+
+    @pytest.fixture
+    def rows(self) -> Rows:
+        return data("class", 45)
 
 
 class TestAveragedTrees(OnlineModelChecks):

@@ -11,6 +11,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    LinearStream,
     RandomTreesStream,
     StreamingTree,
 )
@@ -36,12 +37,13 @@ from dyntree.params import MODELS
         ),
         (
             AveragedTrees("class", n_clouds=3, n_particles=8),
-            "<AveragedTrees 'class': 3 clouds of 8 particles, 3 forests of 20 trees",
+            "<AveragedTrees 'class': 3 clouds of 8 particles, 3 forests of 20 trees, "
+            "3 regressions",
         ),
         (
             AveragedStream("class", n_particles=8),
             "<AveragedStream 'class': 10 clouds of 8 particles, "
-            "2 forests of 10 or 20 trees",
+            "2 forests of 10 or 20 trees, 2 regressions",
         ),
     ],
 )
@@ -60,6 +62,7 @@ KINDS: dict[str, Any] = {
     "trees": lambda model: AveragedTrees(model, n_clouds=2, n_particles=5, seed=1),
     "streams": lambda model: AveragedStream(model, n_particles=5, seed=1),
     "random trees": lambda model: RandomTreesStream(model, n_trees=3, seed=1),
+    "regressions": lambda model: LinearStream(model, seed=1),
     "R's rules": lambda model: DynamicTree(model, rules="r", n_particles=5, seed=1),
 }
 AVERAGED = tuple(model for model in MODELS if model != "prior")
@@ -67,6 +70,7 @@ LEAVES = {
     "trees": AVERAGED,
     "streams": AVERAGED,
     "random trees": ("class", "constant"),
+    "regressions": ("class",),
     "R's rules": ("constant", "linear", "class", "prior"),
 }
 

@@ -11,6 +11,7 @@ import pytest
 from dyntree import (
     AveragedTrees,
     DynamicTree,
+    LinearStream,
     RandomTreesStream,
     StreamingTree,
     fit_repeats,
@@ -55,8 +56,8 @@ def test_a_prediction_is_the_mixture_of_the_clouds(model: str) -> None:
     if model == "class":
         n = len(trees)
         means = [
-            np.mean([part.proba for part in half], axis=0)
-            for half in (parts[:n], parts[n:])
+            np.mean([part.proba for part in kind], axis=0)
+            for kind in (parts[:n], parts[n : 2 * n], parts[2 * n :])
         ]
         expected = np.prod([p**w for p, w in zip(means, trees.powers, strict=True)], 0)
         expected /= expected.sum(axis=1, keepdims=True)
@@ -109,9 +110,11 @@ def test_a_kind_that_knows_nothing_has_hardly_a_power() -> None:
 def test_only_shuffled_labels_have_powers_of_their_own() -> None:
     X, y = data("class", 60)
     trees = small("class").update(X, y)
-    assert trees.powers != (0.5, 0.5)
-    assert small("class").update(X[:39], y[:39]).powers == (0.5, 0.5)
-    assert small("class", shuffle=False).update(X, y).powers == (0.5, 0.5)
+    even = (1 / 3, 1 / 3, 1 / 3)
+    assert trees.powers != even
+    assert small("class").update(X[:39], y[:39]).powers == even
+    assert small("class", shuffle=False).update(X, y).powers == even
+    assert small("class", linear=False).powers == (0.5, 0.5)
     assert small().update(*data("constant", 60)).powers == (1.0,)
     whole = small("class", classes=("a", "b", "c")).update(X, y)
     for member, other in zip(trees.members, whole.members, strict=True):
@@ -124,13 +127,14 @@ def test_forests_stand_beside_the_clouds_of_labels() -> None:
     X, y = data("class", 80)
     for n_clouds, n_trees in [(1, 60), (3, 20), (10, 6), (25, 3)]:
         trees = small("class", n_clouds=n_clouds)
-        forests = trees.members[n_clouds:]
+        forests = trees.members[n_clouds : 2 * n_clouds]
+        assert [type(m) for m in trees.members[2 * n_clouds :]] == [LinearStream] * 3
         assert [m.options.n_trees for m in forests] == [n_trees] * n_clouds
         assert len(trees) == n_clouds
         assert all(isinstance(cloud, DynamicTree) for cloud in trees)
     trees = small("class").update(X, y)
-    assert len({m.seed for m in trees.members}) == 2 * len(trees)
-    last = trees.members[-1]
+    assert len({m.seed for m in trees.members}) == 2 * len(trees) + 3
+    last = trees.members[2 * len(trees) - 1]
     order = np.random.default_rng(last.seed).permutation(80)
     alone = RandomTreesStream(
         n_trees=15, min_split=4, window=8192, classes=trees.classes, seed=last.seed

@@ -1,0 +1,146 @@
+"""LinearStream: logistic regressions of labels that learn row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, Self
+
+from dyntree import checkpoint, params
+from dyntree.runtime.locking import locked
+from dyntree.runtime.online import Arrays, Header
+from dyntree.runtime.seeds import given_or_drawn
+from dyntree.trees.linear_files import linear_arrays, linear_state
+from dyntree.trees.linear_options import LINEAR_OPTIONS, LinearOptions
+from dyntree.trees.row_learner import RowLearner
+from dyntree.trees.state import TreeState
+
+
+@checkpoint.savable
+class LinearStream(RowLearner):
+    """Bayesian logistic regression of labels, learned row by row.
+
+    Where a boundary between labels is near a plane, a regression finds it with far
+    fewer rows than trees. It is a member of averages of labels by default, and seldom a
+    model for a stream by itself.
+
+    Parameters
+    ----------
+    model : {"class"}, default "class"
+        Labels.
+    forget : float in (0, 1], default 1.0
+        Factor by which the information of all earlier rows is multiplied after a row.
+        Below 1 the coefficients follow drift.
+    spreads : sequence of float > 0, default (0.1, 0.5, 2.0)
+        Prior standard deviations of the log odds by a standard deviation of a column.
+        There is one model for each; their mixture predicts.
+    clip : float > 0, default 4.0
+        A value counts as one at most so many standard deviations from its column's
+        running mean.
+    classes, categories, new_levels
+        As in `DynamicTree`.
+    seed : int, optional
+        Of draws alone. By default it is drawn from the system.
+
+    Attributes
+    ----------
+    options : LinearOptions
+    seed : int
+    is_frozen : bool
+
+    Notes
+    -----
+    With more than two labels, each is regressed against the rest, and the probabilities
+    are divided by their sum. The log odds of a label are b'w, where w is 1 and the
+    columns in units that the first ten rows fix. The prior is N(0, 25) for the
+    intercept and N(0, spread^2 / s_j^2) for coefficient j, where s_j is the running
+    standard deviation of column j. Coefficients have a normal law. The log odds of a
+    row are N(e, v) before its label; their mean m and variance u after it are those of
+    their exact law, by quadrature. The row then adds (1/u - 1/v) w w' to the precision
+    of the coefficients, and (m/u - e/v) w to the precision times the mean: assumed
+    density filtering (Opper 1998; Minka 2001).
+
+    The probability of a label is sigma(e / sqrt(1 + pi v / 8)) for log odds of mean e
+    and variance v (MacKay 1992). The log weight L of each spread follows
+    L <- 0.998 (L + log p). A row of frequency c counts c times. A value that is missing
+    is its column's mean, with the variance of the column. A new label begins with what
+    was learned of a label that no row has.
+
+    The cost of a row is proportional to the square of the number of columns.
+
+    References
+    ----------
+    Opper, M. (1998). A Bayesian approach to on-line learning. In: On-line Learning in
+    Neural Networks, Cambridge University Press, 363-378.
+
+    Minka, T. P. (2001). Expectation propagation for approximate Bayesian inference.
+    Uncertainty in Artificial Intelligence 17, 362-369.
+
+    MacKay, D. J. C. (1992). The evidence framework applied to classification networks.
+    Neural Computation 4, 720-736.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import LinearStream
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> y = np.where(X[:, 0] > X[:, 1], "above", "below")
+    >>> stream = LinearStream(seed=1).update(X, y)
+    >>> stream.predict([[1.0, 0.0], [0.0, 1.0]]).label.tolist()
+    ['above', 'below']
+    """
+
+    def __init__(
+        self,
+        model: str = "class",
+        *,
+        forget: float = 1.0,
+        spreads: Sequence[float] = (0.1, 0.5, 2.0),
+        clip: float = 4.0,
+        classes: Sequence[Hashable] | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        new_levels: str = "grow",
+        seed: int | None = None,
+    ) -> None:
+        options: Any = LinearOptions(**params.given_options(locals(), LINEAR_OPTIONS))
+        self._hold(TreeState(options, given_or_drawn(seed)), False)
+
+    @locked
+    def remove_data(self) -> Self:
+        """Drop every row; see `DynamicTree.remove_data`.
+
+        Rows are stored only until the first ten have fixed the units of the columns.
+        """
+        self.state.cloud = self.state.ready("remove_data").without_rows()
+        return self
+
+    def memory(self) -> dict[str, Any]:
+        """The memory that distinguishes this stream from others in an average."""
+        options: Any = self.options
+        return {"linear": True, "forget": options.forget}
+
+    @locked
+    def facts(self) -> dict[str, Any]:
+        """Description of the model, as a dict of JSON values."""
+        options: Any = self.options
+        facts = super().facts()
+        del facts["particles"]
+        return facts | {
+            "forget": options.forget,
+            "spreads": list(options.spreads),
+            "frozen": self.is_frozen,
+        }
+
+    def __repr__(self) -> str:
+        return f"<LinearStream {self.model!r}: {self.n_seen} rows learned>"
+
+    # ------------------------------------------------------------ files
+    @locked
+    def to_arrays(self) -> tuple[Header, Arrays]:
+        """Full state of the model; see `DynamicTree.to_arrays`."""
+        return linear_arrays(self.state, self.is_frozen)
+
+    @classmethod
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model that `to_arrays` described, as a DynamicTree does."""
+        return cls.of_state(*linear_state(header, arrays))

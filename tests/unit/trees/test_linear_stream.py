@@ -1,0 +1,150 @@
+"""LinearStream: regressions of labels, alone and as members of averages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dyntree import AveragedStream, AveragedTrees, LinearStream, checkpoint
+from dyntree.errors import CheckpointError, MissingInputWarning
+from tests.helpers import model_bytes
+from tests.unit.models import data, refused
+
+
+def plane(n: int, seed: int = 0) -> tuple[Any, Any]:
+    """Labels on the sides of a plane, with noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 5))
+    score = X @ [1.0, -1.0, 0.5, 0.0, 0.0] + 0.5 * rng.normal(size=n)
+    return X, np.where(score > 0.0, "above", "below")
+
+
+def checker(n: int) -> tuple[Any, Any]:
+    """Labels of a checker of two by two fields, which no plane tells apart."""
+    X = np.random.default_rng(1).random((n, 2))
+    return X, np.where((X[:, 0] > 0.5) == (X[:, 1] > 0.5), "same", "other")
+
+
+# data and seeds are fixed, so that nothing here fails by chance
+def test_a_plane_is_found_by_few_rows() -> None:
+    X, y = plane(300)
+    model = LinearStream(seed=1).update(X[:100], y[:100])
+    assert np.mean(model.predict(X[100:]).label == y[100:]) > 0.85
+
+
+def test_regressions_gain_on_a_plane_and_lose_nothing_on_a_checker() -> None:
+    for (X, y), low, high in [(plane(2000), 40.0, 400.0), (checker(1500), -2.0, 40.0)]:
+        with_them, without = (
+            AveragedStream(linear=linear, seed=1).update(X, y).log_evidence
+            for linear in (True, False)
+        )
+        assert low < with_them - without < high
+
+
+def test_averages_without_regressions_have_none() -> None:
+    X, y = data("class", 60)
+    for make in (AveragedStream, AveragedTrees):
+        plain = make("class", linear=False, n_particles=5, seed=1).update(X, y)
+        assert not any(isinstance(m, LinearStream) for m in plain.members)
+        whole = make("class", n_particles=5, seed=1).update(X, y)
+        n = len(plain.members)
+        for mine, other in zip(plain.members, whole.members[:n], strict=True):
+            assert model_bytes(mine) == model_bytes(other)
+        assert "regressions" in repr(whole)
+        assert "regressions" not in repr(plain)
+
+
+def test_many_columns_have_no_regressions_by_default() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 201))
+    y = np.where(X[:, 0] > 0.0, "a", "b")
+    stream = AveragedStream(n_particles=2, seed=1).update(X, y)
+    assert not any(isinstance(m, LinearStream) for m in stream.members)
+    stream = AveragedStream(n_particles=2, seed=1).update(X[:, :200], y)
+    assert sum(isinstance(m, LinearStream) for m in stream.members) == 2
+
+
+def test_members_may_be_regressions_but_not_the_first() -> None:
+    X, y = data("class", 40)
+    members: list[Any] = [{"window": 20}, {"linear": True, "spreads": [1.0]}]
+    stream = AveragedStream("class", members=members, seed=1).update(X, y)
+    assert stream.facts()["members"][1]["linear"] is True
+    assert stream.members[1].options.spreads == (1.0,)
+    for wrong in (
+        members[::-1],
+        [{"window": 20}, {"linear": False}],
+        [{"window": 20}, {"linear": True, "window": 9}],
+    ):
+        with pytest.raises(ValueError, match=r"^(members|linear of member 1) must "):
+            AveragedStream("class", members=wrong)
+    with pytest.raises(ValueError, match="for labels"):
+        AveragedStream("linear", members=members)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("forget", 0.0), ("forget", 1.5), ("spreads", []), ("spreads", [0.0]),
+     ("spreads", "ab"), ("clip", 0.0), ("model", "linear")],
+)  # fmt: skip
+def test_bad_options_are_refused(name: str, value: Any) -> None:
+    with refused(name, ""):
+        LinearStream(**{name: value})
+
+
+def test_draws_average_to_predictions() -> None:
+    """Four standard errors, and .02 for the quadrature of three labels."""
+    X, y = plane(60)
+    labels = np.where(y == "above", np.where(X[:, 3] > 0.0, "p", "q"), "r")
+    X = X.copy()
+    for target in (y, labels):
+        model = LinearStream(seed=1).update(X, target)
+        asked = np.vstack([X[:4], X[:1], [[np.nan, *X[0, 1:]]]])
+        with pytest.warns(MissingInputWarning):
+            draws = model.posterior_draws(asked, 4000, "mean", seed=2).values
+        np.testing.assert_allclose(draws.sum(axis=2), 1.0, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(draws[:, 0], draws[:, 4])
+        off = draws.mean(axis=0) - model.predict(asked).proba
+        error = draws.std(axis=0) / np.sqrt(len(draws))
+        assert np.all(np.abs(off) < 4.0 * error + 0.02)
+
+
+def test_a_row_with_a_gap_is_less_certain() -> None:
+    X, y = plane(400)
+    model = LinearStream(seed=1).update(X, y)
+    row = np.array([[3.0, 0.0, 0.0, 0.0, 0.0]])
+    gap = row.copy()
+    gap[0, 0] = np.nan
+    sure = model.predict(row).proba[0, 0]
+    with pytest.warns(MissingInputWarning):
+        unsure = model.predict(gap).proba[0, 0]
+    assert sure > 0.95
+    assert 0.3 < unsure < 0.7
+
+
+def test_text_columns_levels_and_labels_may_come_late() -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["u", "v"], 200)
+    frame = pd.DataFrame({"a": rng.normal(size=200), "kind": kind})
+    model = LinearStream(seed=1).update(frame, np.where(kind == "u", 1, 2))
+    assert np.mean(model.predict(frame).label == np.where(kind == "u", 1, 2)) > 0.95
+    late = frame.assign(kind="w")
+    model.update(late, np.full(200, 3))
+    assert model.classes == (1, 2, 3)
+    assert np.mean(model.predict(late).label == 3) > 0.9
+
+
+def test_a_saved_model_with_a_changed_value_is_refused() -> None:
+    X, y = plane(60)
+    header, arrays = LinearStream(seed=1).update(X, y).to_arrays()
+    for name, place, value in [
+        ("covariance", (0, 0, 1, 2), 0.5), ("covariance", (1, 0, 1, 1), 9.0),
+        ("mean", (0, 0, 0), 3.0), ("moment", (2, 0, 1), 9.0), ("square", (0,), -1.0),
+        ("log_weights", (0,), 1.0), ("unit", (0,), 0.0), ("prior", (0, 1), 99.0),
+    ]:  # fmt: skip
+        changed = {key: array.copy() for key, array in arrays.items()}
+        changed[name][place] = value
+        with pytest.raises(CheckpointError):
+            LinearStream.from_arrays(header, changed)
+    checkpoint.loads(checkpoint.dumps(LinearStream(seed=1).update(X, y)))
