@@ -68,7 +68,7 @@ ROWS = """\
 
 The following output is of rows that are predicted and then learned one by one
 (`python -m tests.bench.rows`). The default is an average of 15 small clouds and ten
-random trees for numbers, and of ten clouds and two forests for labels.
+random trees for numbers, and of ten clouds, two forests and two regressions for labels.
 `members="light"` and `"fast"` are smaller sets. CapyMOA's adaptive forest of ten trees
 takes about 100 microseconds for a row with a number, and 50 to 650 for one with a label
 (`tests/statistical/unseen/moa.txt`).

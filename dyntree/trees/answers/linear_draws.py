@@ -69,7 +69,7 @@ class LinearDraws:
         return np.asarray(total / (2.0 * N_POINTS))
 
     def _odds_at(self, w: Matrix) -> tuple[Matrix, Matrix]:
-        """Mean and standard deviation of log odds, each of shape (n_rows, n_filters)."""
+        """Mean and standard deviation of log odds, both (n_rows, n_filters)."""
         variance = np.einsum("ri,cij,rj->rc", w, self.covariance, w)
         return w @ self.mean.T, np.sqrt(variance)
 
