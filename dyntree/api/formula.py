@@ -511,9 +511,8 @@ class DynamicTreeModel:
 
     def learned_response(self) -> Any:
         """Responses as trees learn them: minus the offset, or divided by exposures."""
-        return learned_response(
-            self.unlearned("fit").tree.options, self.endog, self.shift
-        )
+        options = self._first("fit").tree.options
+        return learned_response(options, self.endog, self.shift)
 
     def table_of(self, data: Any) -> Table:
         """Raw data as a table; arrays have the columns that the model was made from."""
@@ -639,6 +638,12 @@ class DynamicTreeModel:
 
     def unlearned(self, what: str) -> Trees:
         """New trees that know the features, but have learned no row of the data."""
+        tree = self._first(what).copy()
+        tree.fix_columns(self.design.features())
+        return tree
+
+    def _first(self, what: str) -> Trees:
+        """The model before its first row; `what` needs it."""
         if self._blank is None:
             raise ArgumentError(
                 what,
@@ -646,9 +651,7 @@ class DynamicTreeModel:
                 Message("one that was loaded from a file or whose data were removed"),
                 "Make it anew, or go on by append.",
             )
-        tree = self._blank.copy()
-        tree.fix_columns(self.design.features())
-        return tree
+        return self._blank
 
     def replay(self) -> OneStepAhead:
         """Learn the data once more, row by row, from the same seed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from inspect import signature
@@ -423,13 +424,14 @@ class TreeOptions:
             start = least
         if start is not None and start < least:
             raise ArgumentError("n_start", f"must be at least min_leaf, {least}", start)
-        return replace(
-            self,
+        whole = copy(self)  # whose other options were checked
+        vars(whole).update(
             min_leaf=least,
             n_start=start,
             tree_prior=self.tree_prior or (0.95, 1.0 if regression else 2.0),
             n_basis=basis if self.model == "linear" else None,
         )
+        return whole
 
 
 @documented

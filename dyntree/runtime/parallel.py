@@ -20,7 +20,7 @@ class Brake:
 
     pulled = False
 
-    def __call__(self, done: int, total: int) -> None:
+    def __call__(self, done: int, total: int = 0) -> None:
         """Raise `Stopped` if it was pulled."""
         if self.pulled:
             raise Stopped

@@ -64,7 +64,7 @@ INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
     {
         "class_place", "columns_without_values", "draw_blocks", "drawn", "effect_means",
         "exclusive",
-        "fix_columns", "from_arrays", "learn_encoded", "learn_row",
+        "fix_columns", "from_arrays", "learn_encoded", "learn_part", "learn_row",
         "leave_new_levels_to_another", "level_places", "mean_at", "of_state",
         "plain_row", "preview", "proba_at", "reseeded", "state", "states", "to_arrays",
         "unit", "warn_if_alike", "with_window",

@@ -13,7 +13,7 @@ from dyntree import checkpoint, params
 from dyntree._core.trees import criteria
 from dyntree._core.trees import sensitivity as core_sensitivity
 from dyntree._core.trees.window import worth
-from dyntree.encoding.values import Vector
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.params import NIG, TREE_OPTIONS, TreeOptions
 from dyntree.runtime.locking import locked
@@ -45,12 +45,10 @@ from dyntree.trees.learning.exposures import (
     with_exposure,
 )
 from dyntree.trees.learning.growth import widened
-from dyntree.trees.learning.parts import (
-    learn_in_parts,
-    learn_rows,
-)
-from dyntree.trees.learning.warmup import admit_rows
+from dyntree.trees.learning.parts import learn_rows
+from dyntree.trees.learning.warmup import learn_table
 from dyntree.trees.learning.weights import (
+    Responses,
     candidate_weights,
     in_units,
     weighed,
@@ -311,12 +309,12 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         X, y, weights = weighed(state.options, X, y, sample_weight)
         if is_idle(state, X, y):
             return self
-        before = state.n_seen
-        rows, responses, growth = admit_rows(state, X, y, weights)
-        n_kept = state.n_seen - before
-        learn = partial(learn_rows, state)
-        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
+        learn_table(state, X, y, weights, progress, self.learn_part)
         return self
+
+    def learn_part(self, rows: Matrix, responses: Responses) -> int:
+        """Learn encoded rows, at least one, once there are trees; returns how many."""
+        return learn_rows(self.state, rows, responses)
 
     @locked
     def retire(self, row_ids: ArrayLike, forget: float = 1.0) -> Self:

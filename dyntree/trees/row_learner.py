@@ -16,8 +16,7 @@ from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
 from dyntree.trees.base import TreePredictions
 from dyntree.trees.learning.check import checked, learnable_row
-from dyntree.trees.learning.parts import learn_in_parts
-from dyntree.trees.learning.warmup import admit_rows
+from dyntree.trees.learning.warmup import learn_table
 from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.state import TreeState
 
@@ -105,14 +104,11 @@ class RowLearner(TreePredictions, checkpoint.Stored):
         if self.is_frozen:
             checked(state, X, y)
             return
-        before = state.n_seen
-        rows, responses, growth = admit_rows(state, X, y, weights)
-        n_kept = state.n_seen - before
-        learn = partial(self._learn_some, n_threads)
-        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
+        learn = partial(self.learn_part, n_threads=n_threads)
+        learn_table(state, X, y, weights, progress, learn)
 
-    def _learn_some(self, n_threads: int, rows: Matrix, responses: Responses) -> int:
-        """Learn encoded rows; returns how many."""
+    def learn_part(self, rows: Matrix, responses: Responses, n_threads: int = 1) -> int:
+        """Learn encoded rows once there are trees; returns how many."""
         return len(self.learn_encoded(rows, responses, None, n_threads))
 
     @locked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,8 +19,8 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
 from dyntree.trees.learning.check import checked, learnable_row
-from dyntree.trees.learning.parts import learn_in_parts, warn_degenerate
-from dyntree.trees.learning.warmup import admit_rows
+from dyntree.trees.learning.parts import warn_degenerate
+from dyntree.trees.learning.warmup import learn_table
 from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.learning.windows import learn_in_window
 from dyntree.trees.model import DynamicTree
@@ -245,12 +244,12 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         if self.is_frozen:
             checked(state, X, y)
             return
-        before = state.n_seen
         check = self.options.check_model
-        rows, responses, growth = admit_rows(state, X, y, weights, check)
-        n_kept = state.n_seen - before
-        learn = partial(learn_in_window, state, self.options)
-        learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
+        learn_table(state, X, y, weights, progress, self.learn_part, check)
+
+    def learn_part(self, rows: Matrix, responses: Responses) -> int:
+        """Learn encoded rows, at least one, once there are trees; returns how many."""
+        return learn_in_window(self.state, self.options, rows, responses)
 
     def predict(
         self,

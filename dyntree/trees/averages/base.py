@@ -54,7 +54,7 @@ from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.state import TreeState, with_ones
-from dyntree.trees.view import Rehearsal
+from dyntree.trees.view import Rehearsal, TreeView
 
 HELD_SHARE = 0.1  # of the range of responses: how far outside a location may be
 STATE = attrgetter("state")  # of a member; a loop in C, as it runs with each row
@@ -648,7 +648,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         """Return the trees as they are now; see `DynamicTree.frozen_view`."""
         self._ready(what)
         twin = self.copy()
-        views = [tree.frozen_view(what) for tree in twin._trees]
+        views = [TreeView(tree) for tree in twin._trees]
         return AverageView(twin, views, twin._tree_weights)
 
     @abstractmethod

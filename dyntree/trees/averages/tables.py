@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -11,18 +13,19 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtri
 
 from dyntree import checkpoint, params
-from dyntree._core import averaging
+from dyntree._core import averaging, student_mixture
 from dyntree.checkpoint.layout import require
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.targets import label_codes, sorted_labels
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.params import MIXED, NIG
+from dyntree.params import MIXED, NIG, TreeOptions
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned
+from dyntree.trees.answers.predictions import mixture_of, proba_of
 from dyntree.trees.averages.base import TreeAverage, share_warnings
 from dyntree.trees.averages.memories import (
     averaged_options,
@@ -31,12 +34,13 @@ from dyntree.trees.averages.memories import (
     regressions_beside,
 )
 from dyntree.trees.files import check_members, span_in
-from dyntree.trees.learning.check import encoded, extended, is_idle
+from dyntree.trees.learning.check import checked, extended, is_idle
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
-from dyntree.trees.learning.warmup import take_new_labels
-from dyntree.trees.learning.weights import check_admissible, weighed
+from dyntree.trees.learning.parts import degenerate_rows_warned, learn_piecewise
+from dyntree.trees.learning.warmup import admit_rows, take_new_labels
+from dyntree.trees.learning.weights import Responses, check_admissible, weighed
 from dyntree.trees.linear_stream import LinearStream
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.random_trees import RandomTreesStream
@@ -75,11 +79,15 @@ class Table:
     y : list of length n_rows
     weights : ndarray of shape (n_rows,) or None
         > 0; None: all are 1.
+    growth : Growth or None
+        The columns of X, where that are codes that a model has checked for all, none
+        of which has trees.
     """
 
     X: Any
     y: list[Any]
     weights: Vector | None = None
+    growth: Growth | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -87,7 +95,14 @@ class Table:
     def at(self, rows: NDArray[np.int64]) -> Table:
         """Some of the rows, in that order."""
         weights = None if self.weights is None else self.weights[rows]
-        return Table(take(self.X, rows), [self.y[k] for k in rows.tolist()], weights)
+        y = [self.y[k] for k in rows.tolist()]
+        return Table(take(self.X, rows), y, weights, self.growth)
+
+    def admitted(self, member: Any) -> tuple[Matrix, Responses, Growth]:
+        """Let a model check the rows, or start its trees; see `admit_rows`."""
+        check = getattr(member.options, "check_model", None)
+        known = None if self.growth is None else (self.X, self.y, self.growth)
+        return admit_rows(member.state, self.X, self.y, self.weights, check, known)
 
     def teach(self, member: Any, progress: Any) -> Any:
         """Let a model learn all rows; models without weights need not know of them."""
@@ -127,35 +142,44 @@ def learned_and_tested(
     responses and the probabilities below them, of shape (n_rows, 2), in the order of
     `y`, each tenth of that half predicted before it was learned; NaN in the first half.
     """
-    member.state.settles_all = True
+    state, n_rows, n_threads = member.state, len(table), params.n_threads()
+    state.settles_all = True
     if not tells:
         member.tree.leave_new_levels_to_another()
-    n_rows = len(table)
     order = np.arange(n_rows) if order is None else order
-    ends = np.linspace(n_rows // 2, n_rows, N_BLOCKS + 1).astype(np.int64)
+    weights = None if table.weights is None else table.weights[order]
+    if state.options.meaning_of_weights == "frequency":
+        weights = None  # they are no property of one response
     ahead = np.full((n_rows, len(member.classes or "ab")), np.nan)
-    for block in np.split(order, ends[:-1]):
-        if not len(block):
-            continue
-        part = table.at(block)
-        if member.is_ready:
-            state = member.state  # gaps of rows to be learned need no warning
-            rows = Encoded(encoded(state, state.features, part.X))
-            ahead[block] = _predicted(member, rows, part)
-        part.teach(member, brake)
+    was_ready = member.is_ready
+    rows, responses, growth = table.at(order).admitted(member)
+    n_old = n_rows - len(rows)  # with which R's rules start trees
+    ends = np.linspace(n_rows // 2, n_rows, N_BLOCKS + 1).astype(np.int64).tolist()
+    with degenerate_rows_warned([state]):
+        for begin, end in pairwise([n_old, *ends[bisect(ends, n_old) :]]):
+            part = slice(begin - n_old, end - n_old)
+            some, y = rows[part], responses[part]
+            if was_ready or begin > n_old:
+                asked = some
+                if growth.steps:  # a level is missing until it was learned
+                    asked = state.features.encode(Encoded(some, growth.features))
+                own = None if weights is None else weights[begin:end]
+                ahead[order[begin:end]] = _predicted(
+                    state.cloud, asked, y.y, own, n_threads
+                )
+            later = growth.since(part.start)
+            learn_piecewise([state], some, y, later, brake, member.learn_part)
     return member, ahead
 
 
-def _predicted(member: Any, rows: Encoded, table: Table) -> Matrix:
+def _predicted(
+    cloud: Any, rows: Matrix, y: Vector, weights: Vector | None, n_threads: int
+) -> Matrix:
     """Probabilities at rows, or log densities of responses and what is below them."""
-    if member.classes is not None:
-        proba: Matrix = member.predict(rows).proba
-        return proba
-    weights = table.weights
-    if member.options.meaning_of_weights == "frequency":
-        weights = None  # they are no property of one response
-    answer = member.predict(rows, weights)
-    return np.column_stack([answer.log_density(table.y), answer.cdf(table.y)])
+    if cloud.model == "class":
+        return proba_of(cloud, rows, n_threads)
+    at = (*mixture_of(cloud, rows, n_threads, weights)[:5], y)
+    return np.column_stack([student_mixture.log_density(*at), student_mixture.cdf(*at)])
 
 
 def pooled(proba: Sequence[Matrix], powers: Sequence[float]) -> Matrix:
@@ -353,9 +377,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         regressions = regressions_beside(linear, options)
         n_trees = n_clouds + len(forests)
         seeds = spawned(self.seed, n_trees + len(regressions))
+        kinds = [TreeOptions(**leaf_options(options, kind)) for kind in KINDS_OF_LEAVES]
         self.members = [
             *(
-                DynamicTree(**leaf_options(options, KINDS_OF_LEAVES[k % 2]), seed=own)
+                DynamicTree.of_state(TreeState(kinds[k % 2], own))
                 for k, own in enumerate(seeds[:n_clouds])
             ),
             *(
@@ -541,6 +566,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             ahead = stacks and len(y) >= 2 * FEWEST
             if self.is_classifier or ahead:
                 self._prepare(fresh, X, y)
+            if ahead and self.state.features is None and fresh[0].state.features:
+                X, y, growth = checked(fresh[0].state, X, y)
+                table = Table(X, y, weights, growth)
             jobs = [
                 (member, table, self._order(k, len(y)), False)
                 for k, member in enumerate(fresh)

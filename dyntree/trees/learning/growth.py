@@ -46,17 +46,25 @@ class Growth:
 
     def since(self, row: int) -> Growth:
         """The growth among the rows from one on, which becomes row 0."""
+        if not self.steps:
+            return self
         steps = [(max(0, first - row), features) for first, features in self.steps]
         return Growth(self.before, steps, self.widen)
 
     def at(self, row: int) -> FeatureMap:
         """The columns at a row."""
-        known = [features for first, features in self.steps if first <= row]
-        return known[-1] if known else self.before
+        features = self.before
+        for first, later in self.steps:
+            if first <= row:
+                features = later
+        return features
 
     def steady(self, row: int, end: int) -> int:
         """End of the rows from one on, at most `end`, before another column begins."""
-        return min([end, *(first for first, _ in self.steps if first > row)])
+        for first, _ in self.steps:
+            if row < first < end:
+                return first
+        return end
 
     def widen_to(self, width: int) -> Callable[[Matrix], Matrix]:
         """A function that widens rows of fewer columns to the first `width` of all."""

@@ -49,27 +49,40 @@ def learn_in_parts(
     learn : callable
         Learns some of the rows it is given, at least one, and returns how many.
     """
-    size, first, state = 16, 0, states[0]
     bar = rows_bar(progress, n_kept + len(rows), "learning")
     with degenerate_rows_warned(states), bar as tell:
         if not len(rows):
             tell(n_kept)
-        while first < len(rows):
-            part = slice(first, growth.steady(first, first + size))
-            clock = time.perf_counter()
-            features, own, y = growth.at(first), rows[part], responses[part]
-            width = features.n_features
-            if width + state.ones < rows.shape[1]:
-                own = np.ascontiguousarray(own[:, :width])
-            if features is state.features or features == state.features:
+        learn_piecewise(states, rows, responses, growth, tell, learn, n_kept)
+
+
+def learn_piecewise(
+    states: Sequence[TreeState],
+    rows: Matrix,
+    responses: Responses,
+    growth: Growth,
+    tell: Callable[[int], object],
+    learn: Learn,
+    n_kept: int = 0,
+) -> None:
+    """As `learn_in_parts`, without bar and warning: `tell` is called with rows done."""
+    size, first, state = 16, 0, states[0]
+    while first < len(rows):
+        part = slice(first, growth.steady(first, first + size))
+        clock = time.perf_counter()
+        features, own, y = growth.at(first), rows[part], responses[part]
+        if growth.steps and features.n_features + state.ones < rows.shape[1]:
+            own = np.ascontiguousarray(own[:, : features.n_features])
+        if features is state.features or features == state.features:
+            done = learn(own, y)
+        else:
+            widen = growth.widen_to(features.n_features)
+            with with_columns(states, features, widen):
                 done = learn(own, y)
-            else:
-                with with_columns(states, features, growth.widen_to(width)):
-                    done = learn(own, y)
-            clock = time.perf_counter() - clock
-            tell(done if first else n_kept + done)
-            first += done
-            size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
+        clock = time.perf_counter() - clock
+        tell(done if first else n_kept + done)
+        first += done
+        size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
 
 
 def learn_rows(state: TreeState, rows: Matrix, responses: Responses) -> int:

@@ -18,12 +18,18 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
 from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
+from dyntree.runtime.progress import Progress
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
 from dyntree.trees.learning.exposures import apart
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import count_new
-from dyntree.trees.learning.parts import degenerate_rows_warned, learn_rows
+from dyntree.trees.learning.parts import (
+    Learn,
+    degenerate_rows_warned,
+    learn_in_parts,
+    learn_rows,
+)
 from dyntree.trees.learning.scaling import (
     frozen_scale,
     on_scale,
@@ -50,6 +56,7 @@ def admit_rows(
     y: Any,
     weights: Vector | None = None,
     check: Check | None = None,
+    known: Known | None = None,
 ) -> tuple[Matrix, Responses, Growth]:
     """Check rows and handle the warm-up; return the rows that are still to be learned.
 
@@ -65,6 +72,9 @@ def admit_rows(
         > 0; 1 by default.
     check : callable, optional
         Given the options, complete, of trees that are to be planted; may raise.
+    known : tuple, optional
+        The rows as `checked` gives them, where another state of the same columns and
+        options has checked them.
 
     Returns
     -------
@@ -76,13 +86,34 @@ def admit_rows(
     """
     waits = state.cloud is None  # rows that were kept back must not be lost
     with late_interrupts() if waits else nullcontext():
-        rows, responses, growth, n_old = buffer_or_start(state, X, y, weights, check)
+        rows, responses, growth, n_old = buffer_or_start(
+            state, X, y, weights, check, known
+        )
         if n_old:
             assert state.features is not None
             width = state.features.n_features + state.ones
             old = np.ascontiguousarray(rows[:n_old, :width])
             _learn_old(state, old, responses[:n_old])
     return rows[n_old:], responses[n_old:], growth.since(n_old)
+
+
+def learn_table(
+    state: TreeState,
+    X: Any,
+    y: Any,
+    weights: Vector | None,
+    progress: Progress,
+    learn: Learn,
+    check: Check | None = None,
+) -> None:
+    """Check rows of any form, and let one tree learn them by `learn`.
+
+    Parameters are those of `admit_rows` and of `learn_in_parts`.
+    """
+    before = state.n_seen
+    rows, responses, growth = admit_rows(state, X, y, weights, check)
+    n_kept = state.n_seen - before
+    learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
 
 
 def buffer_or_start(
@@ -96,9 +127,7 @@ def buffer_or_start(
     """Keep rows back, or plant trees on the first of them; learn no further row.
 
     Parameters are those of `admit_rows`, and so is what is returned; but the rows have
-    those in front that earlier calls set aside, and their number comes last. `known`
-    are the rows as `checked` gives them, where another state of the same columns and
-    options has checked them.
+    those in front that earlier calls set aside, and their number comes last.
     """
     rows, labels, growth = checked(state, X, y) if known is None else known
     ones = state.ones

@@ -274,3 +274,22 @@ def test_a_changed_file_is_refused() -> None:
             AveragedTrees.from_arrays(header | {name: value}, arrays)
     with pytest.raises(ValueError, match="without a use"):
         AveragedTrees.from_arrays(header, arrays | {"stray": np.zeros(1)})
+
+
+def test_levels_of_a_second_call_are_settled_alike_by_all_clouds() -> None:
+    """Those of one half of the rows were late in some clouds, and in others not."""
+    X, y = data("constant", 100)
+    rows = [{"a": a, "level": f"l{k // 20}"} for k, (a, _) in enumerate(X.tolist())]
+    trees = small("mixed").update(rows[:5], y[:5]).update(rows[5:], y[5:])
+    assert len({member.levels["level"] for member in trees.members}) == 1
+    trees.update([{"a": 0.5, "level": "new"}, *rows], [0.0, *y])
+
+
+def test_streams_of_both_kinds_of_leaves_are_averaged() -> None:
+    X, y = data("constant", 80)
+    members = [
+        StreamingTree(model, window=30, n_particles=8, seed=1)
+        for model in ("linear", "constant")
+    ]
+    trees = AveragedTrees.of(members, 1, True).update(X, y)
+    assert 0.0 < trees.shares[0] < 1.0
