@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -73,15 +73,6 @@ def pair(
     return both
 
 
-def state_bytes(cloud: Cloud) -> dict[str, Any]:
-    """Everything `to_arrays` tells, in a form that compares byte for byte."""
-    header, arrays = cloud.to_arrays()
-    parts = {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
-    return {"header": repr(sorted(header.items())), "n_draws": cloud.source.n_draws} | (
-        parts
-    )
-
-
 def assert_close(
     got: Any, expected: Any, what: str = "", bound: float = CLOSE, size: Any = 0.0
 ) -> None:
@@ -135,15 +126,15 @@ def routed(tree: tuple, x: np.ndarray) -> list[tuple]:
 
 
 def model_bytes(model: Any) -> tuple[str, dict[str, Any]]:
-    """All that `to_arrays` of a DynamicTree or StreamingTree tells, byte for byte."""
+    """All that `to_arrays` of a model or a cloud tells, byte for byte."""
     header, arrays = model.to_arrays()
     parts = {name: (a.dtype.str, a.shape, a.tobytes()) for name, a in arrays.items()}
     return repr(header), parts
 
 
 @contextmanager
-def same_bytes(model: Any) -> Iterator[None]:
+def same_bytes(model: Any, view: Callable[[Any], Any] = model_bytes) -> Iterator[None]:
     """Fail unless the model is, byte for byte, what it was before the block."""
-    before = model_bytes(model)
+    before = view(model)
     yield
-    assert model_bytes(model) == before
+    assert view(model) == before

@@ -159,16 +159,16 @@ class CloudMachine(RuleBasedStateMachine):
         """Go on with copies; what was copied must stay as it is."""
         self.check_kept()
         core = self.core.copy(self.core.source.copy())
-        assert helpers.state_bytes(core) == helpers.state_bytes(self.core)
-        self.kept = self.core, helpers.state_bytes(self.core)
+        assert helpers.model_bytes(core) == helpers.model_bytes(self.core)
+        self.kept = self.core, helpers.model_bytes(self.core)
         self.core = core
         self.oracle = self.oracle.copy(self.oracle.source.copy())
 
     @rule()
     def save_and_load(self) -> None:
-        before = helpers.state_bytes(self.core)
+        before = helpers.model_bytes(self.core)
         self.core = Cloud.from_arrays(*self.core.to_arrays(), self.core.source)
-        assert helpers.state_bytes(self.core) == before
+        assert helpers.model_bytes(self.core) == before
 
     @rule(seed=seeds)
     def predict(self, seed: int) -> None:
@@ -236,7 +236,7 @@ class CloudMachine(RuleBasedStateMachine):
 
     def check_kept(self) -> None:
         if self.kept is not None:
-            assert helpers.state_bytes(self.kept[0]) == self.kept[1]
+            assert helpers.model_bytes(self.kept[0]) == self.kept[1]
             audit(self.kept[0])
 
     def teardown(self) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree, checkpoint
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, same_bytes
 from tests.probes import audit
 from tests.unit.conftest import python
 from tests.unit.models import data
@@ -51,15 +51,14 @@ def test_many_may_ask_one_model(model: str) -> None:
     tree, (X, _) = stream(model), data(model, 500, seed=2)
     field = "proba" if model == "class" else "mean"
     expected = getattr(tree.predict(X), field).tobytes()
-    before = model_bytes(tree)
+    with same_bytes(tree):
 
-    def ask(k: int) -> None:
-        for _ in range(N_TURNS):
-            told = tree.predict(X, threads=1 + k % 2)
-            assert getattr(told, field).tobytes() == expected
+        def ask(k: int) -> None:
+            for _ in range(N_TURNS):
+                told = tree.predict(X, threads=1 + k % 2)
+                assert getattr(told, field).tobytes() == expected
 
-    together(ask)
-    assert model_bytes(tree) == before
+        together(ask)
 
 
 # a crash takes the process, so it happens in another one

@@ -12,7 +12,7 @@ import pytest
 import dyntree
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.results import DynamicTreeResults
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, same_bytes
 
 SMALL: dict[str, Any] = {"n_particles": 20, "seed": 1}
 
@@ -80,11 +80,10 @@ def test_a_series_is_a_column_and_rows_must_belong_together() -> None:
     assert fit.model.exog_names == ["a"]
     assert fit.predict(X["a"][:5]).tolist() == fit.predict(X[["a"]][:5]).tolist()
     assert DynamicTreeModel(y, X["a"].rename(None), **SMALL).exog_names == ["x1"]
-    before = model_bytes(fit.tree)
-    for endog, exog in ((y, X[["a"]][:5]), (y[5:10], X[["a"]][:5])):
-        with pytest.raises(ValueError, match=r"one value a row|the same index"):
-            fit.append(endog, exog)
-    assert model_bytes(fit.tree) == before
+    with same_bytes(fit.tree):
+        for endog, exog in ((y, X[["a"]][:5]), (y[5:10], X[["a"]][:5])):
+            with pytest.raises(ValueError, match=r"one value a row|the same index"):
+                fit.append(endog, exog)
 
 
 def test_polars_and_labels() -> None:
@@ -130,12 +129,11 @@ def test_arrays_of_another_width_and_frames_are_refused() -> None:
         fit.predict(np.ones((3, 3)))
     with pytest.raises(ValueError, match="must have the columns of the formula"):
         fit.predict(pd.DataFrame({"x1": [1.0]}))
-    before = model_bytes(fit.tree)
-    with pytest.raises(ValueError, match="'y'"):
-        fit.append(pd.DataFrame({"x1": [1.0], "x2": [1.0]}))
-    with pytest.raises(ValueError, match="one value a row"):
-        fit.append([1.0], np.ones((2, 2)))
-    assert model_bytes(fit.tree) == before
+    with same_bytes(fit.tree):
+        with pytest.raises(ValueError, match="'y'"):
+            fit.append(pd.DataFrame({"x1": [1.0], "x2": [1.0]}))
+        with pytest.raises(ValueError, match="one value a row"):
+            fit.append([1.0], np.ones((2, 2)))
 
 
 @pytest.mark.parametrize(
@@ -231,12 +229,11 @@ def test_data_can_be_removed_and_files_hold_none(tmp_path: Path) -> None:
 
 def test_pictures() -> None:
     fit = fitted()
-    before = model_bytes(fit.tree)
-    assert [ax.get_xlabel() for ax in fit.plot_partial().axes] == ["x1", "x2"]
-    assert len(fit.plot_relevance(["x1"]).axes) == 1
-    axes = fit.plot_relevance().axes
-    assert fit.plot_relevance(ax=axes[0]) is axes[0].figure
-    assert model_bytes(fit.tree) == before
+    with same_bytes(fit.tree):
+        assert [ax.get_xlabel() for ax in fit.plot_partial().axes] == ["x1", "x2"]
+        assert len(fit.plot_relevance(["x1"]).axes) == 1
+        axes = fit.plot_relevance().axes
+        assert fit.plot_relevance(ax=axes[0]) is axes[0].figure
     y, X = numbers()
     labels = DynamicTreeModel(np.where(y > 0, "up", "down"), X, **SMALL).fit()
     figure = labels.plot_partial(["x2"], label="up")

@@ -185,16 +185,15 @@ def test_bad_rows_leave_all_as_it_was(
     row: dict[str, Any], message: str, options: dict[str, Any]
 ) -> None:
     fit = fitted(new_levels="error", **options)
-    before = model_bytes(fit.tree)
-    good = sites(3, seed=1).to_dict("records")
-    for bad in (good[1] | row, [good[0], good[1] | row]):
-        with pytest.raises(ValueError, match=message):
-            fit.append(bad)
-    short = {name: value for name, value in good[0].items() if name != "a"}
-    for bad in (short, [short]):
-        with pytest.raises(ValueError, match="are absent"):
-            fit.append(bad)
-    assert model_bytes(fit.tree) == before
+    with same_bytes(fit.tree):
+        good = sites(3, seed=1).to_dict("records")
+        for bad in (good[1] | row, [good[0], good[1] | row]):
+            with pytest.raises(ValueError, match=message):
+                fit.append(bad)
+        short = {name: value for name, value in good[0].items() if name != "a"}
+        for bad in (short, [short]):
+            with pytest.raises(ValueError, match="are absent"):
+                fit.append(bad)
     other = fitted(new_levels="error", **options)
     assert model_bytes(fit.append(good).tree) == model_bytes(other.append(good).tree)
 

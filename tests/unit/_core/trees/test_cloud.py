@@ -102,25 +102,23 @@ def test_small_roots_stay_and_their_children_collapse() -> None:
 )
 def test_refused_retirements_change_nothing(positions: Any, forget: float) -> None:
     cloud = helpers.grown("constant", 20)
-    before = helpers.state_bytes(cloud)
-    with pytest.raises(ValueError, match=r"positions|forget|one row must stay"):
+    with (
+        helpers.same_bytes(cloud),
+        pytest.raises(ValueError, match=r"positions|forget|one row must stay"),
+    ):
         cloud.retire(positions, forget)
-    assert helpers.state_bytes(cloud) == before
 
 
 def test_implicit_leaves_keep_their_rows() -> None:
     cloud = helpers.grown("implicit", 20)
-    before = helpers.state_bytes(cloud)
-    with pytest.raises(ValueError, match="augmented"):
+    with helpers.same_bytes(cloud), pytest.raises(ValueError, match="augmented"):
         cloud.retire([0])
-    assert helpers.state_bytes(cloud) == before
 
 
 def test_no_position_is_no_change() -> None:
     cloud = helpers.grown("constant", 20)
-    before = helpers.state_bytes(cloud)
-    cloud.retire([])
-    assert helpers.state_bytes(cloud) == before
+    with helpers.same_bytes(cloud):
+        cloud.retire([])
 
 
 # Replacing ------------------------------------------------------------------------
@@ -133,7 +131,7 @@ def test_replacing_is_retiring_and_learning(name: str) -> None:
     X, y = helpers.data(name, 1, seed=7)
     two.retire([3], 0.8)
     assert one.replace(3, 0.8, X, y) == two.update(X, y)[0]
-    assert helpers.state_bytes(one) == helpers.state_bytes(two)
+    assert helpers.model_bytes(one) == helpers.model_bytes(two)
 
 
 @pytest.mark.parametrize(
@@ -148,10 +146,8 @@ def test_replacing_is_retiring_and_learning(name: str) -> None:
 )
 def test_refused_replacements_change_nothing(arguments: tuple) -> None:
     cloud = helpers.grown("constant", 20)
-    before = helpers.state_bytes(cloud)
-    with pytest.raises(ValueError, match=r"must"):
+    with helpers.same_bytes(cloud), pytest.raises(ValueError, match=r"must"):
         cloud.replace(*arguments)
-    assert helpers.state_bytes(cloud) == before
 
 
 def test_a_bounded_window_reaches_a_fixed_size() -> None:
@@ -197,35 +193,31 @@ def test_rows_move_to_their_destinations() -> None:
 )
 def test_refused_rejuvenations_change_nothing(order: Any) -> None:
     cloud = helpers.grown("constant", 20)
-    before = helpers.state_bytes(cloud)
-    with pytest.raises(ValueError, match="permutation of"):
+    with helpers.same_bytes(cloud), pytest.raises(ValueError, match="permutation of"):
         cloud.rejuvenate(order)
-    assert helpers.state_bytes(cloud) == before
 
 
 @pytest.mark.parametrize("kind", [float, bool, str])
 def test_places_that_are_no_ints_are_refused(kind: type) -> None:
     cloud = helpers.grown("constant", 2)
-    before = helpers.state_bytes(cloud)
-    for call, places in [(cloud.retire, [0]), (cloud.rejuvenate, [0, 1])]:
-        with pytest.raises(ValueError, match="must be ints"):
-            call([kind(place) for place in places])
-    assert helpers.state_bytes(cloud) == before
+    with helpers.same_bytes(cloud):
+        for call, places in [(cloud.retire, [0]), (cloud.rejuvenate, [0, 1])]:
+            with pytest.raises(ValueError, match="must be ints"):
+                call([kind(place) for place in places])
 
 
 @pytest.mark.parametrize("row", [4, 12, 20])
 @pytest.mark.parametrize("name", helpers.MODELS)
 def test_an_interrupted_rejuvenation_never_happened(name: str, row: int) -> None:
     cloud = helpers.grown(name, 20)
-    before = helpers.state_bytes(cloud)
+    with helpers.same_bytes(cloud):
 
-    def stop(at: int, *_: Any) -> None:
-        if at == row:
-            signal.raise_signal(signal.SIGINT)
+        def stop(at: int, *_: Any) -> None:
+            if at == row:
+                signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        cloud.rejuvenate(np.arange(20)[::-1], 1, stop)
-    assert helpers.state_bytes(cloud) == before
+        with pytest.raises(KeyboardInterrupt):
+            cloud.rejuvenate(np.arange(20)[::-1], 1, stop)
     audit(cloud)
 
 
@@ -236,15 +228,14 @@ def test_rows_rounded_in_vain_get_their_digits_back() -> None:
     cloud = Cloud(RSource(1), **helpers.options_of("implicit"))
     cloud.start(X[:4], y[:4])
     cloud.update(X[4:], y[4:])
-    before = helpers.state_bytes(cloud)
+    with helpers.same_bytes(cloud):
 
-    def stop(at: int, *_: Any) -> None:
-        if at == 20:
-            raise KeyboardInterrupt
+        def stop(at: int, *_: Any) -> None:
+            if at == 20:
+                raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        cloud.rejuvenate(np.arange(20)[::-1], 1, stop)
-    assert helpers.state_bytes(cloud) == before
+        with pytest.raises(KeyboardInterrupt):
+            cloud.rejuvenate(np.arange(20)[::-1], 1, stop)
     cloud.rejuvenate(np.arange(20)[::-1])
     assert not np.array_equal(np.sort(cloud.rows()[0], axis=0), X)
 
@@ -275,10 +266,9 @@ def test_a_cloud_tells_what_it_is() -> None:
 
 def test_rows_are_copies() -> None:
     cloud = helpers.grown("constant", 12)
-    before = helpers.state_bytes(cloud)
-    for part in (*cloud.rows(), cloud.row_ids()):
-        part[:] = 7
-    assert helpers.state_bytes(cloud) == before
+    with helpers.same_bytes(cloud):
+        for part in (*cloud.rows(), cloud.row_ids()):
+            part[:] = 7
 
 
 def test_credits_are_the_oracles_after_a_copy() -> None:

@@ -212,7 +212,7 @@ def test_many_rows_are_answered_as_few(function: str, arguments: tuple) -> None:
 def test_asking_changes_neither_cloud_nor_input(name: str) -> None:
     cloud = helpers.grown(name, 30)
     X, _ = helpers.data(name, 10, seed=6)
-    inputs, before = X.tobytes(), helpers.state_bytes(cloud)
+    inputs, before = X.tobytes(), helpers.model_bytes(cloud)
     criteria.relevance(cloud, *box())
     if name != "class":
         criteria.alc_rectangle(cloud, X, *box())
@@ -220,7 +220,7 @@ def test_asking_changes_neither_cloud_nor_input(name: str) -> None:
         criteria.ieci(cloud, X, X)
         criteria.q_entropy(cloud, X, 1.0)
     assert X.tobytes() == inputs
-    assert helpers.state_bytes(cloud) == before
+    assert helpers.model_bytes(cloud) == before
 
 
 @pytest.mark.parametrize("short", [0, 1, 2])

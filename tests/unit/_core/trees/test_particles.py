@@ -61,7 +61,7 @@ def test_rows_in_one_call_or_in_many(name: str) -> None:
     whole = cloud.update(X, y)
     parts = [other.update(X[k : k + 1], y[k : k + 1])[0] for k in range(len(y))]
     assert whole.tolist() == parts
-    assert helpers.state_bytes(cloud) == helpers.state_bytes(other)
+    assert helpers.model_bytes(cloud) == helpers.model_bytes(other)
 
 
 def test_log_evidence_adds_up() -> None:
@@ -129,7 +129,7 @@ def test_a_silent_report_changes_nothing() -> None:
     other = cloud.copy(cloud.source.copy())
     cloud.update(X, y)
     other.update(X, y, 1, lambda *_: None)
-    assert helpers.state_bytes(cloud) == helpers.state_bytes(other)
+    assert helpers.model_bytes(cloud) == helpers.model_bytes(other)
 
 
 # Interrupts -----------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_a_report_that_raises_leaves_its_row_complete(name, stop, error) -> None
     with pytest.raises(error):
         cloud.update(X, y, 1, report)
     other.update(X[:11], y[:11])
-    assert helpers.state_bytes(cloud) == helpers.state_bytes(other)
+    assert helpers.model_bytes(cloud) == helpers.model_bytes(other)
     audit(cloud)
 
     rest = cloud.update(X[11:], y[11:]), other.update(X[11:], y[11:])
@@ -190,7 +190,7 @@ def test_ctrl_c_stops_between_rows() -> None:
     n = cloud.n_active
     assert 4 <= n < 40_000
     other.update(X[4:n], y[4:n])
-    assert helpers.state_bytes(cloud) == helpers.state_bytes(other)
+    assert helpers.model_bytes(cloud) == helpers.model_bytes(other)
 
 
 # Bad input ------------------------------------------------------------------------
@@ -221,41 +221,38 @@ def test_rows_that_do_not_fit_are_refused(what: str) -> None:
     cloud.update(X, y)
     empty = Cloud(RSource(1), **helpers.options_of("constant"))
     for one, calls in ((cloud, [cloud.update]), (empty, [empty.start, empty.update])):
-        before = helpers.state_bytes(one)
-        for call in calls:
-            with pytest.raises((ValueError, TypeError)):
-                call(*BAD_ROWS[what])
-        assert helpers.state_bytes(one) == before
+        with helpers.same_bytes(one):
+            for call in calls:
+                with pytest.raises((ValueError, TypeError)):
+                    call(*BAD_ROWS[what])
 
 
 @pytest.mark.parametrize("label", BAD_LABELS)
 def test_labels_that_do_not_exist_are_refused(label: float) -> None:
     """Also where rows that fit come before."""
     cloud, X, y = started("class")
-    before = helpers.state_bytes(cloud)
-    bad = y.copy()
-    bad[20] = label
-    with pytest.raises(ValueError, match="row 20"):
-        cloud.update(X, bad)
-    assert helpers.state_bytes(cloud) == before
+    with helpers.same_bytes(cloud):
+        bad = y.copy()
+        bad[20] = label
+        with pytest.raises(ValueError, match="row 20"):
+            cloud.update(X, bad)
 
 
 def test_calls_out_of_turn_are_refused() -> None:
     cloud, X, y = started()
-    before = helpers.state_bytes(cloud)
+    before = helpers.model_bytes(cloud)
     with pytest.raises(ValueError, match="start must be called on an empty cloud"):
         cloud.start(X, y)
-    assert helpers.state_bytes(cloud) == before
+    assert helpers.model_bytes(cloud) == before
 
     empty = Cloud(RSource(1), **helpers.options_of("constant"))
-    before = helpers.state_bytes(empty)
-    with pytest.raises(ValueError, match="call start first"):
-        empty.update(X, y)
-    with pytest.raises(ValueError, match="at least one row"):
-        empty.start(X[:0], y[:0])
-    with pytest.raises(ValueError, match="call start first"):
-        empty.rejuvenate([])
-    assert helpers.state_bytes(empty) == before
+    with helpers.same_bytes(empty):
+        with pytest.raises(ValueError, match="call start first"):
+            empty.update(X, y)
+        with pytest.raises(ValueError, match="at least one row"):
+            empty.start(X[:0], y[:0])
+        with pytest.raises(ValueError, match="call start first"):
+            empty.rejuvenate([])
 
 
 def test_inputs_are_left_alone() -> None:

@@ -76,7 +76,7 @@ def test_coefficients_are_the_oracles(name: str, n_basis: int) -> None:
 def test_asking_changes_neither_cloud_nor_input(name: str) -> None:
     cloud = helpers.grown(name, 30)
     X, y = helpers.data(name, 10, seed=6)
-    inputs, before = (X.tobytes(), y.tobytes()), helpers.state_bytes(cloud)
+    inputs, before = (X.tobytes(), y.tobytes()), helpers.model_bytes(cloud)
     query.predict(cloud, X, y)
     query.sameleaf(cloud, X)
     query.split_counts(cloud)
@@ -85,7 +85,7 @@ def test_asking_changes_neither_cloud_nor_input(name: str) -> None:
     if name != "class":
         query.mixture(cloud, X)
     assert (X.tobytes(), y.tobytes()) == inputs
-    assert helpers.state_bytes(cloud) == before
+    assert helpers.model_bytes(cloud) == before
 
 
 @pytest.mark.parametrize("name", helpers.MODELS)
