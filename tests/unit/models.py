@@ -186,12 +186,3 @@ class Pressed:
         if self.late:
             self.call(*arguments, **more)
         raise KeyboardInterrupt
-
-
-def not_of_chance(estimator: Any) -> dict[str, str]:
-    """Checks of scikit-learn's that estimators which draw by chance cannot pass."""
-    return {
-        "check_sample_weight_equivalence_on_dense_data": (
-            "weights and repeated rows draw other trees, as in scikit-learn's forests"
-        )
-    }

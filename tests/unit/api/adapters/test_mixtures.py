@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("river", reason="river is not installed: dyntree[river]")
 
-from river import checks, cluster, compose, preprocessing
+from river import cluster, compose, preprocessing
 
 from dyntree.api.adapters import (
     RiverDPGMMClusterer,
@@ -34,19 +34,6 @@ def clusterers() -> list[Any]:
 
 def rows_of(X: np.ndarray) -> list[dict[str, float]]:
     return [dict(zip(NAMES, x, strict=True)) for x in X.tolist()]
-
-
-CHECKS = [
-    (model, check) for model in clusterers() for check in checks.yield_checks(model)
-]
-
-
-@pytest.mark.parametrize(
-    ("model", "check"), CHECKS, ids=lambda one: getattr(one, "__name__", "")
-)
-@pytest.mark.usefixtures("global_randomness_on_loan")
-def test_rivers_own_checks(model: Any, check: Any) -> None:
-    check(model.clone())
 
 
 def test_rows_one_by_one_and_in_frames_are_the_same_stream() -> None:

@@ -16,19 +16,10 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree.api.estimators import CanopyMixture
 from dyntree.api.estimators.canopy import parted
 from tests.unit.mixtures.canopy.test_model import blobs
-
-
-@pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
-@pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning")
-@pytest.mark.usefixtures("global_randomness_on_loan")
-@parametrize_with_checks([CanopyMixture(2, random_state=0)])
-def test_scikit_learns_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_it_is_the_engine_with_the_habits_of_scikit_learn() -> None:

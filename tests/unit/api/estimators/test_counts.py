@@ -11,40 +11,13 @@ pytest.importorskip("sklearn", reason="needs scikit-learn: dyntree[sklearn]")
 
 from sklearn.metrics import d2_tweedie_score
 from sklearn.model_selection import cross_val_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree import DynamicTree
 from dyntree.api.estimators import DynamicTreeCountRegressor
 from dyntree.errors import AssumedValueWarning
-from tests.unit.models import not_of_chance, refused
+from tests.unit.models import refused
 
 SMALL: dict[str, Any] = {"n_particles": 20, "random_state": 1}
-
-
-class Rounding(DynamicTreeCountRegressor):
-    """Counts what scikit-learn's checks give it, which are any numbers."""
-
-    def _checked(self, X: Any, y: Any, first: bool, **more: Any) -> tuple[Any, Any]:
-        rows, counts = super()._checked(X, y, first, **more)
-        counts = np.asarray(counts, dtype=np.float64)
-        return rows, np.where(np.isfinite(counts), np.abs(np.round(counts)), counts)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # of D^2, in rounded numbers about 0
-        return tags
-
-
-@parametrize_with_checks(
-    [Rounding(n_clouds=3, n_particles=50), Rounding("poisson", window=60)],
-    expected_failed_checks=not_of_chance,
-)
-@pytest.mark.usefixtures("global_randomness_on_loan")
-def test_scikit_learns_own_checks(
-    estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else one check would be skipped
-    check(estimator)
 
 
 def rows(n: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,7 +11,6 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
 
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree.api.estimators import DependentDPClusterer
 from dyntree.datasets import evolving_gaussians
@@ -24,13 +23,6 @@ from dyntree.mixtures import (
 from tests.helpers import model_bytes
 
 QUICK: dict[str, Any] = {"n_sweeps": 12, "burn_in": 4, "random_state": 3}
-
-
-@parametrize_with_checks([DependentDPClusterer(**QUICK)])
-@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
-@pytest.mark.usefixtures("global_randomness_on_loan")
-def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.fixture

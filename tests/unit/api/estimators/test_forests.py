@@ -11,29 +11,16 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
 
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree import RandomTreesStream
 from dyntree.api.estimators import RandomTreesClassifier, RandomTreesRegressor
 from tests.helpers import model_bytes
-from tests.unit.models import data, frame, not_of_chance, refused
+from tests.unit.models import data, frame, refused
 
 ESTIMATORS = {
     "constant": RandomTreesRegressor(n_trees=5, random_state=1),
     "class": RandomTreesClassifier(n_trees=5, discount=0.99, random_state=1, n_jobs=2),
 }
-
-
-@parametrize_with_checks(
-    [RandomTreesRegressor(), RandomTreesClassifier()],
-    expected_failed_checks=not_of_chance,
-)
-@pytest.mark.usefixtures("global_randomness_on_loan")
-def test_scikit_learns_own_checks(
-    estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else one check would be skipped
-    check(estimator)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -13,7 +13,6 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sk
 
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree.api.estimators import DPGMMClusterer, MemoryBoundedTopics
 from dyntree.mixtures import MemoryBoundedHDP
@@ -27,24 +26,6 @@ def table(n: int = 40, size: int = 30) -> tuple[Any, Any]:
     groups = np.repeat(np.arange(n), size)
     topic = np.array([rng.choice(3, p=rng.dirichlet(np.full(3, 0.4))) for _ in groups])
     return rng.normal(size=(n * size, 2)) + 12 * topic[:, None], groups
-
-
-NO_ZEROS = "a row represents more than 0 points"
-
-
-@parametrize_with_checks(
-    [
-        MemoryBoundedTopics(random_state=0),
-        MemoryBoundedTopics("diag", memory_limit="8kB", random_state=0),
-    ],
-    expected_failed_checks=lambda estimator: {
-        "check_all_zero_sample_weights_error": NO_ZEROS,
-        "check_sample_weight_equivalence_on_dense_data": NO_ZEROS,
-    },
-)
-@pytest.mark.usefixtures("global_randomness_on_loan")
-def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_a_fit_is_the_model() -> None:

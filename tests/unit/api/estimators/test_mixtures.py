@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree.api.estimators import DPGMMClusterer, DPMPPCAClusterer, HDPHSMMClusterer
 from dyntree.errors import ScaleWarning
@@ -24,13 +23,6 @@ from tests.unit.mixtures.sva.test_dpgmm import agreement, blobs
 from tests.unit.mixtures.sva.test_hdphsmm import LAMBDA, NOISE, sequence
 
 KINDS = (DPGMMClusterer, DPMPPCAClusterer, HDPHSMMClusterer)
-
-
-@pytest.mark.filterwarnings("ignore:the scales were chosen from")
-@parametrize_with_checks([DPGMMClusterer(), DPMPPCAClusterer(), HDPHSMMClusterer()])
-@pytest.mark.usefixtures("global_randomness_on_loan")
-def test_scikit_learns_own_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_a_fit_is_the_model_after_one_pass_and_a_merge() -> None:

@@ -21,7 +21,6 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from dyntree import AveragedStream, AveragedTrees
 from dyntree.api.estimators import (
@@ -31,7 +30,7 @@ from dyntree.api.estimators import (
 from dyntree.errors import DegenerateTreesWarning, NotReadyError
 from dyntree.trees.factory import make_tree
 from tests.helpers import model_bytes
-from tests.unit.models import data, frame, not_of_chance, refused
+from tests.unit.models import data, frame, refused
 
 Estimator = DynamicTreeRegressor | DynamicTreeClassifier
 
@@ -70,23 +69,6 @@ def answers(estimator: Any, X: Any) -> np.ndarray:
 
 
 # ---------------------------------------------------------------- scikit-learn's view
-@parametrize_with_checks(
-    [
-        DynamicTreeRegressor(),
-        DynamicTreeClassifier(),
-        DynamicTreeRegressor("linear", window=60, n_particles=100, drift=True),
-        DynamicTreeClassifier(window=60, n_particles=100),
-    ],
-    expected_failed_checks=not_of_chance,
-)
-@pytest.mark.usefixtures("global_randomness_on_loan")
-def test_scikit_learns_own_checks(
-    estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else one check would be skipped
-    check(estimator)
-
-
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_tags(name: str) -> None:
     tags = get_tags(ESTIMATORS[name])
