@@ -16,7 +16,8 @@ from dyntree.encoding.levels import MOST_NEW, LevelCounts
 from dyntree.errors import ManyLevelsWarning
 from dyntree.evaluate import prequential
 from dyntree.evaluate.repeats import fit_repeats
-from tests.unit.commands.test_rows import COMMANDS, run
+from tests.unit.commands.conftest import run
+from tests.unit.commands.test_rows import COMMANDS
 
 N = 3 * MOST_NEW // 2
 RNG = np.random.default_rng(6)

@@ -11,7 +11,8 @@ import pytest
 
 import dyntree
 from dyntree import AveragedStream
-from tests.unit.commands.test_commands import complaint, exact, run, table
+from tests.unit.commands.conftest import run
+from tests.unit.commands.test_commands import complaint, exact, table
 
 AUTO = ["--window", "auto", "--particles", "6", "--seed", "1"]
 

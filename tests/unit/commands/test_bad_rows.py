@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dyntree.checkpoint import load_with
-from tests.unit.commands.test_inputs import HEADER, Runs, lines
-
-
-@pytest.fixture
-def runs(tmp_path: Path, capsys: Any) -> Runs:
-    return Runs(tmp_path, capsys)
-
+from tests.unit.commands.conftest import Runs
+from tests.unit.commands.test_inputs import HEADER, lines
 
 BAD = {
     "short": "1\n", "long": "1,2,3\n", "text": "u,1\n", "infinite": "inf,1\n",

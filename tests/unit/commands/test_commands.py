@@ -22,6 +22,7 @@ from dyntree import StreamingTree, cli
 from dyntree.commands.tables import split_formula
 from dyntree.evaluate import prequential
 from tests import kills
+from tests.unit.commands.conftest import run
 from tests.unit.conftest import ROOT
 from tests.unit.models import data
 
@@ -46,10 +47,6 @@ def table(folder: Path, name: str = "constant", n: int = 80) -> tuple[Path, Any]
 def exact(path: Path) -> pd.DataFrame:
     """Numbers of a CSV file to the last digit, whatever the version of pandas."""
     return pd.read_csv(path, dtype=str).astype(float)
-
-
-def run(*arguments: Any) -> int:
-    return cli.main([str(argument) for argument in arguments])
 
 
 def shell(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -13,7 +13,8 @@ import pytest
 
 import dyntree
 from dyntree import AveragedStream, AveragedTrees, StreamingTree
-from tests.unit.commands.test_commands import complaint, exact, run
+from tests.unit.commands.conftest import run
+from tests.unit.commands.test_commands import complaint, exact
 
 SMALL: dict[str, Any] = {"n_particles": 20, "seed": 1}
 FLAGS = ["--particles", "20", "--seed", "1", "--quiet"]

@@ -15,7 +15,8 @@ pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[for
 import dyntree
 import dyntree.formula.api as dtf
 from dyntree.commands.formulas import is_plain
-from tests.unit.commands.test_commands import complaint, run, table
+from tests.unit.commands.conftest import run
+from tests.unit.commands.test_commands import complaint, table
 from tests.unit.conftest import python
 
 FORMULA = "np.exp(y) ~ . - q + np.log(q) + p:site"

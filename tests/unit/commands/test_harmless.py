@@ -16,12 +16,11 @@ from typing import Any
 import pytest
 
 import dyntree
-from dyntree import cli
 from dyntree.storage.atomic_files import descriptor_of
+from tests.unit.commands.conftest import SMALL, run
 from tests.unit.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes and modes")
-SMALL = ["--particles", "10", "--seed", "1", "--quiet"]
 FORMULA = ["--formula", "y ~ x"]
 
 
@@ -40,10 +39,6 @@ def model(folder: Path) -> Path:
     tree = dyntree.DynamicTree(n_particles=10, seed=1)
     dyntree.save(tree.update([{"x": k / 10} for k in range(20)], range(20)), path)
     return path
-
-
-def run(*arguments: Any) -> int:
-    return cli.main([*map(str, arguments)])
 
 
 def predict(rows: Path, out: Any) -> list[Any]:

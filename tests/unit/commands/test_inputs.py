@@ -20,49 +20,15 @@ import pytest
 
 from dyntree import cli
 from dyntree.checkpoint import load_with
+from tests.unit.commands.conftest import STREAM, Runs
 from tests.unit.commands.test_stops import running, wait_for
 
-SMALL = ["--particles", "10", "--seed", "1", "--formula", "y ~ x", "--window", "50"]
 HEADER = "x,y\n"
 
 
 def lines(n: int = 40) -> list[str]:
     rng = np.random.default_rng(2)
     return [f"{x:.3f},{2 * x:.3f}\n" for x in rng.normal(size=n).tolist()]
-
-
-class Runs:
-    """Calls of the stream in a folder, with an input, an output and a checkpoint."""
-
-    def __init__(self, folder: Path, capsys: Any) -> None:
-        self.folder, self._capsys = folder, capsys
-        self.path, self.out = folder / "rows.csv", folder / "out.csv"
-        self.saved = folder / "m.dyn"
-
-    def write(self, *parts: str) -> None:
-        self.path.write_text("".join(parts))
-
-    def __call__(self, *more: Any, saves: bool = True) -> int:
-        call = ["stream", self.path, "--out", self.out, *SMALL, *more]
-        kept = ["--checkpoint", self.saved, "--resume"] if saves else []
-        return cli.main([str(one) for one in [*call, *kept]])
-
-    def told(self) -> str:
-        text: str = self._capsys.readouterr().err
-        return text
-
-    def undisturbed(self, *parts: str) -> bytes:
-        """Output of an input that comes as a whole."""
-        path, out = self.folder / "whole.csv", self.folder / "whole.out"
-        path.write_text("".join(parts))
-        call = ["stream", path, "--out", out, *SMALL, "--quiet"]
-        assert cli.main([str(one) for one in call]) == 0
-        return out.read_bytes()
-
-
-@pytest.fixture
-def runs(tmp_path: Path, capsys: Any) -> Runs:
-    return Runs(tmp_path, capsys)
 
 
 # The input known again.
@@ -138,7 +104,7 @@ def test_a_whole_last_line_is_taken_and_told(runs: Runs) -> None:
 def in_python(runs: Runs, *more: Any) -> int | None:
     """The command with warnings as Python's."""
     given = cli.parser().parse_args(
-        [str(one) for one in ["stream", runs.path, "--out", runs.out, *SMALL, *more,
+        [str(one) for one in ["stream", runs.path, "--out", runs.out, *STREAM, *more,
                               "--checkpoint", runs.saved, "--resume", "--quiet"]]
     )  # fmt: skip
     return given.run(given) or 0
@@ -411,7 +377,7 @@ def test_times_that_are_none_are_told(runs: Runs) -> None:
 @pytest.mark.parametrize("command", ["stream", "fit", "evaluate"])
 def test_times_of_no_column_are_told(command: str, runs: Runs) -> None:
     runs.write(HEADER, *lines(20))
-    call = [command, str(runs.path), "--out", str(runs.out), *SMALL, "--times", "z"]
+    call = [command, str(runs.path), "--out", str(runs.out), *STREAM, "--times", "z"]
     assert cli.main(call) == 1
     told = "--times must name columns of the table, ['x', 'y']; got 'z'."
     assert told in runs.told()

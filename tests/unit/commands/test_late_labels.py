@@ -17,9 +17,10 @@ import dyntree
 from dyntree import cli
 from dyntree.checkpoint import load_with
 from dyntree.evaluate.delayed import DelayedLabels
+from tests.unit.commands.conftest import STREAM
+from tests.unit.commands.conftest import Runs as Plain
 from tests.unit.commands.test_stops import running, wait_for
 
-SMALL = ["--particles", "10", "--seed", "1", "--formula", "y ~ x", "--window", "50"]
 Pairs = list[tuple[str, float]]
 
 
@@ -28,29 +29,21 @@ def pairs(n: int = 60) -> Pairs:
     return [(f"k{k}", round(x, 3)) for k, x in enumerate(rng.normal(size=n).tolist())]
 
 
-class Runs:
+class Runs(Plain):
     """Calls of the stream with labels, in a folder."""
 
     def __init__(self, folder: Path, capsys: Any) -> None:
-        self.folder, self._capsys = folder, capsys
-        self.rows, self.labels = folder / "rows.csv", folder / "labels.csv"
-        self.out, self.saved = folder / "out.csv", folder / "m.dyn"
+        super().__init__(folder, capsys)
+        self.labels = folder / "labels.csv"
 
     def write(self, rows: Pairs, labels: Pairs | list[tuple[str, Any]]) -> None:
         text = "".join(f"{key},{x}\n" for key, x in rows)
-        self.rows.write_text("id,x\n" + text)
+        self.path.write_text("id,x\n" + text)
         text = "".join(f"{y},{key}\n" for key, y in labels)
         self.labels.write_text("y,id\n" + text)
 
     def __call__(self, *more: Any) -> int:
-        call = ["stream", self.rows, "--labels", self.labels, "--key", "id", *SMALL,
-                "--out", self.out, "--checkpoint", self.saved, "--resume",
-                *more]  # fmt: skip
-        return cli.main([str(one) for one in call])
-
-    def told(self) -> str:
-        text: str = self._capsys.readouterr().err
-        return text
+        return super().__call__("--labels", self.labels, "--key", "id", *more)
 
     def model(self) -> Any:
         return load_with(self.saved)[0]
@@ -98,7 +91,7 @@ def test_a_label_is_taken_as_soon_as_its_row_is_there(runs: Runs) -> None:
     plain = runs.folder / "plain.csv"
     plain.write_text("x,y\n" + "".join(f"{x},{2 * x}\n" for _, x in rows))
     out = runs.folder / "plain.out"
-    assert cli.main(["stream", str(plain), *SMALL, "--out", str(out)]) == 0
+    assert cli.main(["stream", str(plain), *STREAM, "--out", str(out)]) == 0
     told = [line.split(",") for line in out.read_text().splitlines()]
     n = 25  # rows until a model that waits for labels says something
     found = [line.split(",")[3:] for line in late[n:]]
@@ -155,13 +148,13 @@ def test_killed_runs_go_on_alike(tmp_path: Path) -> None:
     for name in ("whole", "killed"):
         out, saved = tmp_path / f"{name}.csv", tmp_path / f"{name}.dyn"
         for _ in range(6 if name == "killed" else 0):
-            call = str(runs.rows), out, saved, *more, "--resume", "--every", "13"
+            call = str(runs.path), out, saved, *more, "--resume", "--every", "13"
             with running(*call) as process:
                 wait_for(out, rng.randrange(1, 250))
                 process.send_signal(rng.choice([signal.SIGKILL, signal.SIGTERM]))
                 process.communicate(timeout=60)
         with running(
-            str(runs.rows), out, saved, *more, "--resume", "--every", "13"
+            str(runs.path), out, saved, *more, "--resume", "--every", "13"
         ) as process:
             _, complaint = process.communicate(timeout=60)
         assert process.returncode == 0, complaint
@@ -192,7 +185,7 @@ def test_labels_in_bad_rows(runs: Runs) -> None:
 def test_rows_that_bring_their_response_are_learned_at_once(runs: Runs) -> None:
     rows = pairs(20)
     runs.write(rows, [])
-    runs.rows.write_text(
+    runs.path.write_text(
         "id,x,y\n" + "".join(f"{k},{x},{2 * x if x > 0 else ''}\n" for k, x in rows)
     )
     assert runs() == 0
@@ -221,7 +214,7 @@ def test_labels_by_a_pipe(tmp_path: Path) -> None:
     runs.write(rows, [])
     source, target = os.pipe()
     more = ["--labels", "-", "--key", "id", "--format", "csv"]
-    with running(str(runs.rows), runs.out, runs.saved, *more, source=source) as process:
+    with running(str(runs.path), runs.out, runs.saved, *more, source=source) as process:
         wait_for(runs.out, 41)
         text = "".join(f"{key},{2 * x}\n" for key, x in rows)
         os.write(target, f"id,y\nunknown,1\n{text}".encode())
@@ -273,7 +266,7 @@ def test_formulas_with_terms(formula: str, more: list[str], runs: Runs) -> None:
     labels = [(key, 2.0 + abs(x)) for key, x in rows]
     runs.write(rows, labels)
     text = "".join(f"{key},{x},{'pq'[k % 2]}\n" for k, (key, x) in enumerate(rows))
-    runs.rows.write_text("id,x,u\n" + text)
+    runs.path.write_text("id,x,u\n" + text)
     more = ["--formula", formula, *more]
     assert runs(*more) == 0
     assert "60 rows taken, 60 learned" in runs.told()
@@ -310,7 +303,7 @@ def test_keys_are_alike_in_all_formats(runs: Runs) -> None:
     """Whole numbers become floats in columns where some are missing."""
     rows = runs.folder / "rows.ndjson"
     rows.write_text("".join(f'{{"id": {k}, "x": {k}}}\n' for k in range(5)))
-    runs.rows, runs.labels = rows, runs.folder / "labels.ndjson"
+    runs.path, runs.labels = rows, runs.folder / "labels.ndjson"
     runs.labels.write_text(
         "".join(f'{{"id": {k}, "y": 1}}\n' for k in ("0", "1.0", '"2"', "3.5"))
     )
@@ -321,9 +314,9 @@ def test_keys_are_alike_in_all_formats(runs: Runs) -> None:
 
 def test_keys_that_are_text_are_taken_as_they_are(runs: Runs) -> None:
     keys = ["NA", "null", "", "1", "01", "1.0", "None", " a"]
-    runs.rows, runs.labels = runs.folder / "rows.ndjson", runs.folder / "l.ndjson"
+    runs.path, runs.labels = runs.folder / "rows.ndjson", runs.folder / "l.ndjson"
     rows = [{"id": key, "x": k} for k, key in enumerate(keys)]
-    runs.rows.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    runs.path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     labels = [{"id": key, "y": k} for k, key in enumerate(keys[::-1])]
     runs.labels.write_text("".join(json.dumps(row) + "\n" for row in labels))
     assert runs() == 0
@@ -333,7 +326,7 @@ def test_keys_that_are_text_are_taken_as_they_are(runs: Runs) -> None:
 def test_rows_and_labels_are_read_each_by_its_own_format(runs: Runs) -> None:
     """A missing word of CSV is text in NDJSON, beside rows of either."""
     rows = [("a", 1.0), ("b", 2.0), ("NA", 3.0)]
-    runs.rows.write_text("id,x\n" + "".join(f"{key},{x}\n" for key, x in rows[:2]))
+    runs.path.write_text("id,x\n" + "".join(f"{key},{x}\n" for key, x in rows[:2]))
     runs.labels = runs.folder / "labels.ndjson"
     labels = [{"id": "a", "y": "NA"}, {"id": "b", "y": "1"}]
     runs.labels.write_text("".join(json.dumps(row) + "\n" for row in labels))
@@ -341,8 +334,8 @@ def test_rows_and_labels_are_read_each_by_its_own_format(runs: Runs) -> None:
     assert "2 rows taken, 2 learned" in runs.told()
     assert {*dyntree.load(runs.saved).model.classes} == {"NA", "1"}
     runs.saved.unlink()
-    runs.rows = runs.folder / "rows.ndjson"
-    runs.rows.write_text(
+    runs.path = runs.folder / "rows.ndjson"
+    runs.path.write_text(
         "".join(json.dumps({"id": key, "x": x}) + "\n" for key, x in rows)
     )
     runs.labels = runs.folder / "labels.csv"
@@ -368,20 +361,20 @@ def test_a_stop_keeps_nothing_of_files(tmp_path: Path) -> None:
     """The next call reads them again, with --input-continues as well."""
     rows = pairs(3000)
     runs = Runs(tmp_path, None)
-    runs.rows, runs.labels = tmp_path / "rows.ndjson", tmp_path / "labels.ndjson"
+    runs.path, runs.labels = tmp_path / "rows.ndjson", tmp_path / "labels.ndjson"
     text = [f'{{"id": "{key}", "x": {x}}}\n' for key, x in rows]
     told = [f'{{"id": "{key}", "y": {2 * x}}}\n' for key, x in reversed(rows[:200])]
-    runs.rows.write_text("".join(text))
+    runs.path.write_text("".join(text))
     runs.labels.write_text("".join(told))
     more = ["--labels", str(runs.labels), "--key", "id", "--window", "50"]
-    with running(str(runs.rows), runs.out, runs.saved, *more) as process:
+    with running(str(runs.path), runs.out, runs.saved, *more) as process:
         wait_for(runs.out, 5)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert process.returncode == 143
     n_taken = load_with(runs.saved)[1]["rows"]
     assert n_taken < 3000
-    runs.rows.write_text("".join(text[n_taken:]))
+    runs.path.write_text("".join(text[n_taken:]))
     assert runs("--input-continues") == 0
     late = runs.model()
     assert (late.model.n_seen, late.n_pending, late.n_unmatched) == (200, 2800, 0)
@@ -392,11 +385,11 @@ def test_labels_by_a_pipe_beside_parquet(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     rows = pairs(30)
     runs = Runs(tmp_path, None)
-    runs.rows = tmp_path / "rows.parquet"
-    pd.DataFrame(rows, columns=["id", "x"]).to_parquet(runs.rows)
+    runs.path = tmp_path / "rows.parquet"
+    pd.DataFrame(rows, columns=["id", "x"]).to_parquet(runs.path)
     source, target = os.pipe()
     more = ["--labels", "-", "--key", "id"]
-    with running(str(runs.rows), runs.out, runs.saved, *more, source=source) as process:
+    with running(str(runs.path), runs.out, runs.saved, *more, source=source) as process:
         wait_for(runs.out, 31)
         os.write(target, b"id,y\nk1,1\n")
         os.close(target)
@@ -411,7 +404,7 @@ def test_labels_that_a_stop_leaves_are_kept_or_told(kind: str, tmp_path: Path) -
     """Labels of rows that are not read yet, of a pipe that nobody reads again."""
     rows = pairs(3000)
     runs = Runs(tmp_path, None)
-    runs.rows = tmp_path / f"rows.{kind}"
+    runs.path = tmp_path / f"rows.{kind}"
     text = [f"{key},{x}\n" for key, x in rows]
     told = [f"{2 * x},{key}\n" for key, x in reversed(rows)]
     heads = "id,x\n", "y,id\n"
@@ -419,11 +412,11 @@ def test_labels_that_a_stop_leaves_are_kept_or_told(kind: str, tmp_path: Path) -
         text = [f'{{"id": "{key}", "x": {x}}}\n' for key, x in rows]
         told = [f'{{"id": "{key}", "y": {2 * x}}}\n' for key, x in reversed(rows)]
         heads = "", ""
-    runs.rows.write_text("".join([heads[0], *text]))
+    runs.path.write_text("".join([heads[0], *text]))
     source, target = os.pipe()
     os.write(target, "".join([heads[1], *told[:500]]).encode())
     more = ["--labels", "-", "--key", "id", "--quiet"]
-    with running(str(runs.rows), runs.out, runs.saved, *more, source=source) as process:
+    with running(str(runs.path), runs.out, runs.saved, *more, source=source) as process:
         wait_for(runs.out, 5)
         process.send_signal(signal.SIGTERM)
         _, complaint = process.communicate(timeout=60)

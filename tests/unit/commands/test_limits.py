@@ -21,7 +21,7 @@ from dyntree.checkpoint import load_with
 from dyntree.commands.lines import Limits, LineReader, Lines
 from dyntree.commands.readers import Csv, Ndjson
 from dyntree.commands.stops import Stops
-from tests.unit.commands.test_inputs import Runs
+from tests.unit.commands.conftest import Runs
 from tests.unit.commands.test_stops import wait_for
 
 N = 400
@@ -31,11 +31,6 @@ QUOTES = {
     "two cells": '"1,2,"u\n', "closes later": '1,"2,u\n3,4,u\n5",6,u\n',
     "a cell of lines": '1,"2\n3,4\n5,6",u\n',
 }  # fmt: skip
-
-
-@pytest.fixture
-def runs(tmp_path: Path, capsys: Any) -> Runs:
-    return Runs(tmp_path, capsys)
 
 
 def good(n: int = N) -> list[str]:

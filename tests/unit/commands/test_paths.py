@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from dyntree import cli
+from tests.unit.commands.conftest import SMALL, run
 from tests.unit.conftest import ROOT
 
 CONTENT = "p,site,y\n" + "".join(
     f"{k},{'uv'[k % 2]},{k % 7 + k / 10}\n" for k in range(40)
 )
-SMALL = ["--particles", "10", "--seed", "1", "--quiet"]
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def rows(tmp_path: Path) -> Path:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: Any, code: int = 2) -> str:
-    assert cli.main([str(one) for one in arguments]) == code
+    assert run(*arguments) == code
     return capsys.readouterr().err
 
 
@@ -82,7 +82,7 @@ def test_a_model_is_not_written_over_by_its_predictions(
 ) -> None:
     model = rows.with_name("m.dyn")
     fit = ["fit", rows, "--formula", "y ~ .", "--out", model, *SMALL]
-    assert cli.main([str(one) for one in fit]) == 0
+    assert run(*fit) == 0
     before = model.read_bytes()
     for out in (model, rows):
         told = refused(capsys, "predict", model, rows, "--out", out)
@@ -116,7 +116,7 @@ def test_an_old_output_goes_when_the_first_row_is_read(rows: Path, capsys: Any) 
     call = ["stream", rows, "--out", out, *SMALL, "--formula"]
     refused(capsys, *call, "nowhere ~ .", code=1)
     assert out.read_text() == "old"
-    assert cli.main([str(one) for one in [*call, "y ~ ."]]) == 0
+    assert run(*call, "y ~ .") == 0
     assert out.read_text().count("\n") == 41
     assert sorted(p.name for p in rows.parent.iterdir()) == ["a.csv", "p.csv"]
 
@@ -125,7 +125,7 @@ def test_a_stream_goes_where_a_link_leads(rows: Path) -> None:
     call = ["stream", rows, "--formula", "y ~ .", *SMALL, "--out"]
     target, link = rows.with_name("there"), rows.with_name("link")
     link.symlink_to(target)
-    assert cli.main([str(one) for one in [*call, link]]) == 0
+    assert run(*call, link) == 0
     assert link.is_symlink()
     assert target.read_text().count("\n") == 41
 

@@ -18,8 +18,8 @@ import pytest
 
 import dyntree
 from dyntree import cli
+from tests.unit.commands.conftest import SMALL, run
 
-SMALL = ["--particles", "10", "--seed", "1", "--quiet"]
 COMMANDS = ["fit", "stream", "evaluate"]
 
 
@@ -34,10 +34,6 @@ def written(path: Path, table: list[list[Any]], separator: str = ",") -> Path:
     with path.open("w", newline="") as file:
         csv.writer(file, delimiter=separator).writerows(table)
     return path
-
-
-def run(*arguments: Any) -> int:
-    return cli.main([str(one) for one in arguments])
 
 
 def call(command: str, path: Path, *more: Any, formula: str = "y ~ .") -> list[Any]:

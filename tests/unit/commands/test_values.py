@@ -17,10 +17,10 @@ import pytest
 import dyntree
 from dyntree import cli
 from dyntree.storage.plain import in_cell, plain, strict, text_of
-from tests.unit.commands.test_rows import COMMANDS, run, written
+from tests.unit.commands.conftest import SMALL, run
+from tests.unit.commands.test_rows import COMMANDS, written
 from tests.unit.faces import without
 
-SMALL = ["--particles", "10", "--seed", "1", "--quiet"]
 N = 60
 RNG = np.random.default_rng(4)
 X = RNG.random(N).round(3)
@@ -384,7 +384,7 @@ def test_words_for_what_is_missing_stay_with_the_model(tmp_path: Path) -> None:
     saved, out = tmp_path / "m.dyn", tmp_path / "p.csv"
     rest = ["--model", "linear", "--missing=-999", "--particles", "20", "--seed", "1"]
     fit = ["fit", path, "--formula", "y ~ x", "--out", saved, *rest]
-    assert cli.main([*map(str, fit)]) == 0
+    assert run(*fit) == 0
     asked = written(tmp_path / "q.csv", [["x"], ["-999"], [""]])
     assert cli.main(["predict", str(saved), str(asked), "--out", str(out)]) == 0
     first, second = out.read_text().splitlines()[1:]

@@ -18,9 +18,8 @@ import pytest
 import dyntree
 from dyntree import cli
 from dyntree.commands.watch import HELP
+from tests.unit.commands.conftest import STREAM
 from tests.unit.commands.test_stops import ROWS, running, wait_for
-
-SMALL = ["--particles", "10", "--seed", "1", "--formula", "y ~ x", "--window", "50"]
 
 
 def table(
@@ -36,7 +35,7 @@ def table(
 
 
 def run(path: Path, out: Path, *more: Any) -> None:
-    call = ["stream", path, "--out", out, *SMALL, "--quiet", *more]
+    call = ["stream", path, "--out", out, *STREAM, "--quiet", *more]
     assert cli.main([str(one) for one in call]) == 0
 
 
@@ -244,7 +243,7 @@ def test_a_new_label_is_counted_apart_and_hides_no_score(
     told = json.loads(status.read_text())
     assert (told["scored"], told["n_new_labels"]) == (59, 2)
     assert told["log_density"] == pytest.approx(seen.log_density.mean())
-    call = ["evaluate", path, *SMALL, "--quiet", "--out", tmp_path / "losses.csv"]
+    call = ["evaluate", path, *STREAM, "--quiet", "--out", tmp_path / "losses.csv"]
     assert cli.main([str(one) for one in call]) == 0
     assert "rows with labels that were new: 2; they count as" in capsys.readouterr().out
     densities = [line["log_density"] for line in read(tmp_path / "losses.csv")]
