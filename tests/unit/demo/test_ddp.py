@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -15,17 +14,9 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 from dyntree.datasets import evolving_gaussians
 from dyntree.demo import ddp as demo
-from tests.unit.conftest import python
+from tests.unit.demo.conftest import heard
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Path = tmp_path_factory.mktemp("demo") / "ddp"
-    process = python("-m", "dyntree", "demo", "ddp", str(made), "--quiet")
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
-    assert "clusters made / found: 5 / 5" in process.stdout
-    return made
+PRINTED = "clusters made / found: 5 / 5"
 
 
 def test_the_demonstration_follows_the_clusters(folder: Path) -> None:
@@ -49,10 +40,6 @@ def test_lifelines_count_all_rows(folder: Path) -> None:
 
 
 def test_progress_is_told_of_and_the_summary_returned(tmp_path: Path) -> None:
-    heard: list[int] = []
-    text = io.StringIO()
-    told = demo.run(
-        tmp_path, seed=2, progress=lambda done, total: heard.append(done), stream=text
-    )
-    assert heard[-1] == told["rows"] * len(told["methods"])
-    assert f"{told['rows']} rows" in text.getvalue()
+    done, text, told = heard(demo, tmp_path)
+    assert done == told["rows"] * len(told["methods"])
+    assert f"{told['rows']} rows" in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,17 +11,9 @@ import pandas as pd
 import pytest
 
 from dyntree.demo import hdp as demo
-from tests.unit.conftest import python
+from tests.unit.demo.conftest import heard
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Path = tmp_path_factory.mktemp("demo") / "hdp"
-    process = python("-m", "dyntree", "demo", "hdp", str(made), "--quiet")
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
-    assert "bytes held" in process.stdout
-    return made
+PRINTED = "bytes held"
 
 
 def test_the_demonstration_segments_within_its_memory(folder: Path) -> None:
@@ -63,10 +54,6 @@ def test_pictures_are_coasts() -> None:
 def test_progress_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "N_PICTURES", 20)
     monkeypatch.setattr(demo.pictures, "__defaults__", (20, 0))
-    heard: list[int] = []
-    text = io.StringIO()
-    told = demo.run(
-        tmp_path, seed=2, progress=lambda done, total: heard.append(done), stream=text
-    )
-    assert heard[-1] == told["points"]
-    assert "20 pictures" in text.getvalue()
+    done, text, told = heard(demo, tmp_path)
+    assert done == told["points"]
+    assert "20 pictures" in text

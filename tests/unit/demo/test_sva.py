@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from dyntree.demo import sva as demo
-from tests.unit.conftest import python
+from tests.unit.demo.conftest import heard
 from tests.unit.mixtures.sva.test_dpgmm import agreement
 
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made: Path = tmp_path_factory.mktemp("demo") / "sva"
-    process = python("-m", "dyntree", "demo", "sva", str(made), "--quiet")
-    assert process.returncode == 0, process.stderr
-    assert process.stderr == ""
-    assert "states found" in process.stdout
-    return made
+PRINTED = "states found"
 
 
 def test_the_demonstration_finds_the_strokes(folder: Path) -> None:
@@ -57,10 +47,6 @@ def test_a_movement_goes_from_point_to_point() -> None:
 
 
 def test_progress_is_told_of_and_the_summary_returned(tmp_path: Path) -> None:
-    heard: list[int] = []
-    text = io.StringIO()
-    told = demo.run(
-        tmp_path, seed=2, progress=lambda done, total: heard.append(done), stream=text
-    )
-    assert heard[-1] == told["rows"]
-    assert f"{told['rows']} rows" in text.getvalue()
+    done, text, told = heard(demo, tmp_path)
+    assert done == told["rows"]
+    assert f"{told['rows']} rows" in text
