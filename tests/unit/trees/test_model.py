@@ -482,17 +482,6 @@ def test_a_copy_is_independent_and_goes_on_alike(name: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_comes_back_from_its_arrays(name: str) -> None:
-    model = grown(name)
-    header, arrays = model.to_arrays()
-    back = DynamicTree.from_arrays(header, arrays)
-    with same_bytes(model):
-        assert model_bytes(back) == model_bytes(model)
-        back.update(*data(name, 5))
-    assert model_bytes(back) != model_bytes(model)
-
-
-@pytest.mark.parametrize("name", MODELS)
 def test_memory_grows_with_the_rows_held(name: str) -> None:
     sizes = [grown(name, n).memory_usage() for n in (20, 60, 400)]
     assert 0 < sizes[0] <= sizes[1] < sizes[2]

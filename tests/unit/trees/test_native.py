@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 import warnings
 from contextlib import nullcontext
@@ -473,46 +472,6 @@ def test_alc_with_forgetting_warns() -> None:
 
 
 # ------------------------------------------------------------ windows and copies
-@pytest.mark.parametrize(
-    ("model", "options"),
-    [
-        ("constant", {"discard": "random"}),
-        ("linear", {"discard": "alc"}),
-        ("linear", {"intercept": "none", "drift": True}),
-        ("class", {"rejuvenate_every": 25}),
-        ("constant", {"forget": 0.0, "max_retired_mass": 3.0}),
-    ],
-)
-def test_streams_stay_in_their_window_and_copies_go_on_alike(
-    model: str, options: Any
-) -> None:
-    X, y = smooth(200)
-    labels = np.where(y > 3, "high", "low") if model == "class" else y
-    stream = streaming(model, window=40, **options).update(X[:120], labels[:120])
-    assert stream.tree.n_active == 40
-    twin = stream.copy()
-    assert model_bytes(twin) == model_bytes(stream)
-    for each in (stream, twin):
-        each.update(X[120:], labels[120:])
-    assert model_bytes(twin) == model_bytes(stream)
-    assert stream.n_seen == 200
-
-
-@pytest.mark.parametrize("rules", ["native", "r"])
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy])
-def test_python_copies_are_independent(copied: Any, rules: str) -> None:
-    X, y = smooth(60)
-    models: list[Any] = [
-        DynamicTree(rules=rules, n_particles=20, seed=1),
-        StreamingTree(rules=rules, n_particles=20, seed=1, window=30),
-    ]
-    for model in models:
-        before = model_bytes(model.update(X, y))
-        twin = copied(model).update(X, y)
-        assert model_bytes(model) == before
-        assert model_bytes(model.update(X, y)) == model_bytes(twin)
-
-
 @pytest.mark.parametrize("model", ["constant", "linear", "class"])
 def test_bad_calls_change_no_byte(model: str) -> None:
     X, y = smooth(60)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedStream, DynamicTree, StreamingTree
-from tests.helpers import model_bytes
 from tests.unit.models import data
 
 SMALL: dict[str, Any] = {"n_particles": 10, "seed": 1}
@@ -27,19 +26,6 @@ def test_a_stream_and_the_tree_inside_see_the_same() -> None:
     stream.update(X[40:41], y[40:41])
     assert (stream.n_seen, stream.tree.n_seen) == (41, 41)
     assert stream.tree.n_active == 18  # 17 held, and room for one more
-
-
-@pytest.mark.parametrize("n", [5, 40])
-@pytest.mark.parametrize("make", MODELS)
-def test_a_copy_has_nothing_in_common(make: Any, n: int) -> None:
-    """Before there are trees, and after."""
-    X, y = data("constant", 60)
-    model = make().update(X[:n], y[:n])
-    before, copied = model_bytes(model), model.copy()
-    assert model_bytes(copied) == before
-    copied.update(X[n:], y[n:])
-    assert model_bytes(model) == before
-    assert model_bytes(model.update(X[n:], y[n:])) == model_bytes(copied)
 
 
 def test_a_copy_warns_anew() -> None:

@@ -136,22 +136,6 @@ def test_a_model_frozen_before_its_first_tree_checks_its_rows() -> None:
         model.predict([[0.5, 0.5]])
 
 
-@pytest.mark.parametrize(("name", "rule"), DISCARDS)
-@pytest.mark.parametrize("n", [0, 1, 20, 70])
-def test_a_copy_is_independent_and_goes_on_alike(name: str, rule: str, n: int) -> None:
-    X, y = data(name, 100)
-    more = {"forget": 0.9, "rejuvenate_every": 10} | labelled(name)
-    model = stream(name, discard=rule, **more)
-    if n:
-        model.update(X[:n], y[:n])
-    twin = model.copy()
-    back = StreamingTree.from_arrays(*model.to_arrays())
-    assert model_bytes(twin) == model_bytes(back) == model_bytes(model)
-    with same_bytes(model):
-        twin.update(X[n:], y[n:])
-    assert model_bytes(model.update(X[n:], y[n:])) == model_bytes(twin)
-
-
 # ---------------------------------------------------------------- refused calls
 def full(name: str) -> StreamingTree:
     return stream(name).update(*data(name, 40))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from typing import Any
 
@@ -109,17 +108,6 @@ def test_parameters_are_stored_unchanged(name: str) -> None:
     assert twin.random_state is np.random
     assert repr(clone(estimator)) == repr(estimator)
     assert vars(estimator).keys() == estimator.get_params().keys()
-
-
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_pickles_answer_and_go_on_alike(name: str) -> None:
-    X, y = rows(name, 90)
-    one = clone(ESTIMATORS[name]).fit(X[:60], y[:60])
-    other = pickle.loads(pickle.dumps(one))
-    assert model_bytes(other.model_) == model_bytes(one.model_)
-    for estimator in (one, other):
-        estimator.partial_fit(X[60:], y[60:])
-    assert model_bytes(other.model_) == model_bytes(one.model_)
 
 
 # ---------------------------------------------------------------- the model within

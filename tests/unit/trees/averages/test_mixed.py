@@ -56,18 +56,6 @@ def test_all_members_answer_in_predictions(name: str) -> None:
         assert model.mean_at(X[k : k + 1]) == answer.mean[k]
 
 
-@pytest.mark.parametrize("name", list(MAKERS))
-def test_copies_files_and_further_rows(name: str) -> None:
-    X, y = rows()
-    model = MAKERS[name](seed=1).update(X[:100], y[:100])
-    twins = [model.copy(), checkpoint.loads(checkpoint.dumps(model))]
-    for one in (model, *twins):
-        one.update(X[100:], y[100:])
-    for twin in twins:
-        assert model_bytes(twin) == model_bytes(model)
-        np.testing.assert_array_equal(twin.predict(X).mean, model.predict(X).mean)
-
-
 @pytest.mark.parametrize("members", [None, "fast"])
 def test_rows_one_by_one_in_blocks_and_in_threads(members: Any) -> None:
     X, y = rows(90)
