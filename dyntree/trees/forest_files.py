@@ -270,7 +270,10 @@ def check_counts(tree: Counted) -> None:
                "labels are miscounted")  # fmt: skip
     else:
         require(knot["sums"][:, 1:] >= 0.0, "squares are negative")
-    leaves, held = tree.leaves, np.bincount(tree.leaf, minlength=len(stored))
+    counted = np.ones(len(tree.row))
+    if tree.weighting == "frequency":
+        counted = np.ceil(tree.weights[tree.row])
+    leaves, held = tree.leaves, np.bincount(tree.leaf, counted, minlength=len(stored))
     held_well = np.where(tree.whole, knot["held"] == held, knot["held"] >= held)
     require(held_well[leaves], "rows of a leaf are miscounted")
     found = tree.sums(tree.leaf, tree.row)[leaves]

@@ -25,8 +25,8 @@ class ForestOptions:
     model: str = checked("class", params.one_of, ("class", "constant"))
     n_trees: int = checked(20, params.count, 1, params.MAX_PARTICLES)
     discount: float = checked(1.0, params.discount_factor)
-    min_split: int = checked(8, params.count, 2, params.MAX_ROWS)
-    n_candidates: int = checked(16, params.count, 1, params.MAX_PARTICLES)
+    min_split: int = checked(32, params.count, 2, params.MAX_ROWS)
+    n_candidates: int = checked(64, params.count, 1, params.MAX_PARTICLES)
     window: int = 4096
     max_nodes: int = checked(8192, params.count, 3, params.MAX_ROWS)
     classes: tuple[Hashable, ...] | None = None
@@ -45,7 +45,7 @@ class ForestOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        params.count("window", self.window, self.min_split, params.MAX_ROWS)
+        params.count("window", self.window, 2, params.MAX_ROWS)
         shared = params.TreeOptions(
             model=self.model, classes=self.classes, categories=self.categories,
             weighting=self.weighting,
@@ -75,7 +75,7 @@ class ForestOptions:
         return {
             "n_features": n_features, "n_classes": len(self.classes or ()),
             "n_trees": self.n_trees, "discount": self.discount,
-            "least_held": self.min_split,
+            "least_held": min(self.min_split, self.window),
             "most_held": min(max(MOST_HELD, 2 * self.min_split), self.window),
             "n_candidates": self.n_candidates, "n_held": self.window,
             "most_nodes": self.max_nodes, "most_depth": MOST_DEPTH,

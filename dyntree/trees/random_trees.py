@@ -38,9 +38,10 @@ class RandomTreesStream(RowLearner):
     discount : float in (0, 1], default 1.0
         Factor by which all counts and log odds are multiplied after a row. Below 1 the
         trees follow drift, and they are grown anew from the stored rows, one in turn.
-    min_split : int, default 8
-        Number of rows with which a leaf is split.
-    n_candidates : int, default 16
+    min_split : int, default 32
+        Number of rows with which a leaf is split, at most `window`. With frequency
+        weights a row counts as its weight, rounded up.
+    n_candidates : int, default 64
         Number of random cuts from which a split is drawn, by their evidence.
     window : int, default 4096
         Number of latest rows that are stored to find cuts.
@@ -86,8 +87,8 @@ class RandomTreesStream(RowLearner):
         *,
         n_trees: int = 20,
         discount: float = 1.0,
-        min_split: int = 8,
-        n_candidates: int = 16,
+        min_split: int = 32,
+        n_candidates: int = 64,
         window: int = 4096,
         max_nodes: int = 8192,
         classes: Sequence[Hashable] | None = None,

@@ -26,7 +26,7 @@ cdef struct Knot:           # a node of a random tree
     int64_t head            # of the latest row that the leaf holds, -1: none
     int32_t left            # left child, and the right one is next to it; -1: a leaf
     int32_t parent
-    int32_t held            # rows that came since the leaf was made
+    int32_t held            # rows that came since the leaf was made, by their weights
     int32_t depth
 
 cdef struct RandomTree:
@@ -105,6 +105,7 @@ cdef class RandomTrees:
     cdef double log_repeated(self, double n, double c, double w) noexcept nogil
     # `kept` is what is left of a row of weight w
     cdef void add(self, RandomTree *t, int32_t v, double y, double kept, double w) noexcept nogil
+    cdef void hold(self, Knot *leaf, double w) noexcept nogil
     # the sum of weights that the mean of a knot is of
     cdef double precision(self, const RandomTree *t, int32_t v) noexcept nogil
     cdef bint is_pure(self, const RandomTree *t, int32_t v) noexcept nogil

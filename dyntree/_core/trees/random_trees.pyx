@@ -1,5 +1,5 @@
 """RandomTrees: how random trees learn a row, and what they say of one."""
-from libc.math cimport INFINITY, M_PI, exp, fmax, fmin, log, log1p
+from libc.math cimport INFINITY, M_PI, ceil, exp, fmax, fmin, log, log1p
 from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -15,6 +15,7 @@ from dyntree._core.trees.row_ring cimport AHEAD
 
 cdef double MOST_ODDS = 300.0
 cdef double WHOLE = 1e-3        # of a row: what is left of a label when it has faded
+cdef double MOST_HELD = 2e9     # that a leaf counts
 cdef enum:
     N_LOOKED = 200              # knots that are looked at for the pair to give up
     N_ENOUGH = 16               # of them, once a pair was found
@@ -349,7 +350,7 @@ cdef class RandomTrees:
         v = room.path[n - 1]
         t.before[row % self.ring.places] = t.knots[v].head
         t.knots[v].head = row
-        t.knots[v].held += 1
+        self.hold(&t.knots[v], w)
         self.grow_leaf(t, v, row, room, s)
         if were_open:
             memcpy(room.ahead, room.mixed, self.n_classes * sizeof(double))
@@ -454,6 +455,11 @@ cdef class RandomTrees:
             sums[0] += weight * off / self.precision(t, v)
             sums[1] += fmax(weight * off * (y - sums[0]), 0.0)
 
+    cdef void hold(self, Knot *leaf, double w) noexcept nogil:
+        """Count a row of weight w towards the rows with which a leaf is cut."""
+        cdef double n = 1.0 if self.law.divides else ceil(w)
+        leaf.held = <int32_t> fmin(leaf.held + n, MOST_HELD)
+
     cdef double precision(self, const RandomTree *t, int32_t v) noexcept nogil:
         if self.law.divides:
             return t.sums[<int64_t> v * self.n_sums + 2]
@@ -530,7 +536,7 @@ cdef class RandomTrees:
             )
             t.before[ids[i] % self.ring.places] = t.knots[c].head
             t.knots[c].head = ids[i]
-            t.knots[c].held += 1
+            self.hold(&t.knots[c], self.ring.weight(ids[i]))
         t.knots[v].odds = self.evidence(t, left) + self.evidence(t, left + 1)
         t.knots[v].odds -= self.evidence_of_both(t, left, room.own)
         return True

@@ -19,6 +19,7 @@ from dyntree.trees.linear_options import LINEAR_OPTIONS
 # linear and of constant leaves were measured on the streams of
 # tests/statistical/streams.py (averaged.txt beside it); tests/statistical/unseen judges
 # the mixed ones. Clouds of one memory differ in their seeds.
+_SMALL = {"min_split": 8, "n_candidates": 16}  # default leaves of these forests
 _STILL = {"n_trees": 20, "window": 8192}
 _QUICK = {"n_trees": 10, "discount": 1.0 - 1.0 / 50.0}
 _FADING = {"n_trees": 10, "discount": 1.0 - 1.0 / 200.0, "min_split": 32}
@@ -95,7 +96,7 @@ NAMED: dict[str, tuple[dict[str, Any], ...]] = {
 }  # fmt: skip
 # All random trees beside the clouds of one table of labels. More of them, and smaller
 # leaves, than a stream has: tests/statistical/tables.txt has what that gives.
-_BESIDE = {"n_trees": 60, "min_split": 4, "window": 8192}
+_BESIDE = {"n_trees": 60, "min_split": 4, "n_candidates": 16, "window": 8192}
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
 AVERAGED_PRIOR = {"class": (0.95, 0.5)}
 FORESTS_SHARE = (
@@ -288,7 +289,7 @@ def default_memories(
 
 def _with_size(memory: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     """A default member, of as many particles as the user wants in each cloud."""
-    own = dict(memory)
+    own = {**(_SMALL if is_forest(memory) else {}), **memory}
     if shared["n_particles"] is not None:
         own.pop("n_particles", None)
     return own

@@ -23,6 +23,16 @@ def checker(n: int, seed: int = 0) -> tuple[Any, Any]:
     return X, np.where((X[:, 0] > 0.5) == (X[:, 1] > 0.5), "same", "other")
 
 
+def test_a_small_window_splits_leaves_with_its_rows() -> None:
+    X, y = checker(200)
+    small, asked = (
+        RandomTreesStream(window=16, **SMALL | more) for more in ({}, {"min_split": 16})
+    )
+    told = [model.update(X, y).predict(X).proba for model in (small, asked)]
+    np.testing.assert_array_equal(*told)
+    assert small.stats().n_leaves > 2.0
+
+
 # data and seeds are fixed, so that nothing here fails by chance
 def test_a_checker_is_learned_that_no_first_cut_tells() -> None:
     X, y = checker(1500)
@@ -44,12 +54,12 @@ def test_a_wave_is_learned_with_its_noise() -> None:
 
 
 def test_fading_trees_follow_labels_that_change_places() -> None:
-    X, y = checker(3000)
+    X, y = checker(2500)
     y[1500:] = np.where(y[1500:] == "same", "other", "same")
     still = RandomTreesStream(seed=1)
-    fading = RandomTreesStream(discount=1 - 1 / 200, min_split=16, seed=1)
+    fading = RandomTreesStream(discount=1 - 1 / 200, seed=1)
     right = [
-        np.mean(model.update(X[:2500], y[:2500]).predict(X[2500:]).label == y[2500:])
+        np.mean(model.update(X[:2000], y[:2000]).predict(X[2000:]).label == y[2000:])
         for model in (still, fading)
     ]
     assert right[1] > 0.9 > right[0]
@@ -67,7 +77,7 @@ def test_gaps_levels_and_late_labels_are_as_in_other_models() -> None:
     shares = model.importance()
     assert shares.names[int(np.argmax(shares.values))] == "kind"
     late = frame.assign(kind="w")
-    model.update(late[:60], np.full(60, 3))
+    model.update(late[:120], np.full(120, 3))  # 18 of them without a
     assert model.classes == (1, 2, 3)
     assert np.mean(model.predict(late).label == 3) > 0.9
     assert model.predict(frame[::-1][["kind", "a"]]).label.tolist() == (
@@ -120,7 +130,7 @@ def test_bad_options_are_refused_by_name() -> None:
         ({"n_trees": 0}, "n_trees must be"),
         ({"discount": 0.0}, "discount must"),
         ({"min_split": 1}, "min_split must be"),
-        ({"window": 4}, "window must be"),
+        ({"window": 1}, "window must be"),
         ({"max_nodes": 2}, "max_nodes must be"),
         ({"class_mass": -1.0}, "class_mass must be"),
         ({"new_levels": "no"}, "new_levels must be one of"),

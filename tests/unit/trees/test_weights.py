@@ -279,6 +279,22 @@ def test_weights_of_labels_move_probabilities() -> None:
         assert model.predict(X[:1]).proba[0, 0] == pytest.approx(0.75, abs=0.04), name
 
 
+@pytest.mark.parametrize("model", ["class", "constant"])
+def test_random_trees_take_a_row_of_weight_three_for_three_rows(model: str) -> None:
+    """Of one binary column there is one cut, so that no chance is left."""
+    rng = np.random.default_rng(0)
+    X, w = rng.integers(0, 2, (40, 1)), rng.integers(1, 4, 40)
+    w[:20] = 1  # the rows that fix the scale of numbers
+    y = (X[:, 0] + (rng.random(40) < 0.3)).astype(int)
+    options: Any = {"model": model, "weighting": "frequency", "n_trees": 2, "seed": 1}
+    heavy = RandomTreesStream(**options).update(X, y, w)
+    copies = RandomTreesStream(**options).update(np.repeat(X, w, axis=0), y.repeat(w))
+    np.testing.assert_allclose(answers(heavy, X), answers(copies, X), rtol=1e-9)
+    assert heavy.stats().n_leaves == copies.stats().n_leaves == 2.0
+    again = checkpoint.loads(checkpoint.dumps(heavy))
+    assert model_bytes(again) == model_bytes(heavy)
+
+
 def test_a_unit_of_responses_that_comes_late_counts_frequencies() -> None:
     """Equal responses are told in a unit of 1 until another comes, each so often."""
     x, y = np.zeros((30, 1)), np.r_[np.full(20, 5.0), np.linspace(0.0, 9.0, 10)]

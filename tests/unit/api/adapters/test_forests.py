@@ -51,7 +51,7 @@ def test_rows_one_by_one_are_rows_of_the_stream(name: str) -> None:
     else:
         assert model.predict_one(asked) == told.mean[0]
         assert model.predict_one(asked, with_dist=True).sigma == np.sqrt(told.var[0])
-        low, high = told.quantile([0.05, 0.95])[0]
+        low, high = told.quantile([0.5 - 0.9 / 2.0, 0.5 + 0.9 / 2.0])[0]
         interval = model.predict_interval_one(asked)
         assert (interval.lower, interval.upper) == (low, high)
 

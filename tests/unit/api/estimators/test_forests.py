@@ -66,7 +66,7 @@ def test_frames_with_levels_and_gaps_are_read() -> None:
     ("options", "name"),
     [({"n_trees": 0}, "n_trees"), ({"discount": 1.5}, "discount"),
      ({"min_split": 1}, "min_split"), ({"max_nodes": 2}, "max_nodes"),
-     ({"window": 3}, "window"), ({"n_jobs": 0}, "n_jobs")],
+     ({"window": 1}, "window"), ({"n_jobs": 0}, "n_jobs")],
 )  # fmt: skip
 def test_bad_options_are_refused(options: dict[str, Any], name: str) -> None:
     X, y = data("constant", 20)

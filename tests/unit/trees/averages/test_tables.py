@@ -137,7 +137,12 @@ def test_forests_stand_beside_the_clouds_of_labels() -> None:
     last = trees.members[2 * len(trees) - 1]
     order = np.random.default_rng(last.seed).permutation(80)
     alone = RandomTreesStream(
-        n_trees=15, min_split=4, window=8192, classes=trees.classes, seed=last.seed
+        n_trees=15,
+        min_split=4,
+        n_candidates=16,
+        window=8192,
+        classes=trees.classes,
+        seed=last.seed,
     ).update(X[order], y[order])
     np.testing.assert_array_equal(alone.predict(X).proba, last.predict(X).proba)
 
