@@ -11,7 +11,8 @@ import pytest
 from dyntree import DynamicTree, StreamingTree
 from tests.helpers import model_bytes
 from tests.probes import audit
-from tests.unit.models import data
+from tests.unit.faces import TREES
+from tests.unit.models import data, frame
 
 Rows = tuple[np.ndarray, np.ndarray]
 
@@ -21,7 +22,8 @@ ODD: dict[str, Callable[[np.ndarray, np.ndarray], Rows]] = {
     "rows again and again": lambda X, y: (
         np.repeat(X[:6], 10, axis=0), np.repeat(y[:6], 10),
     ),
-    "denormal numbers": lambda X, y: (X * 5e-324, y * 5e-324),
+    "denormal numbers": lambda X, y: (X * 5e-324, y),
+    "near the smallest": lambda X, y: (X, y * 1e-149),
     "negative zeros": lambda X, y: (X * -0.0, y),
     "near the largest": lambda X, y: (X * 1e149, y * 1e149),
     "wide ranges": lambda X, y: (10.0 ** (300 * X - 150), y),
@@ -81,6 +83,16 @@ def test_bad_rows_leave_no_trace(model: str, maker: str, bad: str, n: int) -> No
         for t in range(n, n + 20):
             one.update(X[t : t + 1], y[t : t + 1])
     assert model_bytes(tried) == model_bytes(other)
+
+
+@pytest.mark.parametrize("name", [name for name in TREES if "class" not in name])
+@pytest.mark.parametrize("scale", [1e-310, 1e-160, 1e151])
+def test_responses_whose_squares_are_lost_are_refused(name: str, scale: float) -> None:
+    X, y = data("constant", 60)
+    late = np.where(np.arange(60) < 30, 0.0, scale * y)
+    for responses in (scale * y, late):
+        with pytest.raises(ValueError, match=r"\by .*1e[-+]150"):
+            TREES[name](frame(X, "pq"), responses)
 
 
 def test_what_a_masked_array_hides_stays_hidden() -> None:

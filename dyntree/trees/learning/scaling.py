@@ -12,6 +12,7 @@ from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ArgumentError, DistantInputsWarning, Message, warn
 
 LEAST_UNIT = 1e-300  # what is smaller has no inverse to count in
+LEAST_SPREAD = 1.0 / LARGEST  # of responses; squares of smaller ones are lost
 USUAL = 50.0  # of normal ones 34 standard deviations
 REACH = 1e6  # spreads; rows of unit size keep four digits in sums of squares of this
 
@@ -36,10 +37,20 @@ def frozen_scale(X: Matrix, y: Vector, centred: bool = True) -> Scale:
         The spread is 0 where no value differs from the centre: nothing gives the column
         a unit, and regressions leave it out. The cloud fixes that unit when the first
         different value comes.
+
+    Raises
+    ------
+    ArgumentError
+        If responses differ by so little that squares are 0.
     """
     scales = [_scale(column[~np.isnan(column)], centred) for column in X.T]
     centre, spread = zip(*scales, strict=True) if scales else ((), ())
-    return [*centre], [*spread], *_scale(y, centred)
+    y_centre, y_spread = _scale(y, centred)
+    if 0.0 < y_spread < LEAST_SPREAD:
+        raise _too_close(
+            Message("a spread of {spread:g} of the first rows", spread=y_spread)
+        )
+    return [*centre], [*spread], y_centre, y_spread
 
 
 def usual(y: Vector) -> Vector:
@@ -74,8 +85,23 @@ def _scale(values: Vector, centred: bool) -> tuple[float, float]:
         level = float(values[0])
         return (level, 0.0) if centred else (0.0, abs(level))
     spread = float(values.std(ddof=1))
+    if spread < LEAST_SPREAD:  # squares are lost, unless of larger numbers
+        size = float(np.ptp(values))
+        spread = size * float((values / size).std(ddof=1))
     centre = float(values.mean()) if centred else 0.0
     return centre, spread if spread > LEAST_UNIT else 0.0
+
+
+def _too_close(got: Any, row: int | None = None) -> ArgumentError:
+    """Error for responses whose differences have squares of 0."""
+    return ArgumentError(
+        "y",
+        f"must differ by at least {LEAST_SPREAD:g} or not at all, so that squares of "
+        "differences are not lost",
+        got,
+        "Rescale it first.",
+        row=row,
+    )
 
 
 def on_scale(
@@ -146,6 +172,11 @@ def check_scale(
     argument: str = "X",
 ) -> None:
     """Raise ValueError for what `on_scale` refuses; parameters are its own."""
+    if y is not None and not cloud.has_unit and cloud.model != "class":
+        off = np.abs(y - cloud.prior_point["y_centre"])
+        differ = np.flatnonzero(off)
+        if len(differ) and off[differ[0]] < LEAST_SPREAD:
+            raise _too_close(y[differ[0]], int(differ[0]) - n_before)
     found = cloud.first_beyond(X, y, LARGEST)
     if found is None:
         return
