@@ -198,7 +198,9 @@ class Prediction(Record):
         Predictive variance: the mean variance of the particles plus the variance of
         their means. Leaves of fewer than three rows have fewer than three degrees of
         freedom. Native rules use three for them; under R's rules the variance is not
-        finite.
+        finite. Quantiles, densities and draws keep the tails that such leaves have, so
+        that draws may spread far more than `std`: after few rows, or where inputs are
+        missing and many small leaves predict.
     df : ndarray of shape (n_rows,)
         Degrees of freedom, averaged over particles.
     mixture : StudentMixture
@@ -311,16 +313,16 @@ class Prediction(Record):
 
     @property
     def std(self) -> Vector:
-        """Standard deviation of each response, shape (n_rows,)."""
+        """Standard deviation of each response, sqrt(`var`), shape (n_rows,)."""
         return np.sqrt(self.var)
 
     @property
     def mean_se(self) -> Vector:
         """Standard deviation of the posterior of the mean, shape (n_rows,).
 
-        Degrees of freedom count as in `var`. A single cloud of trees understates the
-        uncertainty of the mean. Clouds that learned the rows in different orders
-        (`AveragedTrees`) understate it less.
+        Degrees of freedom count as in `var`, unlike in posterior draws. A single cloud
+        of trees understates the uncertainty of the mean. Clouds that learned the rows
+        in different orders (`AveragedTrees`) understate it less.
         """
         _, variance, _ = core.moments(*self.of_mean._parts, 1, self._least_df)
         return np.sqrt(variance)

@@ -329,8 +329,8 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         ----------
         X : array_like of shape (n_rows, n_features)
         return_std : bool, default False
-            Whether to return the predictive standard deviations, too. They are infinite
-            in leaves with fewer than three degrees of freedom.
+            Whether to return the predictive standard deviations, too. Leaves with fewer
+            than three degrees of freedom count as in `dyntree.Prediction.var`.
 
         Returns
         -------
