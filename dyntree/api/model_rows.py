@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dyntree.api.offsets import RowOffsets, check_shift, shift_of
 from dyntree.api.row_weights import RowWeights, weighing
 from dyntree.encoding.design import Design
-from dyntree.encoding.gaps import complete_rows
+from dyntree.encoding.gaps import LEAVE_OUT, complete_rows
 from dyntree.encoding.tables import (
     Table,
 )
@@ -131,11 +131,11 @@ def complete(
         bad = np.flatnonzero(gone if missing == "raise" else no_response)
         if len(bad):
             what = design.response.label if no_response[bad[0]] else "the inputs"
-            remedy = "Leave such rows out: missing='drop'."
+            remedy = LEAVE_OUT
             if gone.sum() > no_response.sum() and missing == "none":
                 remedy = (
-                    "Leave such rows out, as by dropna(subset=...); missing='drop' "
-                    "leaves out those with missing inputs, too."
+                    "Leave such rows out, as by dropna(subset=...); a model with "
+                    "missing='drop' leaves out those with missing inputs, too."
                 )
             raise ArgumentError(
                 "data",

@@ -10,7 +10,7 @@ import numpy as np
 
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
-from dyntree.encoding.gaps import checked_with_gaps
+from dyntree.encoding.gaps import LEAVE_OUT, checked_with_gaps
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.tables import Row, Table, table_of
 from dyntree.encoding.targets import Exposed, count_response
@@ -231,7 +231,7 @@ def check_shift(design: Design, shift: Vector | None) -> None:
             "data",
             "must give a finite offset, {names}, in every row",
             Message("none"),
-            "An exposure must be > 0. Leave such rows out: missing='drop'.",
+            f"An exposure must be > 0. {LEAVE_OUT}",
             row=bad[0],
             names=names,
         )

@@ -6,6 +6,7 @@ import re
 from types import MappingProxyType
 from typing import Any
 
+from dyntree.encoding.gaps import LEAVE_OUT
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import Words
 from dyntree.params import OPTIONS
@@ -14,7 +15,7 @@ LEVELS = "--levels {name}=A,B,..."
 FLAGS = {name: one.flag for name, one in OPTIONS.items() if one.shell}
 COLUMNS = {"sample_weight": "--weights", "exposure": "--exposure"}
 ADVICE = {
-    " Leave such rows out: missing='drop'.": " Mend such rows, or leave them out.",
+    f" {LEAVE_OUT}": " Mend such rows, or leave them out.",
     "Give them, with None or NaN for what is missing.": "A cell may be empty.",
     "Drop or impute such rows first.": "Mend such rows, or leave them out.",
     ", or call learn or drop with this one first.": ".",

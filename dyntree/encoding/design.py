@@ -391,7 +391,7 @@ class Design:
                 "data",
                 "must hold levels among {value} in column {label!r}",
                 level,
-                f"{remedy}, or take others as they come: new_levels='grow'.",
+                f"{remedy}, or make a model with new_levels='grow'.",
                 row=row,
                 value=list(factor.coded.labels),
                 label=name,

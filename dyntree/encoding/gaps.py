@@ -13,6 +13,9 @@ from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector, is_missing
 from dyntree.errors import ArgumentError
 
+# Also of rows that are appended: the rule for them is the model's.
+LEAVE_OUT = "Leave such rows out, as a model with missing='drop' does."
+
 
 def checked_with_gaps(
     name: str, values: Any, check: Callable[[Any], Vector], allow_missing: bool
@@ -51,7 +54,7 @@ def checked_with_gaps(
             name,
             "must have a value in every row",
             filled[row],
-            "Leave such rows out, as missing='drop' of the model does.",
+            LEAVE_OUT,
             row=row,
         )
     filled[missing] = 1.0

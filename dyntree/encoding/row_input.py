@@ -45,14 +45,16 @@ def named_columns(X: Any, argument: str = "X") -> dict[str, Column] | None:
 
 def unnamed_columns(X: Any, argument: str = "X") -> Matrix | dict[int, Column]:
     """Rows without names: numbers as a new float64 array, all else column by column."""
-    values = as_array(argument, X)
+    rule, values = "must be of shape (n_rows, n_features)", as_array(argument, X)
+    if values.ndim == 0:
+        raise ArgumentError(argument, rule, X)
     if values.ndim != 2:
         ways = "reshape(-1, 1)", "reshape(1, -1)"
         if hasattr(X, "to_frame"):  # a series
             ways = "to_frame()", "to_frame().T"
         raise ArgumentError(
             argument,
-            "must be of shape (n_rows, n_features)",
+            rule,
             Message("shape {shape}", shape=values.shape),
             "Use {ways} for one column and {ways_2} for one row.",
             ways=ways[0],

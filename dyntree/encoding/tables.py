@@ -475,11 +475,12 @@ def with_response(table: Table, endog: Any, name: str) -> Table:
         If they do not belong together.
     """
     endog, _ = response_of(endog)
-    if np.ndim(endog) != 1 or len(endog) != table.n_rows:
+    shape = np.shape(endog)
+    if shape != (table.n_rows,):
         raise ArgumentError(
             "endog",
             f"must have one value a row of exog, {table.n_rows}",
-            Message("shape {shape}", shape=np.shape(endog)),
+            Message("shape {shape}", shape=shape) if shape else np.asarray(endog)[()],
         )
     check_paired(table.native, endog, "endog", "exog")
     if name in table.names:

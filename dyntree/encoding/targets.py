@@ -155,17 +155,16 @@ def _label_objects(y: Any, n_rows: int) -> list[Any]:
 
 def _vector(y: Any, n_rows: int) -> NDArray[Any]:
     """Responses as an array of one value a row, of any type."""
+    rule = f"must be of shape ({n_rows},), one response a row of X"
     values = as_array("y", y)
     if values.ndim == 0:
         if values.dtype == object:
             check_eager(y, "y")
+        if n_rows != 1 or y is None:
+            raise ArgumentError("y", rule, y)
         values = values.reshape(1)
     if values.ndim != 1 or len(values) != n_rows:
-        raise ArgumentError(
-            "y",
-            f"must be of shape ({n_rows},), one response a row of X",
-            Message("shape {shape}", shape=values.shape),
-        )
+        raise ArgumentError("y", rule, Message("shape {shape}", shape=values.shape))
     return values
 
 

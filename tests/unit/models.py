@@ -135,8 +135,8 @@ def bad_rows() -> dict[str, tuple[Any, Any, str, str]]:
         "no columns": (X[:, :0], y, "X", "0"),
         "one row, flat": (X[0], y[:1], "X", "(2,)"),
         "three dimensions": (X[None], y[:1], "X", "(1, 3, 2)"),
-        "a number": (0.5, y[:1], "X", "()"),
-        "None": (None, y, "X", "()"),
+        "a number": (0.5, y[:1], "X", "got 0.5"),
+        "None": (None, y, "X", "got None"),
         "ragged": ([[0.5, 0.5], [0.5]], y[:2], "X", "[0.5]"),
         "too wide": (np.ones((3, 3)), y, "X", "3"),
         "too narrow": (np.ones((3, 1)), y, "X", "1"),
@@ -154,7 +154,7 @@ def bad_rows() -> dict[str, tuple[Any, Any, str, str]]:
         "y long": (X, np.arange(4.0), "y", "(4,)"),
         "y a column": (X, y[:, None], "y", "(3, 1)"),
         "y empty": (X, [], "y", "(0,)"),
-        "y None": (X, None, "y", "(1,)"),
+        "y None": (X, None, "y", "got None"),
     }
 
 

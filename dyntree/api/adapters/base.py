@@ -68,9 +68,10 @@ def series_of(X: Any, values: Any) -> Any:
 
 def responses_of(y: Any, n_rows: int) -> list[Any]:
     """Responses or labels as objects, one for each row."""
-    if len(y) != n_rows:
+    got = len(y) if np.ndim(y) and hasattr(y, "__len__") else y
+    if got is y or got != n_rows:
         raise ArgumentError(
-            "y", "must have one value a row of X, {n_rows}", len(y), n_rows=n_rows
+            "y", "must have one value a row of X, {n_rows}", got, n_rows=n_rows
         )
     if hasattr(y, "iloc") or isinstance(y, list):
         return [*y]

@@ -35,7 +35,7 @@ def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) ->
         argument,
         "must hold known levels in column {label!r}",
         features.text_at(X, name, row),
-        "Name all levels at the start: {declared}, or take others as they come: "
+        "Name all levels at the start: {declared}, or make a model with "
         "new_levels='grow'.",
         row=row,
         label=name,

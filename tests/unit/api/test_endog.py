@@ -106,7 +106,7 @@ def test_polars_and_labels() -> None:
     [
         (np.ones(3), np.ones((4, 2)), "endog must have one value a row of exog, 4"),
         (np.ones((4, 2)), np.ones((4, 2)), r"got shape \(4, 2\)"),
-        (1.0, np.ones((4, 2)), r"got shape \(\)"),
+        (1.0, np.ones((4, 2)), "got 1.0"),
         (np.ones(4), np.ones((4, 2, 2)), "exog must be of shape"),
         (np.ones(4), np.ones((4, 0)), "exog must be of shape"),
         (np.ones(4), [[1.0], [1.0, 2.0]], "exog must be rectangular"),

@@ -85,6 +85,16 @@ def test_what_is_no_real_response_is_refused(y: Any, came: str) -> None:
         targets.real_response(y, 2)
 
 
+@pytest.mark.parametrize("y", [None, 1.5, "u", {"a": 1}])
+def test_what_is_no_sequence_is_shown(y: Any) -> None:
+    for reader in (targets.real_response, targets.label_list):
+        with refused("y", f"of shape (2,), one response a row of X; got {y!r}."):
+            reader(y, 2)
+    with refused("y", "of shape (1,), one response a row of X; got None."):
+        targets.real_response(None, 1)
+    assert targets.real_response(1.5, 1).tolist() == [1.5]
+
+
 def test_complex_numbers_are_no_labels() -> None:
     with refused("y", "1j in row 0"):
         targets.label_list([1j, 2j], 2)
