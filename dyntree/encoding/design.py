@@ -30,6 +30,7 @@ from dyntree.encoding.levels import LevelCounts, new_levels, widened
 from dyntree.encoding.required_columns import absence, check_columns, holds_labels
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
+from dyntree.encoding.targets import refuse_booleans
 from dyntree.encoding.values import (
     LARGEST,
     PLAIN,
@@ -512,6 +513,9 @@ class Design:
         if self.is_class and not self.response.is_truth:
             values = table.read(self.response.columns[0]).labels()
             return [self._label(value, row) for row, value in enumerate(values)]
+        if not self.is_class and self.response.is_bare:
+            name = self.response.columns[0]
+            refuse_booleans(table.read(name).values, "data", name)
         read = self._reader(table)
         numbers: list[Any] = evaluated(self.response, read, table.n_rows).tolist()
         return [*map(_truth, numbers)] if self.is_class else numbers
@@ -522,6 +526,9 @@ class Design:
         if absent:
             raise absence(absent, list(row))
         if not self.is_class:
+            if self.response.is_bare:
+                name = self.response.columns[0]
+                refuse_booleans([row[name]], "data", name)
             return self._number(self.response, row)
         if self.response.is_truth:
             return _truth(self._number(self.response, row))

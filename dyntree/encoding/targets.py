@@ -49,6 +49,7 @@ class Exposed(NamedTuple):
 
 def count_response(y: Any, n_rows: int) -> Vector:
     """Counts as a float64 array of shape (n_rows,), whole and >= 0."""
+    refuse_booleans(y)
     counts = real_response(y, n_rows)
     bad = np.flatnonzero(
         ~((counts >= 0.0) & (counts == np.floor(counts)) & (counts <= MOST_EVENTS))
@@ -97,6 +98,30 @@ def are_labels(y: Any) -> bool:
     return ({*map(type, values)} <= {bool, np.bool_} and bool(values)) or any(
         value_kind(value) == LEVELS for value in values
     )
+
+
+def refuse_booleans(y: Any, argument: str = "y", column: str | None = None) -> None:
+    """Raise ValueError for responses to be learned as numbers that are booleans.
+
+    They are labels everywhere; beside numbers they would count as 0 and 1.
+    """
+    try:
+        values = column_of(y).values
+    except (TypeError, ValueError):  # whoever learns it says what is wrong with it
+        return
+    if values.dtype.kind not in "bO":
+        return
+    for row, value in enumerate(values.ravel().tolist()):
+        if isinstance(value, bool | np.bool_):
+            raise ArgumentError(
+                argument,
+                "must hold real numbers",
+                value,
+                "Labels need model='class'; convert booleans that are meant as 0 and 1 "
+                "to numbers.",
+                row=row,
+                column=column,
+            )
 
 
 def label_list(y: Any, n_rows: int) -> list[Any]:

@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree, StreamingTree
-from tests.helpers import model_bytes
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    RandomTreesStream,
+    StreamingTree,
+)
+from tests.helpers import model_bytes, same_bytes
 from tests.probes import audit
-from tests.unit.faces import TREES
+from tests.unit.faces import SMALL, TREES
 from tests.unit.models import data, frame
 
 Rows = tuple[np.ndarray, np.ndarray]
@@ -34,6 +40,13 @@ ODD: dict[str, Callable[[np.ndarray, np.ndarray], Rows]] = {
 MAKERS: dict[str, Callable[[str], Any]] = {
     "tree": lambda model: DynamicTree(model, n_particles=20, seed=1),
     "stream": lambda model: StreamingTree(model, window=15, n_particles=20, seed=1),
+}
+ENGINES: dict[str, Callable[[], Any]] = {
+    "tree": lambda: DynamicTree(**SMALL),
+    "counts": lambda: StreamingTree("negbin", **SMALL),
+    "average of streams": lambda: AveragedStream(**SMALL),
+    "average of trees": lambda: AveragedTrees(**SMALL),
+    "random trees": lambda: RandomTreesStream("constant", seed=1),
 }
 BAD: dict[str, tuple[Any, Any]] = {
     "infinite": ([[0.5, np.inf]], None),
@@ -85,7 +98,44 @@ def test_bad_rows_leave_no_trace(model: str, maker: str, bad: str, n: int) -> No
     assert model_bytes(tried) == model_bytes(other)
 
 
-@pytest.mark.parametrize("name", [name for name in TREES if "class" not in name])
+REAL = [name for name in TREES if "class" not in name]
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_booleans_beside_numbers_are_refused(name: str) -> None:
+    X, y = data("constant", 60)
+    mixed = np.array([*y[:40].tolist(), *[True] * 20], dtype=object)
+    with pytest.raises(ValueError, match=r"must (hold real|be a) number.* got True"):
+        TREES[name](frame(X, "pq"), mixed)
+
+
+@pytest.mark.parametrize("name", [name for name in REAL if name != "prequential"])
+def test_responses_that_are_no_sequence_are_shown(name: str) -> None:
+    X = frame(data("constant", 60)[0], "pq")
+    with pytest.raises(ValueError, match=r"\b(y|endog) (must|should)\b.* (1\.5|a 1d)"):
+        TREES[name](X, 1.5)
+
+
+@pytest.mark.parametrize("maker", ENGINES)
+def test_booleans_after_numbers_are_refused(maker: str) -> None:
+    X, y = data("constant", 60)
+    model = ENGINES[maker]().update(X, np.round(np.abs(y)))
+    late: tuple[Any, ...] = ([True, False], np.array([True, False]), [1.0, True])
+    for booleans in late:
+        with (
+            same_bytes(model),
+            pytest.raises(ValueError, match="must hold real numbers"),
+        ):
+            model.update(X[:2], booleans)
+    if hasattr(model, "learn_row"):
+        with (
+            same_bytes(model),
+            pytest.raises(ValueError, match="must hold real numbers"),
+        ):
+            model.learn_row(X[:1], True)
+
+
+@pytest.mark.parametrize("name", REAL)
 @pytest.mark.parametrize("scale", [1e-310, 1e-160, 1e151])
 def test_responses_whose_squares_are_lost_are_refused(name: str, scale: float) -> None:
     X, y = data("constant", 60)

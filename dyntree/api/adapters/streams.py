@@ -250,7 +250,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         ValueError
             If values are bad. The model is then as it was before the call.
         """
-        response = as_number(y)
+        response = None if isinstance(y, bool | np.bool_) else as_number(y)
         if response is None:
             raise ArgumentError(
                 "y",

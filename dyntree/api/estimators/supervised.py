@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dyntree import params
 from dyntree.api.estimators.arguments import RandomState, seed_of, threads_of
 from dyntree.api.estimators.rows import as_frame, holds_more
-from dyntree.encoding.targets import label_list
+from dyntree.encoding.targets import label_list, refuse_booleans
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, renamed
 from dyntree.summaries.draws import PosteriorDraws
@@ -82,6 +82,8 @@ class TreesMixin:
         X = as_frame(X)
         if isinstance(y, np.ma.MaskedArray):
             y = params.as_array("y", y)
+        if more.get("y_numeric"):
+            refuse_booleans(y)
         if self._reads_itself(X, first):
             responses = column_or_1d(y, warn=True)
             check_consistent_length(X, responses)

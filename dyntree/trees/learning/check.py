@@ -15,6 +15,7 @@ from dyntree.encoding.targets import (
     label_codes,
     label_list,
     real_response,
+    refuse_booleans,
     refuse_measurements,
     sorted_labels,
 )
@@ -73,6 +74,8 @@ def learnable_row(
     For native rules, once there are trees; the row stays of shape (1, n_features).
     """
     weights = row_weight(state, weight)
+    if isinstance(y, bool | np.bool_) and state.options.classes is None:
+        refuse_booleans([y])
     if state.options.is_count:
         return row, responses_of(state, count_list([y], 1), weights)
     known = state.options.classes
@@ -117,13 +120,20 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
         if not isinstance(labels[0], Exposed):
             warn_once_of_default(state)
     else:
-        response = real_response(y, len(rows), options.rules)
+        response = _numbers_of(state, y, len(rows))
         if state.cloud is not None:
             rows = on_scale(state.cloud, growth.features, rows, state.warned, response)
         labels = response.tolist()
     if options.classes is not None and options.rules == "r":
         label_codes(labels, options.classes)
     return rows, labels, growth
+
+
+def _numbers_of(state: TreeState, y: Any, n_rows: int) -> Vector:
+    """Responses of a model of real numbers, checked; R takes booleans as 0 and 1."""
+    if state.options.rules == "native":
+        refuse_booleans(y)
+    return real_response(y, n_rows, state.options.rules)
 
 
 def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
@@ -251,7 +261,7 @@ def previewed(
     if state.options.is_count:
         return Encoded(rows, features), count_list(y, len(rows))
     if state.options.model != "class":
-        response = real_response(y, len(rows), state.options.rules)
+        response = _numbers_of(state, y, len(rows))
         if state.cloud is not None:
             check_scale(state.cloud, features, rows, response)
         return Encoded(rows, features), response.tolist()
