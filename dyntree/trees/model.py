@@ -139,9 +139,12 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         trees have begun. With "grow", the level gets an indicator column, which is 0
         in all earlier rows, for up to 1000 levels a column. Two levels share a column,
         and so does the second level that comes. Linear leaves regress on at most 64
-        columns where some come late. With "missing" the level counts as
-        missing, with a warning the first time, and with "error" the row is refused. In
-        rows to be predicted, a new level counts as missing, or is refused with "error".
+        columns where some come late. In a linear `DynamicTree` and in `AveragedTrees`
+        no level of the call with which the trees begin is late, so that columns depend
+        on how tables are cut into calls; elsewhere they do not. With "missing" the
+        level counts as missing, with a warning the first time, and with "error" the row
+        is refused. In rows to be predicted, a new level counts as missing, or is
+        refused with "error".
     weighting : {"variance", "frequency"}, optional
         Native rules: what row weights mean. With "variance", the default for real
         responses, a row of weight w has the variance sigma^2 / w, as in weighted least
@@ -237,7 +240,9 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         seed: int | None = None,
     ) -> None:
         options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
-        self.state = TreeState(options, given_or_drawn(seed))
+        # a table at once may have more levels than linear leaves take late
+        settles_all = options.model == "linear"
+        self.state = TreeState(options, given_or_drawn(seed), settles_all=settles_all)
         self._lock = self.state.lock
 
     @classmethod
@@ -799,4 +804,6 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             If header and arrays do not describe a model. A header of another kind may
             also raise LookupError, AttributeError or TypeError.
         """
-        return cls.of_state(tree_state(header, arrays))
+        state = tree_state(header, arrays)
+        state.settles_all = state.options.model == "linear"
+        return cls.of_state(state)

@@ -102,12 +102,10 @@ class TreeState:
 
         Those are the rows that come with the first trees, of which `n_first` plant
         them. Where levels may grow, those of later rows are as late as if their rows
-        had come one by one. Linear leaves take all, whose units are then those of all
-        rows at first.
+        had come one by one.
         """
-        options = self.options
-        late = options.new_levels == "grow" and options.model != "linear"
-        return n_first if late and not self.settles_all else None
+        late = self.options.new_levels == "grow" and not self.settles_all
+        return n_first if late else None
 
     def header(self) -> dict[str, Any]:
         """Header of a file, beside options and trees."""
@@ -188,6 +186,7 @@ class TreeState:
             cloud,
             self.waiting_X.copy(),
             list(self.waiting_y),
+            settles_all=self.settles_all,
             new_levels=None if self.new_levels is None else self.new_levels.copy(),
             waiting_weights=self.waiting_weights,  # which nobody changes
         )

@@ -568,8 +568,7 @@ class AveragedStream(TreeAverage):
         """Members without trees, in default windows that suit the columns of such rows.
 
         `known` are the rows as `checked` gives them. What earlier calls set aside goes
-        along, and the columns of all rows so far are settled together where leaves are
-        mixed: those of linear ones are.
+        along.
         """
         if self._follows_width:
             shared = self._shared()
@@ -582,14 +581,14 @@ class AveragedStream(TreeAverage):
             fresh = [member.copy() for member in self.members]
         for member in fresh:
             member.state.n_scale = self.state.n_scale
-            member.state.settles_all = self.state.settles_all or self.model == MIXED
+            member.state.settles_all = self.state.settles_all
         share_warnings(fresh)
         return fresh
 
     def _first(self, X: Any, y: Any, known: Known) -> tuple[int, Matrix | None]:
         """Number of columns, and the rows that trees start from, or None yet."""
         trial = self.state.copy()
-        trial.n_scale, trial.settles_all = self.state.n_scale, True
+        trial.n_scale, trial.settles_all = self.state.n_scale, self.state.settles_all
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the members will say it
             rows, *_ = buffer_or_start(trial, X, y, known=known)
