@@ -77,6 +77,11 @@ def _first_split(name: str, value: RValue) -> int:
     return found - 1
 
 
+def _number(value: Any) -> Any:
+    """True as 1, so that one column of R's frame has one type."""
+    return float(value) if isinstance(value, bool) else value
+
+
 def _members(name: str, value: RValue) -> Any:
     """Options of each member, or the name of a set of them."""
     if value.kind == "NULL":
@@ -154,7 +159,7 @@ def _tell(model: Any) -> dict[str, Any]:
         members = facts["members"]
         names = dict.fromkeys(name for one in members for name in one)
         answer["members"] = {
-            name: [one.get(name, np.nan) for one in members] for name in names
+            name: [_number(one.get(name, np.nan)) for one in members] for name in names
         }
         history = model.weight_history
         answer["history"] = {"row": history.rows + 1, "weight": history.weights}

@@ -84,7 +84,7 @@ from dyntree.summaries.draws import (
 from dyntree.summaries.effects import PartialDependence, VariableSensitivity
 from dyntree.trees.answers.sensitivity import variance_shares
 from dyntree.trees.averages.stream import AveragedStream
-from dyntree.trees.base import cloud_sizes, forest_sizes
+from dyntree.trees.base import cloud_sizes, forest_sizes, regressions_in
 from dyntree.trees.factory import Trees
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.sobol import sobol_indices
@@ -1756,6 +1756,7 @@ class DynamicTreeResults:
     def _facts(self) -> list[tuple[str, str]]:
         """What the model is, by name."""
         tree, forests = self.inner, forest_sizes(self.inner)
+        regressions = regressions_in(self.inner)
         facts = [
             ("Dep. Variable:", self.model.endog_names),
             ("Model:", f"DynamicTree, {LEAVES[tree.model]}"),
@@ -1764,6 +1765,7 @@ class DynamicTreeResults:
             ("Log-Evidence:", f"{self.llf:.5g}"),
             ("Particles:", cloud_sizes(self.inner)),
             *([("Random Trees:", forests)] if forests else []),
+            *([("Beside Them:", regressions)] if regressions else []),
             ("Seed:", str(tree.seed)),
         ]
         if isinstance(self.tree, StreamingTree):

@@ -97,7 +97,8 @@ def _name(memory: dict[str, float], n_members: int) -> str:
         if memory["discount"] < 1.0:
             words += f", discount {memory['discount']:g}"
         return words
-    words = f"{memory['window']:,}"
+    words = "regression" if "linear" in memory else f"{memory['window']:,}"
     if memory["forget"] < 1.0:
         words += f", forget {memory['forget']:g}"
-    return words + (f" ({n_members} clouds)" if n_members > 1 else "")
+    several = n_members > 1 and "window" in memory
+    return words + (f" ({n_members} clouds)" if several else "")

@@ -172,7 +172,7 @@ def check_scale(
     argument: str = "X",
 ) -> None:
     """Raise ValueError for what `on_scale` refuses; parameters are its own."""
-    if y is not None and not cloud.has_unit and cloud.model != "class":
+    if y is not None and cloud.model != "class" and not cloud.has_unit:
         off = np.abs(y - cloud.prior_point["y_centre"])
         differ = np.flatnonzero(off)
         if len(differ) and off[differ[0]] < LEAST_SPREAD:

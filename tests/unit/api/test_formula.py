@@ -19,7 +19,7 @@ import formulaic
 
 import dyntree
 import dyntree.formula.api as dtf
-from dyntree import DynamicTree, RandomTreesStream, StreamingTree
+from dyntree import DynamicTree, LinearStream, RandomTreesStream, StreamingTree
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.terms import parse
 from dyntree.encoding.tables import table_of
@@ -478,9 +478,11 @@ def test_a_summary_counts_clouds_and_forests(options: dict[str, Any]) -> None:
         text = " ".join(str(fit.summary()).split())
         members = getattr(fit.tree, "members", [])
         n_forests = sum(isinstance(one, RandomTreesStream) for one in members)
-        n_clouds = len(members) - n_forests
+        n_linear = sum(isinstance(one, LinearStream) for one in members)
+        n_clouds = len(members) - n_forests - n_linear
         assert (f"{n_clouds} clouds of 20" if members else "Particles: 20") in text
         assert ("Random Trees:" in text) == bool(n_forests)
         assert not n_forests or f"{n_forests} forest" in text
+        assert (f"{n_linear} regressions" in text) == bool(n_linear)
         assert fit.tree.facts()["particles"] == 20 * max(n_clouds, 1)
     assert n_clouds == {"n_clouds": 3}.get(next(iter(options), ""), n_clouds)
