@@ -1,9 +1,11 @@
 """Defaults on streams and tables that nobody chose them by, beside today's learners.
 
-Run ``python -m tests.statistical.unseen [--only NAME] [--no-peers] [--what tables]``;
+Run ``python -m tests.statistical.unseen [--only NAME] [--no-peers] [--what tables]``
+(or ``numbers`` or ``labels``, of streams);
 the last results are stored in this folder, in streams.txt and tables.txt. With
 ``--what moa`` only CapyMOA's learners are run (``pip install capymoa``, and Java; none
-of them needs torch), whose result is moa.txt. Rows of streams
+of them needs torch), whose result is moa.txt; with ``--what vw`` Vowpal Wabbit
+(``pip install vowpalwabbit``), whose result is vw.txt. Rows of streams
 are scored from row 200 on. Our models have three seeds where rows are simulated, and so
 have the rows; peers see the rows of the first seed, which are those of our column
 "first seed". Log densities of ours stand beside those of a normal with the last 200
@@ -27,12 +29,13 @@ from dyntree.api.estimators import DynamicTreeRegressor
 from dyntree.evaluate import prequential
 
 from ..tables import of_numbers, regressors
-from .peers import LEAST, moa, peers
+from .peers import LEAST, moa, peers, vw
 from .streams import Unseen, streams
 from .tables import TABLES
 
 START, LAST = 200, 200
 SEEDS = (1, 2, 3)
+OTHERS = {"moa": moa, "vw": vw}  # learners that the tests' extra does not have
 KINDS: dict[str, str | None] = {
     "default": None,
     "linear": "linear",
@@ -121,12 +124,12 @@ def on_stream(stream: Unseen, with_peers: bool) -> dict[str, Any]:
     return result
 
 
-def of_moa(stream: Unseen) -> None:
-    """One line of CapyMOA's learners, on the rows of the first seed."""
+def of_others(stream: Unseen, learners: Callable[[bool], Any]) -> None:
+    """One line of learners, on the rows of the first seed."""
     X, y = stream.rows(SEEDS[0])
     n_classes = int(y.max()) + 1 if stream.is_class else 0
     line = f"{stream.name:<18}"
-    for name, ask in moa(stream.is_class):
+    for name, ask in learners(stream.is_class):
         clock = time.process_time()
         predicted = ask(X, y, n_classes)
         micros = 1e6 * (time.process_time() - clock) / len(y)
@@ -217,7 +220,9 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", default="")
     parser.add_argument(
-        "--what", choices=("streams", "tables", "moa"), default="streams"
+        "--what",
+        choices=("streams", "numbers", "labels", "tables", *OTHERS),
+        default="streams",
     )
     parser.add_argument("--no-peers", action="store_true")
     asked = parser.parse_args()
@@ -225,9 +230,11 @@ def main() -> None:
         on_tables(asked.only)
         return
     chosen = [one for one in streams() if asked.only in one.name]
-    if asked.what == "moa":
+    if asked.what in ("numbers", "labels"):
+        chosen = [one for one in chosen if one.is_class == (asked.what == "labels")]
+    if asked.what in OTHERS:
         for one in chosen:
-            of_moa(one)
+            of_others(one, OTHERS[asked.what])
         return
     verdict([on_stream(one, not asked.no_peers) for one in chosen])
 

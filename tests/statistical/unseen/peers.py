@@ -113,6 +113,21 @@ def of_capymoa(make: Callable[[Any], Any]) -> Ask:
     return run
 
 
+def of_vw(X: np.ndarray, y: np.ndarray, n_classes: int) -> Predicted:
+    """Vowpal Wabbit's linear model with its defaults; labels one against all."""
+    from vowpalwabbit import Workspace
+
+    how = f" --oaa {n_classes} --loss_function logistic --probabilities"
+    model = Workspace("--quiet" + (how if n_classes else ""))
+    predicted = np.zeros((len(y), n_classes) if n_classes else len(y))
+    for t, (x, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        row = " ".join(f"x{k}:{value!r}" for k, value in enumerate(x))
+        predicted[t] = model.predict(f"| {row}")
+        model.learn(f"{int(label) + 1 if n_classes else repr(label)} | {row}")
+    model.finish()
+    return predicted
+
+
 MOA = {  # learners of CapyMOA's: labels, and numbers
     True: (
         ("ARF10", "AdaptiveRandomForestClassifier", {"ensemble_size": 10}),
@@ -127,6 +142,11 @@ MOA = {  # learners of CapyMOA's: labels, and numbers
         ("SGBR", "StreamingGradientBoostedRegression", {}),
     ),
 }
+
+
+def vw(is_class: bool) -> Iterator[tuple[str, Ask]]:
+    """Vowpal Wabbit, which is not in the tests' extra."""
+    yield "VW", of_vw
 
 
 def moa(is_class: bool) -> Iterator[tuple[str, Ask]]:
