@@ -86,7 +86,7 @@ LINEAR: tuple[dict[str, Any], ...] = (
     {"linear": True},
     {"linear": True, "forget": 0.99},
 )
-MOST_LINEAR = 200  # columns
+MOST_LINEAR = 2 * 200**2  # labels times the square of the columns
 # Smaller sets for streams that are too fast for the default, by name.
 NAMED: dict[str, tuple[dict[str, Any], ...]] = {
     "light": (*_DRIFTING, *_SLIDING, _INFORMED, _INFORMED, _STEPS, _TEN_TREES),
@@ -254,6 +254,7 @@ def default_memories(
     n_features: int | None = None,
     first: Matrix | None = None,
     linear: bool = True,
+    n_labels: int = 0,
 ) -> list[dict[str, Any]]:
     """The default members, in windows of two leaves at least.
 
@@ -268,6 +269,8 @@ def default_memories(
         values in them do not count.
     linear : bool, default True
         Whether regressions stand beside trees of labels.
+    n_labels : int, default 0
+        As far as they are known.
     """
     n_used = 0 if first is None else n_varying(first)
     many = shared["model"] == MIXED and n_used > MANY_COLUMNS
@@ -282,7 +285,8 @@ def default_memories(
                 options = options.with_width(n_features)
             memory["window"] = widened(memory["window"], options)
         memories.append(memory)
-    if linear and shared["model"] == "class" and (n_features or 0) <= MOST_LINEAR:
+    is_class = shared["model"] == "class"
+    if linear and is_class and has_regressions(n_features or 0, n_labels):
         memories += map(dict, LINEAR)
     return memories
 
@@ -298,6 +302,14 @@ def _with_size(memory: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str
 def widened(window: int, options: TreeOptions) -> int:
     """A window, of two leaves at least."""
     return max(window, 2 * options.least_rows(options.n_basis or 1))
+
+
+def has_regressions(n_features: int, n_labels: int) -> bool:
+    """Whether an average of labels has regressions by default: few enough columns.
+
+    Memory and time of a regression are proportional to what is compared.
+    """
+    return max(2, n_labels) * n_features**2 <= MOST_LINEAR
 
 
 def regressions_beside(

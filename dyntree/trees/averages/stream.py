@@ -221,8 +221,10 @@ class AveragedStream(TreeAverage):
     constant leaves pull a small effect towards zero, and are sure of it.
 
     The members for labels are windows of 4 and 10 rows, of 50 particles, windows of 50,
-    200, 500 and 8000 rows of 10 particles, each twice, two forests and, up to 200
-    columns, two regressions, one of which forgets (``forget=0.99``). Those of
+    200, 500 and 8000 rows of 10 particles, each twice, two forests and two regressions,
+    one of which forgets (``forget=0.99``). There are no regressions if the number of
+    labels in the first rows times the square of the number of columns is above 80,000
+    (two labels and 200 columns). Those of
     constant leaves, linear leaves and counts are seven windows of 20 to 1000 rows, with
     three forests beside constant leaves. Windows are larger if leaves need more rows.
 
@@ -573,7 +575,9 @@ class AveragedStream(TreeAverage):
         if self._follows_width:
             shared = self._shared()
             width, first = self._first(X, y, known)
-            memories = default_memories(shared, width, first, self._linear)
+            labels = known[1] if self.is_classifier else []
+            n_labels = len({*(shared["classes"] or ()), *labels})
+            memories = default_memories(shared, width, first, self._linear, n_labels)
             fresh = self._made(shared, memories)
             for member in fresh:
                 take_over(member.state, self.state)

@@ -30,6 +30,7 @@ from dyntree.trees.averages.base import TreeAverage, share_warnings
 from dyntree.trees.averages.memories import (
     averaged_options,
     forests_beside,
+    has_regressions,
     leaf_options,
     regressions_beside,
 )
@@ -287,8 +288,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     ----------
     members : list of DynamicTree, RandomTreesStream and LinearStream
         The clouds. For labels as many forests follow, with 60 random trees together,
-        and three regressions. Each member has all methods of its class. Iteration and
-        indexing go through the clouds, and so do methods that go through single trees.
+        and three regressions, unless labels times the square of the columns are above
+        80,000 in the first call. Each member has all methods of its class. Iteration
+        and indexing go through the clouds, and so do methods that go through single
+        trees.
     weights : ndarray of shape (n_members,)
         Equal for all members with the same kind of leaves.
     shares : tuple of float
@@ -397,7 +400,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     def _settle(self, model: str) -> None:
         """Have such leaves, powers and shares that nothing has decided yet."""
-        self.powers, self.shares = self._even_powers(), self._even_shares()
+        self.powers, self.shares = _even_powers(self.members), self._even_shares()
         self._model = "linear" if model == MIXED and len(self) == 1 else model
         self._span = None
         self._spread_factor = 1.0
@@ -442,18 +445,6 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """Members that are neither forests nor regressions."""
         others = RandomTreesStream | LinearStream
         return [m for m in self.members if not isinstance(m, others)]
-
-    @property
-    def _n_of_kinds(self) -> list[int]:
-        """Numbers of clouds, of forests and of regressions, where there are any."""
-        kinds = [type(member) for member in self.members]
-        others = [kinds.count(kind) for kind in (RandomTreesStream, LinearStream)]
-        return [n for n in (len(kinds) - sum(others), *others) if n]
-
-    def _even_powers(self) -> tuple[float, ...]:
-        """Equal powers of clouds and of each other kind of members."""
-        n_kinds = len(self._n_of_kinds)
-        return (1.0 / n_kinds,) * n_kinds
 
     def _even_shares(self) -> tuple[float, ...]:
         """Equal shares of linear and constant leaves, or all of one kind."""
@@ -552,7 +543,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             if self.is_frozen:
                 return self
             table = Table(X, y, weights)
-            if len(y) == 1 and growth is None:
+            if len(y) == 1 and growth is None and self.n_seen:
                 self._learn_one(table, progress)
                 return self
             fresh = [member.copy() for member in self.members]
@@ -566,6 +557,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             ahead = stacks and len(y) >= 2 * FEWEST
             if self.is_classifier or ahead:
                 self._prepare(fresh, X, y)
+            if not self.n_seen:
+                fresh = _affordable(fresh, X, y)
             if ahead and self.state.features is None and fresh[0].state.features:
                 X, y, growth = checked(fresh[0].state, X, y)
                 table = Table(X, y, weights, growth)
@@ -577,12 +570,15 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 work = learned_and_tested if ahead else learned_in_order
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
             powers, shares = self.powers, self.shares
+            if len(fresh) < len(self.members):
+                powers = _even_powers(fresh)
             factor = self._spread_factor
             if ahead:
                 found, told = (list(part) for part in zip(*found, strict=True))
                 if self.is_classifier:
                     labels = label_codes(y, found[0].classes).astype(np.int64)
-                    powers = _powers_by(self._kinds(told), labels, weights) or powers
+                    kinds = _by_kind(told, fresh)
+                    powers = _powers_by(kinds, labels, weights) or powers
                 else:
                     seen = np.array(told)
                     shares = self._shares_by(seen[:, :, 0], weights) or shares
@@ -632,11 +628,6 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             times = weights[was_predicted]
         return averaging.spread_factor(np.array([times @ square, times.sum()]))
 
-    def _kinds(self, values: Any) -> list[NDArray[Any]]:
-        """One array a member -> those of the clouds, and of each other kind."""
-        ends = np.cumsum(self._n_of_kinds)[:-1]
-        return np.split(np.array(values), ends)
-
     def _prepare(self, fresh: list[Any], X: Any, y: list[Any]) -> None:
         """Let all clouds know the labels and columns of these rows in one order.
 
@@ -653,7 +644,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     def _mixed(self, members: NDArray[np.float64]) -> Matrix:
         """Probabilities at each row, sharper or softer than the average."""
-        means = [part.mean(axis=0) for part in self._kinds(members)]
+        means = [part.mean(axis=0) for part in _by_kind(members, self.members)]
         if self.powers == (1.0,):
             return np.asarray(means[0] / means[0].sum(axis=1, keepdims=True))
         return pooled(means, self.powers)
@@ -664,7 +655,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         total = sum(self.powers)
         if self.powers == (1.0,) or not total > 0.0:
             return self.weights
-        sizes = self._n_of_kinds
+        sizes = _kind_sizes(self.members)
         return np.repeat(np.array(self.powers) / total / sizes, sizes)
 
     def _learn_one(self, table: Table, progress: Progress) -> None:
@@ -768,6 +759,37 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         in_order = kinds == sorted(kinds) and kinds[0] == 0
         require(in_order, "its clouds are not the first")
         return average
+
+
+def _kind_sizes(members: Sequence[Any]) -> list[int]:
+    """Numbers of clouds, of forests and of regressions, where there are any."""
+    kinds = [type(member) for member in members]
+    others = [kinds.count(kind) for kind in (RandomTreesStream, LinearStream)]
+    return [n for n in (len(kinds) - sum(others), *others) if n]
+
+
+def _even_powers(members: Sequence[Any]) -> tuple[float, ...]:
+    """Equal powers of clouds and of each other kind of members."""
+    n_kinds = len(_kind_sizes(members))
+    return (1.0 / n_kinds,) * n_kinds
+
+
+def _by_kind(values: Any, members: Sequence[Any]) -> list[NDArray[Any]]:
+    """One array a member -> those of the clouds, and of each other kind."""
+    ends = np.cumsum(_kind_sizes(members))[:-1]
+    return np.split(np.array(values), ends)
+
+
+def _affordable(members: list[Any], X: Any, y: list[Any]) -> list[Any]:
+    """Members without regressions if there are too many columns for them."""
+    if not any(isinstance(member, LinearStream) for member in members):
+        return members
+    state = members[0].state
+    features = state.features or extended(state, X)[0]
+    labels = {*(state.options.classes or ()), *y}
+    if has_regressions(features.n_features, len(labels)):
+        return members
+    return [member for member in members if not isinstance(member, LinearStream)]
 
 
 def _share_labels(state: TreeState, labels: list[Any]) -> None:

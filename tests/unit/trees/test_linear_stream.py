@@ -63,6 +63,25 @@ def test_many_columns_have_no_regressions_by_default() -> None:
     assert not any(isinstance(m, LinearStream) for m in stream.members)
     stream = AveragedStream(n_particles=2, seed=1).update(X[:, :200], y)
     assert sum(isinstance(m, LinearStream) for m in stream.members) == 2
+    many = np.arange(30) % 10
+    stream = AveragedStream("class", n_particles=2, seed=1).update(X[:, :90], many)
+    assert not any(isinstance(m, LinearStream) for m in stream.members)
+
+
+@pytest.mark.parametrize("n", [1, 30, 60])
+def test_wide_tables_have_no_regressions(n: int) -> None:
+    X = np.random.default_rng(0).normal(size=(n, 201))
+    y = np.where(np.arange(n) % 2, "a", "b")
+    trees = AveragedTrees(n_clouds=2, n_particles=3, seed=1).update(X, y)
+    without = AveragedTrees(n_clouds=2, n_particles=3, linear=False, seed=1)
+    assert len(trees.members) == 4
+    assert trees.powers == without.update(X, y).powers
+    np.testing.assert_array_equal(trees.predict(X).proba, without.predict(X).proba)
+    trees.update(X, y).copy()
+    fresh = AveragedTrees("class", n_clouds=2, seed=1)
+    with pytest.raises(ValueError, match="finite"):
+        fresh.update(X, y, np.full(n, -1.0))
+    assert len(fresh.members) == 7
 
 
 def test_members_may_be_regressions_but_not_the_first() -> None:
