@@ -25,6 +25,7 @@ from dyntree.trees.state import TreeState
 N_REFERENCE, FIRST_DUE = 256, 16
 GIVEN_UP = -2
 ROUNDING = 1e-9  # of counts that fade
+MOST_COUNTED = 2e9  # rows that a leaf counts at most
 FAR = 1e9  # spreads that the response of a row may be away that is gone
 ARRAYS = {
     "n_knots": ints("trees", low=1, high="most_nodes"),
@@ -274,6 +275,7 @@ def check_counts(tree: Counted) -> None:
     if tree.weighting == "frequency":
         counted = np.ceil(tree.weights[tree.row])
     leaves, held = tree.leaves, np.bincount(tree.leaf, counted, minlength=len(stored))
+    held = np.minimum(held, MOST_COUNTED)
     held_well = np.where(tree.whole, knot["held"] == held, knot["held"] >= held)
     require(held_well[leaves], "rows of a leaf are miscounted")
     found = tree.sums(tree.leaf, tree.row)[leaves]

@@ -13,6 +13,7 @@ from dyntree._core.trees.linear_filters import COLUMNS, LinearFilters
 from dyntree.checkpoint.layout import Layout, check_arrays, reals, require
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
+from dyntree.params import N_SCALE
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.files import take_weights
 from dyntree.trees.linear_options import LinearOptions
@@ -96,7 +97,7 @@ def check_filters(
     require(arrays["random_state"][0] == seed, "its random numbers are of another seed")
     require(arrays["log_weights"].max() == 0.0, "the largest of log_weights is not 0")
     n_first = len(arrays["first_y"])
-    fits = n_first == 0 if has_units else n_first < 10 and n_first <= n_seen
+    fits = n_first == 0 if has_units else n_first < N_SCALE and n_first <= n_seen
     require(fits, "too many rows are stored")
     y = arrays["first_y"]
     require(y == np.floor(y), "a row has no label")
@@ -122,12 +123,15 @@ def check_coefficients(arrays: Arrays, options: LinearOptions) -> None:
     size = 1.0 / np.sqrt(prior)[:, None, :]  # prior standard deviations
     unit = covariance / (size[..., :, None] * size[..., None, :])
     values = np.linalg.eigvalsh(unit)
-    require(values > 0.0, "covariance is not positive")
+    require(values > -ROUNDING, "covariance is not positive")
+    require(np.einsum("kmii->kmi", covariance) > 0.0, "a variance is not positive")
     require(values < 1.0 + ROUNDING, "covariance is above its prior")
     mean = np.einsum("kmij,kmj->kmi", covariance, arrays["moment"])
-    spread = np.sqrt(np.einsum("kmii->kmi", covariance))
+    moment = np.abs(arrays["moment"])  # what heavy rows add cancels
+    size = np.einsum("kmij,kmj->kmi", np.abs(covariance), moment)
     off = np.abs(arrays["mean"] - mean)
-    require(off <= ROUNDING * (spread + np.abs(mean)), "means are not of moments")
+    require(off <= 1e-3 * (size + np.sqrt(np.einsum("kmii->kmi", covariance))),
+            "means are not of moments")  # fmt: skip
     spreads = np.array(options.spreads)[:, None]
     ratio = (prior[:, 1:] * spreads**2) / (prior[:1, 1:] * spreads[:1] ** 2)
     unitless = arrays["unit"] == 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -15,13 +15,24 @@ from dyntree.params.table import check_options, checked
 MOST_SPREADS = 100
 
 
+def _within(name: str, value: Any, low: float, high: float) -> float:
+    """Return `value` as a float between two numbers."""
+    number = params.real(name, value)
+    if not low <= number <= high:
+        rule = "must be from {low:g} to {high:g}"
+        raise ArgumentError(name, rule, value, low=low, high=high)
+    return number
+
+
 def _spreads(name: str, value: Any) -> tuple[float, ...]:
-    """Some numbers > 0 as a tuple, or ArgumentError."""
-    if not np.iterable(value) or isinstance(value, str) or not len(list(value)):
-        raise ArgumentError(name, "must be a sequence of numbers > 0", value)
-    spreads = tuple(params.positive(name, each) for each in value)
-    params.count(f"the number of {name}", len(spreads), 1, MOST_SPREADS)
-    return spreads
+    """Some numbers from 1e-3 to 1e3 as a tuple, or ArgumentError."""
+    is_list = np.iterable(value) and not isinstance(value, str | Mapping)
+    spreads = tuple(value) if is_list else ()
+    if not 1 <= len(spreads) <= MOST_SPREADS:
+        raise ArgumentError(
+            name, "must be a sequence of 1 to {most} numbers", value, most=MOST_SPREADS
+        )
+    return tuple(_within(name, each, 1e-3, 1e3) for each in spreads)
 
 
 @dataclass(frozen=True)
@@ -33,9 +44,9 @@ class LinearOptions:
     """
 
     model: str = checked("class", params.one_of, ("class",))
-    forget: float = checked(1.0, params.discount_factor)
+    forget: float = checked(1.0, _within, 0.5, 1.0)
     spreads: tuple[float, ...] = checked((0.1, 0.5, 2.0), _spreads)
-    clip: float = checked(4.0, params.positive)
+    clip: float = checked(4.0, _within, 0.1, 100.0)
     classes: tuple[Hashable, ...] | None = None
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     new_levels: str = checked("grow", params.one_of, params.NEW_LEVELS)

@@ -9,6 +9,7 @@ from dyntree import checkpoint, params
 from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.seeds import given_or_drawn
+from dyntree.summaries import TreeStats
 from dyntree.trees.linear_files import linear_arrays, linear_state
 from dyntree.trees.linear_options import LINEAR_OPTIONS, LinearOptions
 from dyntree.trees.row_learner import RowLearner
@@ -27,13 +28,13 @@ class LinearStream(RowLearner):
     ----------
     model : {"class"}, default "class"
         Labels.
-    forget : float in (0, 1], default 1.0
+    forget : float in [0.5, 1], default 1.0
         Factor by which the information of all earlier rows is multiplied after a row.
         Below 1 the coefficients follow drift.
-    spreads : sequence of float > 0, default (0.1, 0.5, 2.0)
+    spreads : sequence of float in [0.001, 1000], default (0.1, 0.5, 2.0)
         Prior standard deviations of the log odds by a standard deviation of a column.
         There is one model for each; their mixture predicts.
-    clip : float > 0, default 4.0
+    clip : float in [0.1, 100], default 4.0
         A value counts as one at most so many standard deviations from its column's
         running mean.
     classes, categories, new_levels
@@ -55,17 +56,19 @@ class LinearStream(RowLearner):
     intercept and N(0, spread^2 / s_j^2) for coefficient j, where s_j is the running
     standard deviation of column j. Coefficients have a normal law. The log odds of a
     row are N(e, v) before its label; their mean m and variance u after it are those of
-    their exact law, by quadrature. The row then adds (1/u - 1/v) w w' to the precision
-    of the coefficients, and (m/u - e/v) w to the precision times the mean: assumed
-    density filtering (Opper 1998; Minka 2001).
+    their law, by quadrature with 15 nodes. The row then adds (1/u - 1/v) w w' to the
+    precision of the coefficients, and (m/u - e/v) w to the precision times the mean:
+    assumed density filtering (Opper 1998; Minka 2001).
 
     The probability of a label is sigma(e / sqrt(1 + pi v / 8)) for log odds of mean e
     and variance v (MacKay 1992). The log weight L of each spread follows
-    L <- 0.998 (L + log p). A row of frequency c counts c times. A value that is missing
+    L <- 0.998 (L + log p). A row of frequency c counts c times in the likelihood and in
+    log p, and is one row for what is forgotten. A value that is missing
     is its column's mean, with the variance of the column. A new label begins with what
     was learned of a label that no row has.
 
-    The cost of a row is proportional to the square of the number of columns.
+    The cost of a row is proportional to labels times spreads times the square of the
+    number of columns. Units and running means are of all rows, also with ``forget``.
 
     References
     ----------
@@ -109,10 +112,17 @@ class LinearStream(RowLearner):
     def remove_data(self) -> Self:
         """Drop every row; see `DynamicTree.remove_data`.
 
-        Rows are stored only until the first ten have fixed the units of the columns.
+        Rows are stored only until ten have fixed the units of the columns. Those that
+        are stored fix them before they are dropped.
         """
         self.state.cloud = self.state.ready("remove_data").without_rows()
         return self
+
+    def stats(self) -> TreeStats:
+        """Raise ValueError: there are no leaves to count."""
+        raise ValueError(
+            "stats is of trees, and a LinearStream has none. Ask clouds of an average."
+        )
 
     def memory(self) -> dict[str, Any]:
         """The memory that distinguishes this stream from others in an average."""

@@ -59,10 +59,10 @@ class RowLearner(TreePredictions, checkpoint.Stored):
     ) -> Self:
         """Learn rows in order.
 
-        A frozen model checks the rows and learns nothing from them. `threads` random
-        trees learn in parallel, by default DYNTREE_NUM_THREADS or 1; the result does
-        not depend on it. Other parameters, the return value, and the handling of bad
-        rows and interrupts are as in `DynamicTree.update`.
+        A frozen model checks the rows and learns nothing from them. Random trees learn
+        in `threads` parallel threads, by default DYNTREE_NUM_THREADS or 1; the result
+        does not depend on it. Other parameters, the return value, and the handling of
+        bad rows and interrupts are as in `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
         return self._take_rows(X, y, sample_weight, None, progress, n_threads)

@@ -25,10 +25,14 @@ def site(
     by nodes about the mode.
     """
     sign, u = 2 * t - 1, e
-    for _ in range(30):
+    low, high = sorted([e, e + sign * times * v])
+    for _ in range(100):
         p = float(sigmoid(sign * u))
         slope = times * sign * (1 - p) - (u - e) / v
-        step = min(max(slope / (times * p * (1 - p) + 1 / v), -3.0), 3.0)
+        low, high = (u, high) if slope > 0 else (low, u)
+        step = slope / (times * p * (1 - p) + 1 / v)
+        if not low < u + step < high:
+            step = (low + high) / 2 - u
         u += step
         if abs(step) < 1e-8:
             break
@@ -73,13 +77,16 @@ class Columns:
             x, c = X[there, j], times[there]
             if not len(x):
                 continue
+            self.place[j] = np.median(x)
+            off = np.abs(x - self.place[j])
+            self.unit[j] = np.median(off)
+            if self.unit[j] == 0:
+                self.unit[j] = sqrt(np.mean(off**2))
+            z = (x - self.place[j]) / self.unit[j] if self.unit[j] else 0 * x
+            z = np.clip(z, -FAR, FAR)
             self.n[j] = c.sum()
-            if np.all(x == x[0]):
-                self.place[j] = x[0]
-                continue
-            self.place[j] = c @ x / c.sum()
-            self.unit[j] = sqrt(c @ (x - self.place[j]) ** 2 / c.sum())
-            self.square[j] = c.sum()
+            self.mean[j] = c @ z / c.sum()
+            self.square[j] = c @ (z - self.mean[j]) ** 2
 
     def spread(self) -> Any:
         """Standard deviation of each column in its unit."""
@@ -240,16 +247,16 @@ class LinearFilters:
         return y == 1 if self.K == 2 else y == c
 
     def renew(self, row: int) -> None:
-        """Bring priors up to what they have to be: of one coefficient if they fade."""
+        """Bring priors up to what they have to be if they are off, or next in turn."""
         units = self.columns.unit
         has_unit = [0, *(j + 1 for j in range(self.p) if units[j] > 0)]
         for k, tau in enumerate(self.tau):
             for j in range(self.d):
                 target = self.target(tau, j)
+                due = not 1 / SLACK < self.prior[k, j] / target < SLACK
                 if self.f < 1:
-                    due = j not in has_unit or j == has_unit[row % len(has_unit)]
-                else:
-                    due = not 1 / SLACK < self.prior[k, j] / target < SLACK
+                    turn = has_unit[row % len(has_unit)]
+                    due = due or j not in has_unit or j == turn
                 if due:
                     self.prior[k, j] = target
 

@@ -54,5 +54,6 @@ cdef class LinearFilters:
     cdef void see(self, const double *x, double times) noexcept nogil
     cdef void store(self, const double *x, double y, double times) noexcept nogil
     cdef void fix_columns(self) noexcept nogil
+    cdef void count(self, int32_t j, double z, double times) noexcept nogil
     cdef void fix_column(self, int32_t j) noexcept nogil
     cdef double take(self, const double *x, double y, double times, double *proba) noexcept nogil

@@ -18,13 +18,13 @@ from dyntree._core.rng cimport CounterSource
 cdef double LEVEL_VARIANCE = 25.0   # prior variance of the intercept
 cdef double LEAST_SQUARE = 1e-12    # of a spread in its unit
 cdef double FAR = 10.0              # spreads from the mean that a value counts at most
-cdef double SLACK = 1.5             # of a prior precision that nothing fades
+cdef double SLACK = 1.5             # factor by which a prior precision may be off
 cdef double RETENTION = 0.998       # of the log weight of a spread, after a row
 cdef double LEAST_P = 1e-12         # of a label that a spread is weighed by
 cdef double LEAST_MORE = 1e-12      # that a row adds to a precision, as a share of it
 cdef enum:
     N_NODES = 15
-    N_STEPS = 30            # of Newton's method, at most
+    N_STEPS = 100           # of Newton's method or bisection, at most
 cdef double[N_NODES] NODES, NODE_LOGS
 for _i, (_x, _w) in enumerate(zip(*np.polynomial.hermite_e.hermegauss(N_NODES))):
     NODES[_i], NODE_LOGS[_i] = _x, log(_w) + 0.5 * _x * _x
@@ -41,16 +41,25 @@ cdef double sigmoid(double z) noexcept nogil:
 cdef void site(double e, double v, double sign, double times, double *m, double *u) noexcept nogil:
     """Mean m and variance u of log odds N(e, v) after a label, so many times.
 
-    `sign` is 1 for the label, else -1. Nodes stand about the mode, which Newton's method
-    finds.
+    `sign` is 1 for the label, else -1. Nodes stand about the mode, which is sought by
+    Newton's method between bounds.
     """
-    cdef double x = e, p, step, sd, most = -INFINITY, total = 0.0, off, share
+    cdef double x = e, low = e, high = e + sign * times * v, p, slope, step, sd
+    cdef double most = -INFINITY, total = 0.0, off, share
     cdef double[N_NODES] at, logs
     cdef int i
+    if low > high:      # the mode lies between the mean and where a wrong label would push it
+        low, high = high, low
     for i in range(N_STEPS):
         p = sigmoid(sign * x)
-        step = (times * sign * (1.0 - p) - (x - e) / v) / (times * p * (1.0 - p) + 1.0 / v)
-        step = fmin(fmax(step, -3.0), 3.0)
+        slope = times * sign * (1.0 - p) - (x - e) / v
+        if slope > 0.0:
+            low = x
+        else:
+            high = x
+        step = slope / (times * p * (1.0 - p) + 1.0 / v)
+        if not low < x + step < high:
+            step = 0.5 * (low + high) - x
         x += step
         if fabs(step) < 1e-8:
             break
@@ -71,6 +80,21 @@ cdef void site(double e, double v, double sign, double times, double *m, double 
     for i in range(N_NODES):
         off = at[i] - m[0]
         u[0] += logs[i] / total * off * off
+    if not u[0] > 0.0:      # all at one node: the law is that about the mode
+        m[0], u[0] = x, sd * sd
+
+
+cdef double median(const double *values, int32_t n) noexcept nogil:
+    """Of N_FIRST values at most."""
+    cdef double[N_FIRST] ordered
+    cdef int32_t i, k
+    for i in range(n):
+        k = i
+        while k > 0 and ordered[k - 1] > values[i]:
+            ordered[k] = ordered[k - 1]
+            k -= 1
+        ordered[k] = values[i]
+    return 0.5 * ordered[(n - 1) // 2] + 0.5 * ordered[n // 2]
 
 
 cdef class LinearFilters:
@@ -172,7 +196,7 @@ cdef class LinearFilters:
     cdef void see(self, const double *x, double times) noexcept nogil:
         """Add the values of a row to what is known of their columns."""
         cdef int32_t j, k, c
-        cdef double z, off, most
+        cdef double z, most
         cdef bint is_new
         for j in range(self.n_features):
             if isnan(x[j]):
@@ -187,10 +211,7 @@ cdef class LinearFilters:
                 most = FAR * self.column_spread(j)
                 z = (x[j] - self.place[j]) / self.unit[j]
                 z = fmin(fmax(z, self.column_mean[j] - most), self.column_mean[j] + most)
-            self.n_values[j] += times
-            off = z - self.column_mean[j]
-            self.column_mean[j] += times / self.n_values[j] * off
-            self.square[j] += times * off * (z - self.column_mean[j])
+            self.count(j, z, times)
             for k in range(self.n_spreads if is_new else 0):    # no row moved it so far
                 self.prior[k, j + 1] = self.target(k, j + 1)
                 for c in range(self.n_filters):
@@ -204,46 +225,63 @@ cdef class LinearFilters:
         self.first_y[self.n_first], self.first_w[self.n_first] = y, times
         self.n_first += 1
         if self.n_first == N_FIRST:
-            self.n_first, self.has_units = 0, True
             self.fix_columns()
 
     cdef void fix_columns(self) noexcept nogil:
-        """Take the units of columns from the first rows, and learn these anew in them."""
+        """Take the units of columns from the stored rows, and learn these anew in them."""
         cdef int32_t j, i
         cdef double *w = &self.room[0]
         cdef double *gaps = w + self.width
         cdef double *rest = gaps + self.width
+        self.has_units = True
         for j in range(self.n_features):
             self.fix_column(j)
         self.clear()
-        for i in range(N_FIRST):
+        for i in range(self.n_first):
             self.standardize(&self.first_X[i, 0], w, gaps)
             self.look(w, gaps, rest)
             self.learn(w, <int32_t> self.first_y[i], self.first_w[i], rest)
             self.renew_some(i)
+        self.n_first = 0
 
     cdef void fix_column(self, int32_t j) noexcept nogil:
-        """Place and unit of a column: mean and standard deviation in the first rows."""
-        cdef int32_t i
-        cdef double n = 0.0, total = 0.0, square = 0.0, first = NAN
-        cdef bint varies = False
-        for i in range(N_FIRST):
+        """Place and unit of a column: median and median distance in the first rows.
+
+        One value far away changes neither, and counts as one at `FAR` units.
+        """
+        cdef double[N_FIRST] values, off
+        cdef int32_t i, n = 0
+        cdef double z, most = 0.0, total = 0.0
+        for i in range(self.n_first):
             if not isnan(self.first_X[i, j]):
-                if isnan(first):
-                    first = self.first_X[i, j]
-                varies = varies or self.first_X[i, j] != first
-                n += self.first_w[i]
-                total += self.first_w[i] * (self.first_X[i, j] - first)
-        self.n_values[j], self.place[j] = n, first
-        if not varies:
+                values[n] = self.first_X[i, j]
+                n += 1
+        if n == 0:
             return
-        self.place[j] += total / n
-        for i in range(N_FIRST):
+        self.place[j] = median(values, n)
+        for i in range(n):
+            off[i] = fabs(values[i] - self.place[j])
+            most = fmax(most, off[i])
+        self.unit[j] = median(off, n)
+        if self.unit[j] == 0.0 and most > 0.0:  # most are equal: by the mean square
+            for i in range(n):
+                total += (off[i] / most) ** 2
+            self.unit[j] = most * sqrt(total / n)
+        if self.unit[j] == 0.0 or self.unit[j] == INFINITY:
+            self.unit[j] = 0.0
+        for i in range(self.n_first):
             if not isnan(self.first_X[i, j]):
-                square += self.first_w[i] * (self.first_X[i, j] - self.place[j]) ** 2
-        self.unit[j] = sqrt(square / n)
-        if self.unit[j] > 0.0:      # where the square does not underflow
-            self.square[j] = n
+                z = 0.0
+                if self.unit[j] > 0.0:
+                    z = (self.first_X[i, j] - self.place[j]) / self.unit[j]
+                self.count(j, fmin(fmax(z, -FAR), FAR), self.first_w[i])
+
+    cdef void count(self, int32_t j, double z, double times) noexcept nogil:
+        """Add a value in its unit to the sums of a column."""
+        cdef double off = z - self.column_mean[j]
+        self.n_values[j] += times
+        self.column_mean[j] += times / self.n_values[j] * off
+        self.square[j] += times * off * (z - self.column_mean[j])
 
     # ------------------------------------------------------------ filters
     cdef void clear(self) noexcept nogil:
@@ -435,29 +473,23 @@ cdef class LinearFilters:
     cdef void renew_some(self, int64_t row) noexcept nogil:
         """Bring the priors of some coefficients up to what they have to be, after a row.
 
-        Where they fade, rows do this to one after the other of those that have a unit;
-        else to those that are off by more than `SLACK`.
+        Those are off by more than `SLACK` or, where priors fade, are next in turn among
+        those that have a unit.
         """
         cdef int64_t j, n = 1, place
         cdef double off
-        if self.forget == 1.0:
-            for j in range(self.width):
-                off = self.prior[0, j] / self.target(0, j)
-                if not 1.0 / SLACK < off < SLACK:
-                    self.renew(j)
-            return
         for j in range(self.n_features):
             n += self.unit[j] > 0.0
         place = row % n
-        if place == 0:
-            self.renew(0)
-        for j in range(self.n_features):
-            if self.unit[j] > 0.0:
-                place -= 1
-                if place == 0:
-                    self.renew(j + 1)
-            else:                       # nothing but its prior is in the filters
-                self.renew(j + 1)
+        for j in range(self.width):
+            off = self.prior[0, j] / self.target(0, j)
+            if j > 0 and self.unit[j - 1] == 0.0:
+                if self.forget < 1.0:   # nothing but its prior is in the filters
+                    self.renew(j)
+                continue
+            if not 1.0 / SLACK < off < SLACK or self.forget < 1.0 and place == 0:
+                self.renew(j)
+            place -= 1
 
     cdef void renew(self, int64_t j) noexcept nogil:
         """Bring the prior of coefficient j up to what it has to be."""
@@ -661,11 +693,11 @@ cdef class LinearFilters:
         return self.from_arrays(*self.to_arrays(), source or self.source.copy())
 
     def without_rows(self):
-        """The filters without the rows that they store; further ones fix the units."""
-        header, arrays = self.to_arrays()
-        for name in FIRST:
-            arrays[name] = arrays[name][:0].copy()
-        return self.from_arrays(header, arrays, self.source)
+        """The filters without the rows that they store, which fix the units before."""
+        cdef LinearFilters made = self.copy(self.source)
+        if made.n_first:
+            made.fix_columns()
+        return made
 
     def with_weights(self, weighting):
         """The filters whose rows may have weights; now all of them weigh 1."""

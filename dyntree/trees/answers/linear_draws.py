@@ -11,7 +11,6 @@ from scipy.special import expit
 from dyntree._core.trees.linear_filters import LinearFilters
 from dyntree.encoding.values import Matrix, Vector
 
-JITTER = 1e-10  # of a variance, so that rounding leaves a covariance its factor
 N_POINTS = 256  # and their mirrors, at which means of probabilities are averaged
 Draws = NDArray[np.float64]
 
@@ -35,10 +34,13 @@ class LinearDraws:
         self.w, gaps = filters.standardized(rows)
         self.deviation, self.same = np.sqrt(gaps), same
         mean, covariance = (part[k, :-1] for part in filters.coefficients)
-        diagonal = np.einsum("cii->ci", covariance)
-        jitter = JITTER * diagonal[:, :, None] * np.eye(len(mean[0]))
         self.mean, self.covariance = mean, covariance
-        self.factor = np.linalg.cholesky(covariance + jitter)
+        try:
+            self.factor = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError:  # rounding has left a direction no variance
+            values, vectors = np.linalg.eigh(covariance)
+            scale = np.sqrt(np.maximum(values, 0.0))
+            self.factor = vectors * scale[:, None, :]
 
     def __call__(self, n_draws: int, rng: np.random.Generator) -> Draws:
         """Probabilities, of shape (n_draws, n_rows, n_classes)."""
@@ -71,7 +73,7 @@ class LinearDraws:
     def _odds_at(self, w: Matrix) -> tuple[Matrix, Matrix]:
         """Mean and standard deviation of log odds, both (n_rows, n_filters)."""
         variance = np.einsum("ri,cij,rj->rc", w, self.covariance, w)
-        return w @ self.mean.T, np.sqrt(variance)
+        return w @ self.mean.T, np.sqrt(np.maximum(variance, 0.0))
 
 
 def proba_by(odds: Any) -> Any:

@@ -103,8 +103,9 @@ def test_members_may_be_regressions_but_not_the_first() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("forget", 0.0), ("forget", 1.5), ("spreads", []), ("spreads", [0.0]),
-     ("spreads", "ab"), ("clip", 0.0), ("model", "linear")],
+    [("forget", 0.4), ("forget", 1.5), ("spreads", []), ("spreads", [0.0]),
+     ("spreads", [1e9]), ("spreads", "ab"), ("spreads", {"a": 1}), ("clip", 0.0),
+     ("model", "linear")],
 )  # fmt: skip
 def test_bad_options_are_refused(name: str, value: Any) -> None:
     with refused(name, ""):
@@ -167,3 +168,62 @@ def test_a_saved_model_with_a_changed_value_is_refused() -> None:
         with pytest.raises(CheckpointError):
             LinearStream.from_arrays(header, changed)
     checkpoint.loads(checkpoint.dumps(LinearStream(seed=1).update(X, y)))
+
+
+@pytest.mark.parametrize("forget", [0.5, 0.8, 0.99, 1.0])
+@pytest.mark.parametrize("weight", [None, 1e-9, 1e7, 1e9, "mixed"])
+def test_heavy_rows_and_quick_forgetting_leave_a_model_whole(
+    forget: float, weight: Any
+) -> None:
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(150, 30))
+    y = np.where(X[:, 0] > X[:, 1], "a", "b")
+    X[rng.random(X.shape) < 0.2] = np.nan
+    weights = weight
+    if weight == "mixed":
+        weights = 10.0 ** rng.integers(-9, 10, 150)
+    elif weight is not None:
+        weights = np.full(150, weight)
+    model = LinearStream(forget=forget, seed=1)
+    for part in np.array_split(np.arange(150), 6):
+        own = None if weights is None else weights[part]
+        model.update(X[part], y[part], own)
+        assert np.isfinite(model.predict(X).proba).all()
+        assert np.isfinite(model.posterior_draws(X[:3], 5, seed=1).values).all()
+        again = checkpoint.loads(checkpoint.dumps(model))
+        np.testing.assert_array_equal(again.predict(X).proba, model.predict(X).proba)
+    assert np.isfinite(model.state.cloud.coefficients[1]).all()
+
+
+def test_an_outlier_does_as_little_among_the_first_rows_as_later() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 1))
+    y = np.where(X[:, 0] > 0.0, "p", "q")
+    for place in (3, 30):
+        far = X.copy()
+        far[place] = 1e4
+        model = LinearStream(classes=("p", "q"), seed=1).update(far, y)
+        assert model.predict([[1.0]]).proba[0, 0] > 0.9
+
+
+def test_dropped_rows_stay_learned() -> None:
+    X, y = plane(40)
+    for n in (3, 9):
+        model = LinearStream(seed=1).update(X[:n], y[:n]).remove_data()
+        assert model.n_active == 0
+        model.update(X[n:20], y[n:20])
+        fresh = LinearStream(classes=model.classes, seed=1).update(X[n:20], y[n:20])
+        assert np.any(model.predict(X).proba != fresh.predict(X).proba)
+
+
+def test_large_values_keep_their_column() -> None:
+    X = np.sign(np.random.default_rng(6).normal(size=(60, 2))) * 1e150
+    y = np.where(X[:, 0] > 0.0, "a", "b")
+    model = LinearStream(seed=1).update(X, y, np.full(60, 1e9))
+    assert np.mean(model.predict(X).label == y) == 1.0
+    checkpoint.loads(checkpoint.dumps(model))
+
+
+def test_regressions_have_no_leaves_to_count() -> None:
+    with pytest.raises(ValueError, match="stats is of trees"):
+        LinearStream(seed=1).update(*plane(20)).stats()

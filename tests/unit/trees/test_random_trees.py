@@ -230,3 +230,10 @@ def test_real_responses_that_fade_leave_no_spread_below_zero(discount: float) ->
             stream.update(X[first : first + 10], y[first : first + 10])
             again = RandomTreesStream.from_arrays(*stream.to_arrays())
             assert model_bytes(again) == model_bytes(stream)
+
+
+@pytest.mark.parametrize("weight", [1e7, 1e8, 1e9])
+def test_heavy_rows_come_back_from_a_file(weight: float) -> None:
+    X, y = checker(60)
+    model = RandomTreesStream(**SMALL).update(X, y, np.full(60, weight))
+    assert model_bytes(checkpoint.loads(checkpoint.dumps(model))) == model_bytes(model)
