@@ -83,7 +83,7 @@ def plot_shape(trace: Trace, *, ax: Target = None) -> Figure:
     >>> from dyntree.api.plots import Recorder, plot_shape
     >>> X = np.random.default_rng(0).random((200, 1))
     >>> stream = StreamingTree(window=50, n_particles=50, seed=1)
-    >>> figure = plot_shape(Recorder(stream, 20).update(X, X[:, 0] > 0.5).trace())
+    >>> figure = plot_shape(Recorder(stream, 20).update(X, X[:, 0] ** 2).trace())
     >>> [axes.get_ylabel() for axes in figure.axes]
     ['height of a tree', 'leaves of a tree', 'active rows in a leaf']
     """

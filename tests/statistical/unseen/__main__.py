@@ -5,7 +5,8 @@ Run ``python -m tests.statistical.unseen [--only NAME] [--no-peers] [--what tabl
 the last results are stored in this folder, in streams.txt and tables.txt. With
 ``--what moa`` only CapyMOA's learners are run (``pip install capymoa``, and Java; none
 of them needs torch), whose result is moa.txt; with ``--what vw`` Vowpal Wabbit
-(``pip install vowpalwabbit``), whose result is vw.txt. Rows of streams
+(``pip install vowpalwabbit``), whose result is vw.txt, and with ``--what bart`` BART on
+the tables (``pip install stochtree``), whose result is bart.txt. Rows of streams
 are scored from row 200 on. Our models have three seeds where rows are simulated, and so
 have the rows; peers see the rows of the first seed, which are those of our column
 "first seed". Log densities of ours stand beside those of a normal with the last 200
@@ -28,7 +29,7 @@ from dyntree import AveragedStream
 from dyntree.api.estimators import DynamicTreeRegressor
 from dyntree.evaluate import prequential
 
-from ..tables import of_numbers, regressors
+from ..tables import Bart, of_numbers, regressors
 from .peers import LEAST, moa, peers, vw
 from .streams import Unseen, streams
 from .tables import TABLES
@@ -166,6 +167,24 @@ def verdict(results: list[dict[str, Any]]) -> None:
                   f"within 10 %: {share([a <= 0.10 for a in some])}")  # fmt: skip
 
 
+def of_bart(only: str) -> None:
+    """Error and log density of BART alone, in the folds of `on_tables`."""
+    for table in TABLES:
+        if only not in table.name:
+            continue
+        X, y = table.rows()
+        parts = []
+        for train, test in KFold(5, shuffle=True, random_state=0).split(X):
+            rows = X[train], y[train], X[test], y[test]
+            parts.append(of_numbers(Bart().fit(X[train], y[train]), *rows))
+        square, nats = (
+            np.concatenate(part).mean() for part in zip(*parts, strict=True)
+        )
+        size = f"{len(y):>5} x {X.shape[1]:<3}"
+        print(f"{table.name:<28}{size} peer BART {np.sqrt(square):.4g} ({nats:.3f})",
+              flush=True)  # fmt: skip
+
+
 def on_tables(only: str) -> None:
     """Five folds of each table; mean ranks of all learners."""
     errors, densities = [], []
@@ -221,13 +240,13 @@ def main() -> None:
     parser.add_argument("--only", default="")
     parser.add_argument(
         "--what",
-        choices=("streams", "numbers", "labels", "tables", *OTHERS),
+        choices=("streams", "numbers", "labels", "tables", "bart", *OTHERS),
         default="streams",
     )
     parser.add_argument("--no-peers", action="store_true")
     asked = parser.parse_args()
-    if asked.what == "tables":
-        on_tables(asked.only)
+    if asked.what in ("tables", "bart"):
+        (on_tables if asked.what == "tables" else of_bart)(asked.only)
         return
     chosen = [one for one in streams() if asked.only in one.name]
     if asked.what in ("numbers", "labels"):
