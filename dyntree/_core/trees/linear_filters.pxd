@@ -35,7 +35,7 @@ cdef class LinearFilters:
     cdef double column_spread(self, int32_t j) noexcept nogil
     cdef double target(self, int32_t k, int64_t j) noexcept nogil
     cdef void clear(self) noexcept nogil
-    cdef bint standardize(self, const double *x, double *w, double *gaps) noexcept nogil
+    cdef void standardize(self, const double *x, double *w, double *gaps) noexcept nogil
     cdef void look(self, const double *w, const double *gaps, double *room) noexcept nogil
     cdef bint mend(self, const double *room) noexcept nogil
     cdef void each_proba(self, double *room) noexcept nogil

@@ -171,27 +171,22 @@ cdef class LinearFilters:
             return 1.0          # of a column that is constant so far, and always 0
         return (self.column_spread(<int32_t> j - 1) / self.spreads[k]) ** 2
 
-    cdef bint standardize(self, const double *x, double *w, double *gaps) noexcept nogil:
-        """Write w of a row, and the variances of columns with a gap; whether any has one.
-
-        A gap is the mean.
-        """
+    cdef void standardize(self, const double *x, double *w, double *gaps) noexcept nogil:
+        """Write w of a row, in which a gap is the mean, and the variances of its gaps."""
         cdef int32_t j
         cdef double z, most
-        cdef bint found = False
         w[0], gaps[0] = 1.0, 0.0
         for j in range(self.n_features):
             z, gaps[j + 1] = self.column_mean[j], 0.0
             if self.unit[j] > 0.0:
                 most = self.column_spread(j)
                 if isnan(x[j]):
-                    gaps[j + 1], found = most * most, True
+                    gaps[j + 1] = most * most
                 else:
                     most *= self.clip
                     z = (x[j] - self.place[j]) / self.unit[j]
                     z = fmin(fmax(z, self.column_mean[j] - most), self.column_mean[j] + most)
             w[j + 1] = z
-        return found
 
     cdef void see(self, const double *x, double times) noexcept nogil:
         """Add the values of a row to what is known of their columns."""
@@ -334,7 +329,7 @@ cdef class LinearFilters:
         """Begin anew with spreads that rounding has made useless; whether any was."""
         cdef const double *own = room + self.n_spreads * self.n_classes
         cdef int32_t k, c
-        cdef bint fits, found = False
+        cdef bint fits, any_failed = False
         cdef double least = 0.0
         for k in range(self.n_spreads):
             fits = True
@@ -345,8 +340,8 @@ cdef class LinearFilters:
             if not fits:
                 self.forget_filter(k)
                 self.log_weights[k] = least     # of those before it, and none above 0
-                found = True
-        return found
+                any_failed = True
+        return any_failed
 
     cdef void each_proba(self, double *room) noexcept nogil:
         """Probabilities of labels by each spread, by what `look` wrote of their filters.
@@ -659,7 +654,7 @@ cdef class LinearFilters:
         return None
 
     def nbytes(self):
-        """Bytes held."""
+        """Bytes of memory."""
         return sum(array.nbytes for array in self.arrays.values()) + 8 * self.room_for()
 
     # ------------------------------------------------------------ files

@@ -331,7 +331,6 @@ def proba(members, const double[:, ::1] row):
     cdef Room room
     cdef Forest forest
     cdef LinearFilters filters
-    cdef double[::1] scratch
     if any(classes_of(member) != n_classes for member in members):
         raise ValueError("members must have the same classes.")
     found = np.zeros((len(members), n_classes))
@@ -348,8 +347,7 @@ def proba(members, const double[:, ::1] row):
                 out[k, c] /= forest.n_trees
         elif isinstance(member, LinearFilters):
             filters = member
-            scratch = np.empty(filters.room_for())
-            filters.foresee(x, &out[k, 0], &scratch[0])
+            filters.foresee(x, &out[k, 0], &filters.room[0])
         else:
             foresee(<Cloud?> member, x, &out[k, 0])
     return found
@@ -392,7 +390,7 @@ def learn(
     cdef Py_ssize_t k
     cdef double *ahead
     cdef double *told
-    cdef double[::1] spare = np.empty(max(1, n_classes))
+    cdef double[::1] spare
     cdef Room room
     if weight != 1.0 and any(member.weighting is None for member in members):
         raise ValueError(f"members must be weighted for a weight of {weight}.")
@@ -431,9 +429,10 @@ def learn(
         for k, member in enumerate(members):
             told = NULL if proba is None else &proba[k, 0]
             if isinstance(member, LinearFilters):
-                out[k] = (<LinearFilters> member).take(
-                    x, y, weight, &spare[0] if proba is None else told
-                )
+                if told == NULL:
+                    spare = np.empty(n_classes)
+                    told = &spare[0]
+                out[k] = (<LinearFilters> member).take(x, y, weight, told)
             elif isinstance(member, Forest):
                 try:
                     (<Forest> member).open(&room)
