@@ -70,10 +70,6 @@ def learn_response(model: Any, options: Options, part: int) -> None:
     model.update(*responses(options, part), weight)
 
 
-def learn_labels(model: Any, options: Options, part: int) -> None:
-    model.update(*responses({"model": "class"}, part))
-
-
 def rows(options: Options, part: int) -> np.ndarray:
     """Rows that the family of a mixture takes."""
     family = options.get("family")
@@ -178,11 +174,13 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
         learn_response,
     ),
     "LinearStream": (
-        LinearStream, {"seed": 1}, [{}, {"forget": 0.99}],
-        {"model": ["class"], "forget": [0.9], "spreads": [[1.0]], "clip": [2.0],
+        LinearStream, {"seed": 1, "model": "class"},
+        [{}, {"forget": 0.99}, {"model": "negbin"}],
+        {"model": ["class", "poisson"], "forget": [0.9], "spreads": [[1.0]],
+         "clip": [2.0],
          **{name: TREE[name] for name in (
-            "classes", "categories", "new_levels", "seed")}},
-        learn_labels,
+            "classes", "categories", "new_levels", "dispersion", "seed")}},
+        learn_response,
     ),
     "OnlineDPGMM": (
         OnlineDPGMM, {"warm_up": 20, "seed": 0}, [{}, {"lambda_": 9.0}],

@@ -41,6 +41,7 @@ from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.learning.exposures import apart, check_exposure, read_back
 from dyntree.trees.learning.scaling import REACH
 from dyntree.trees.learning.warmup import cloud_options
+from dyntree.trees.linear_options import LinearOptions
 from dyntree.trees.state import TreeState
 
 Ints = NDArray[np.int64]
@@ -154,7 +155,7 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
     take_weights(state, header, header["cloud"] is not None)
     if header["cloud"] is None:
         require(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
-        _check_waiting(state, waiting, read_back(state.options, header["waiting_y"]))
+        check_waiting(state, waiting, read_back(state.options, header["waiting_y"]))
     else:
         require(features is not None and not waiting.size, "its rows began no trees")
         assert features is not None
@@ -187,7 +188,7 @@ def take_weights(state: TreeState, header: Header, has_trees: bool) -> None:
         state.waiting_weights = np.array(weights, dtype=np.float64)
 
 
-def _check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
+def check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
     """Raise an error unless these rows can wait until there are trees."""
     if not rows.size and not responses:
         return  # columns may be fixed before the first row
@@ -675,7 +676,7 @@ AVERAGE = {
     "log_weights": reals("k", high=0.0), "spread": reals(2, low=0.0),
     "persistence": reals(4),
     "coef": reals("m"),
-    "covariance": reals("m", "m"), "log_shares": reals(2, high=0.0),
+    "covariance": reals("m", "m"), "log_shares": reals("shares", high=0.0),
     "noted_weights": reals("n", "m", low=0.0, high=1.0),
     "noted": ints("n", low=0, high="n_seen"),
 }  # fmt: skip
@@ -730,7 +731,11 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)
     persists = header["_model"] == params.MIXED
     m, n_seen = len(states), states[0].n_seen
-    check_arrays(arrays, AVERAGE, m=m, k=m + persists, n_seen=n_seen)
+    n_beside = _n_beside(states)
+    check_arrays(
+        arrays, AVERAGE, m=m, k=m + persists - n_beside, n_seen=n_seen,
+        shares=1 + (n_beside or 1),
+    )  # fmt: skip
     if persists:
         _check_persistence(arrays["persistence"], states[0])
     else:
@@ -746,6 +751,15 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     require(np.abs(covariance - covariance.T) <= size, "covariance is not symmetric")
     positive = np.linalg.eigvalsh(covariance)[0] >= -size
     require(positive, "covariance is not positive")
+
+
+def _n_beside(states: list[TreeState]) -> int:
+    """How many members of counts stand beside the average: regressions, at the end."""
+    linear = [isinstance(state.options, LinearOptions) for state in states]
+    if not states[0].options.is_count:
+        return 0
+    require(linear == sorted(linear), "its regressions do not come last")
+    return sum(linear)
 
 
 def _check_persistence(persistence: Vector, state: TreeState) -> None:

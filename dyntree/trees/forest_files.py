@@ -6,7 +6,6 @@ columns, rows and labels.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,9 @@ from dyntree import params
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees.forest import Forest
 from dyntree.checkpoint.layout import Layout, check_arrays, ints, places, reals, require
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
 from dyntree.runtime.online import Arrays, Header
-from dyntree.trees.files import take_weights
 from dyntree.trees.forest_options import ForestOptions
-from dyntree.trees.state import TreeState
 
 N_REFERENCE, FIRST_DUE = 256, 16
 GIVEN_UP = -2
@@ -56,47 +52,14 @@ ARRAYS = {
 FIELDS = [name for name, layout in ARRAYS.items() if layout.shape == ("knots",)]
 
 
-def forest_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:
-    """State of random trees -> its header and its arrays."""
-    header: Header = {
-        "kind": "RandomTreesStream",
-        "options": asdict(state.options),
-        "is_frozen": is_frozen,
-        **state.header(),
-        "forest": None,
-    }
-    arrays = {"waiting_X": state.waiting_X.copy()}
-    if state.cloud is not None:
-        header["forest"], own = state.cloud.to_arrays()
-        arrays |= own
-    return header, arrays
-
-
-def forest_state(header: Header, arrays: Arrays) -> tuple[TreeState, bool]:
-    """Header and arrays, as from `forest_arrays` -> a state and whether it is frozen.
-
-    What describes no model is a CheckpointError, LookupError, TypeError or ValueError.
-    """
-    options: Any = ForestOptions(**header["options"])
-    seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
-    state = TreeState(options, seed)
-    if header["features"] is not None:
-        state.features = FeatureMap.from_header(header["features"])
-    take_weights(state, header, header["forest"] is not None)
-    waiting = arrays["waiting_X"]
-    require(waiting.dtype == np.float64 and waiting.ndim == 2, "no rows can wait so")
-    if header["forest"] is None:
-        require(arrays.keys() == {"waiting_X"}, "it has arrays without a use")
-        require(len(waiting) == len(header["waiting_y"]), "rows wait without responses")
-        state.waiting_X, state.waiting_y = waiting.copy(), list(header["waiting_y"])
-    else:
-        require(state.features is not None and not waiting.size, "columns are missing")
-        assert state.features is not None
-        own = {name: array for name, array in arrays.items() if name != "waiting_X"}
-        check_forest(header["forest"], own, options, state.features.n_features, seed)
-        source = CounterSource.from_state(own["random_state"])
-        state.cloud = Forest.from_arrays(header["forest"], own, source)
-    return state, params.flag("is_frozen", header["is_frozen"])
+def forest_in(
+    header: Header, arrays: Arrays, options: ForestOptions, width: int, seed: int
+) -> Forest:
+    """The forest that header and arrays of a file describe, checked."""
+    check_forest(header, arrays, options, width, seed)
+    source = CounterSource.from_state(arrays["random_state"])
+    made: Forest = Forest.from_arrays(header, arrays, source)
+    return made
 
 
 def check_forest(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from dyntree import params
-from dyntree.params.table import check_options, checked
+from dyntree.params.table import checked
+from dyntree.trees.learner_options import LearnerOptions
 
 MOST_DEPTH = 30  # of a node
 SPLIT_SHARE = 0.9  # prior probability that a node is split
@@ -15,12 +16,8 @@ MOST_HELD = 32  # rows by which a cut is chosen, or twice as many as bring it
 
 
 @dataclass(frozen=True)
-class ForestOptions:
-    """Options of random trees, checked.
-
-    Attributes stand in for those of `dyntree.params.TreeOptions` where the layers that
-    encode rows and answer questions ask for them.
-    """
+class ForestOptions(LearnerOptions):
+    """Options of random trees, checked."""
 
     model: str = checked("class", params.one_of, ("class", "constant"))
     n_trees: int = checked(20, params.count, 1, params.MAX_PARTICLES)
@@ -35,40 +32,14 @@ class ForestOptions:
     new_levels: str = checked("grow", params.one_of, params.NEW_LEVELS)
     weighting: str | None = None
 
-    rules: ClassVar[str] = "native"
-    robust: ClassVar[bool] = False
-    is_count: ClassVar[bool] = False
-    intercept: ClassVar[str] = "implicit"
-    n_start: ClassVar[int | None] = None
-    n_basis: ClassVar[int | None] = None
-    terms: ClassVar[None] = None  # of a window, which there is none of
-
     def __post_init__(self) -> None:
-        check_options(self)
+        super().__post_init__()
         params.count("window", self.window, 2, params.MAX_ROWS)
-        shared = params.TreeOptions(
-            model=self.model, classes=self.classes, categories=self.categories,
-            weighting=self.weighting,
-        )  # fmt: skip
-        object.__setattr__(self, "classes", shared.classes)
-        object.__setattr__(self, "categories", shared.categories)
-
-    @property
-    def meaning_of_weights(self) -> str:
-        """What weights of rows mean, as of `dyntree.params.TreeOptions`."""
-        return params.meaning_of_weights(self.model, self.weighting)
 
     @property
     def n_particles(self) -> int:
         """Trees, under the name that clouds of trees have for theirs."""
         return self.n_trees
-
-    def with_width(self, width: int, n_used: int | None = None) -> Self:
-        """Options for rows of that width: the same."""
-        return self
-
-    def check_model(self, options: Any) -> None:
-        """Accept the options of trees: they are these."""
 
     def for_core(self, n_features: int) -> dict[str, Any]:
         """Options of the core's forest."""

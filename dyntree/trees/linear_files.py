@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
-
 import numpy as np
 
 from dyntree import params
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees.linear_filters import COLUMNS, LinearFilters
 from dyntree.checkpoint.layout import Layout, check_arrays, reals, require
-from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST
 from dyntree.params import N_SCALE
 from dyntree.runtime.online import Arrays, Header
-from dyntree.trees.files import take_weights
 from dyntree.trees.linear_options import LinearOptions
-from dyntree.trees.state import TreeState
 
 ROUNDING = 1e-6  # of a covariance and of what it is multiplied by
 ARRAYS = {
@@ -28,50 +22,19 @@ ARRAYS = {
     "prior": reals("k", "d", above=0.0), "covariance": reals("k", "m", "d", "d"),
     "mean": reals("k", "m", "d"), "moment": reals("k", "m", "d"),
     "first_X": reals("n", "p", low=-LARGEST, high=LARGEST, gaps=True),
-    "first_y": reals("n", low=0.0, below="n_classes"),
-    "first_w": reals("n", above=0.0), "random_state": Layout("u8", (2,)),
+    "first_y": reals("n", low=0.0, below="n_responses"),
+    "first_w": reals("n", above=0.0), "first_e": reals("n", above=0.0),
+    "random_state": Layout("u8", (2,)),
 }  # fmt: skip
 
 
-def linear_arrays(state: TreeState, is_frozen: bool) -> tuple[Header, Arrays]:
-    """State of linear filters -> its header and its arrays."""
-    header: Header = {
-        "kind": "LinearStream",
-        "options": asdict(state.options),
-        "is_frozen": is_frozen,
-        **state.header(),
-        "filters": None,
-    }
-    arrays = {"waiting_X": state.waiting_X.copy()}
-    if state.cloud is not None:
-        header["filters"], own = state.cloud.to_arrays()
-        arrays |= own
-    return header, arrays
-
-
-def linear_state(header: Header, arrays: Arrays) -> tuple[TreeState, bool]:
-    """Header and arrays, as from `linear_arrays` -> a state and whether it is frozen.
-
-    What describes no model is a CheckpointError, LookupError, TypeError or ValueError.
-    """
-    options: Any = LinearOptions(**header["options"])
-    seed = params.count("seed", header["seed"], 0, params.MAX_SEED)
-    state = TreeState(options, seed)
-    if header["features"] is not None:
-        state.features = FeatureMap.from_header(header["features"])
-    take_weights(state, header, header["filters"] is not None)
-    own = dict(arrays)
-    waiting = own.pop("waiting_X")
-    require(not waiting.size and not header["waiting_y"], "no rows can wait so")
-    if header["filters"] is None:
-        require(not own, "it has arrays without a use")
-    else:
-        require(state.features is not None, "columns are missing")
-        assert state.features is not None
-        check_filters(header["filters"], own, options, state.features.n_features, seed)
-        source = CounterSource.from_state(own["random_state"])
-        state.cloud = LinearFilters.from_arrays(header["filters"], own, source)
-    return state, params.flag("is_frozen", header["is_frozen"])
+def filters_in(
+    header: Header, arrays: Arrays, options: LinearOptions, width: int, seed: int
+) -> LinearFilters:
+    """The filters that header and arrays of a file describe, checked."""
+    check_filters(header, arrays, options, width, seed)
+    source = CounterSource.from_state(arrays["random_state"])
+    return LinearFilters.from_arrays(header, arrays, source)
 
 
 def check_filters(
@@ -82,18 +45,22 @@ def check_filters(
     require(
         kind in (None, options.meaning_of_weights), "its weights mean something else"
     )
-    wanted = options.for_core(width) | {"spreads": list(options.spreads)}
+    wanted = options.for_core(width)
+    wanted |= {name: list(wanted[name]) for name in ("spreads", "sizes")}
     require({name: header[name] for name in wanted} == wanted, "options differ")
-    require(options.classes is not None, "labels lack")
+    require(options.is_count or options.classes is not None, "labels lack")
     n_seen = params.count("n_seen", header["n_seen"], 0, 1 << 62)
     require(isinstance(header["log_evidence"], float), "its evidence is no number")
     has_units = params.flag("has_units", header["has_units"])
     n_classes = wanted["n_classes"]
+    m = 1 + (n_classes if n_classes > 2 else n_classes - 1)
     check_arrays(
-        arrays, ARRAYS, p=width, d=width + 1, k=len(options.spreads),
-        m=1 + (n_classes if n_classes > 2 else n_classes - 1), n_classes=n_classes,
-        n_seen=n_seen,
+        arrays, ARRAYS, p=width, d=width + 1, n_seen=n_seen,
+        k=len(options.spreads) * max(1, len(options.sizes)),
+        m=1 if options.is_count else m,
+        n_responses=np.inf if options.is_count else n_classes,
     )  # fmt: skip
+    check_rates(header, options)
     require(arrays["random_state"][0] == seed, "its random numbers are of another seed")
     require(arrays["log_weights"].max() == 0.0, "the largest of log_weights is not 0")
     n_first = len(arrays["first_y"])
@@ -103,6 +70,14 @@ def check_filters(
     require(y == np.floor(y), "a row has no label")
     check_columns(arrays, has_units)
     check_coefficients(arrays, options)
+
+
+def check_rates(header: Header, options: LinearOptions) -> None:
+    """Rates and exposures are positive numbers; of labels they are 1."""
+    rate, unit = (params.positive(n, header[n]) for n in ("rate", "exposure_unit"))
+    require(options.is_count or rate == unit == 1.0, "labels have a rate")
+    has_most = options.is_count and header["n_seen"] > 0
+    require(np.isfinite(header["most"]) == has_most, "its highest rate is odd")
 
 
 def check_columns(arrays: Arrays, has_units: bool) -> None:
@@ -132,7 +107,8 @@ def check_coefficients(arrays: Arrays, options: LinearOptions) -> None:
     off = np.abs(arrays["mean"] - mean)
     require(off <= 1e-3 * (size + np.sqrt(np.einsum("kmii->kmi", covariance))),
             "means are not of moments")  # fmt: skip
-    spreads = np.array(options.spreads)[:, None]
+    n_sizes = max(1, len(options.sizes))
+    spreads = np.repeat(options.spreads, n_sizes)[:, None]
     ratio = (prior[:, 1:] * spreads**2) / (prior[:1, 1:] * spreads[:1] ** 2)
     unitless = arrays["unit"] == 0.0
     alike = np.abs(np.log(ratio)) < np.log(2.0)  # they are renewed one by one

@@ -13,8 +13,9 @@ from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import Importance, TreeStats
 from dyntree.trees.answers.predictions import mean_of
 from dyntree.trees.answers.sensitivity import input_shares
-from dyntree.trees.forest_files import forest_arrays, forest_state
+from dyntree.trees.forest_files import forest_in
 from dyntree.trees.forest_options import FOREST_OPTIONS, ForestOptions
+from dyntree.trees.learner_files import learner_arrays, learner_state
 from dyntree.trees.row_learner import RowLearner
 from dyntree.trees.state import TreeState
 
@@ -159,9 +160,10 @@ class RandomTreesStream(RowLearner):
     @locked
     def to_arrays(self) -> tuple[Header, Arrays]:
         """Full state of the model; see `DynamicTree.to_arrays`."""
-        return forest_arrays(self.state, self.is_frozen)
+        return learner_arrays("RandomTreesStream", self.state, self.is_frozen)
 
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model that `to_arrays` described, as a DynamicTree does."""
-        return cls.of_state(*forest_state(header, arrays))
+        options = ForestOptions(**header["options"])
+        return cls.of_state(*learner_state(header, arrays, options, forest_in))

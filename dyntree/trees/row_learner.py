@@ -54,6 +54,7 @@ class RowLearner(TreePredictions, checkpoint.Stored):
         y: Any,
         sample_weight: Any = None,
         *,
+        exposure: Any = None,
         threads: int | None = None,
         progress: Progress = None,
     ) -> Self:
@@ -65,7 +66,7 @@ class RowLearner(TreePredictions, checkpoint.Stored):
         bad rows and interrupts are as in `DynamicTree.update`.
         """
         n_threads = params.n_threads(threads)
-        return self._take_rows(X, y, sample_weight, None, progress, n_threads)
+        return self._take_rows(X, y, sample_weight, exposure, progress, n_threads)
 
     def learn_row(self, row: Matrix, y: Any, sample_weight: float = 1.0) -> None:
         """Learn one row by a faster path; see `StreamingTree.learn_row`."""
@@ -86,8 +87,9 @@ class RowLearner(TreePredictions, checkpoint.Stored):
         n_threads: int = 1,
     ) -> Vector:  # fmt: skip
         """Learn encoded rows; see `StreamingTree.learn_encoded`."""
+        more = () if responses.exposures is None else (responses.exposures,)
         found: Vector = self.state.cloud.update(
-            rows, responses.y, proba, n_threads, responses.weights
+            rows, responses.y, proba, n_threads, responses.weights, *more
         )
         return found
 

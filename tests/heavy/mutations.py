@@ -135,7 +135,7 @@ def models(kind: str) -> Iterator[tuple[kinds.Options, bytes]]:
 def answers(kind: str, model: Any, options: kinds.Options) -> Answers:
     """What a model of this kind says of fixed rows, and of itself."""
     learn = kinds.KIND[kind][-1]
-    if learn in (kinds.learn_response, kinds.learn_labels):
+    if learn is kinds.learn_response:
         X, _ = kinds.responses(options, 90)
         asked = {"predict": model.predict(X), "evidence": model.log_evidence}
     elif learn is kinds.learn_documents:

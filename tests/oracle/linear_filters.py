@@ -1,12 +1,14 @@
-"""Logistic regressions that learn row by row, as plainly as possible."""
+"""Regressions of labels and counts that learn row by row, as plainly as possible."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import pi, sqrt
+from math import isinf, pi, sqrt
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 N_FIRST, LEVEL_VARIANCE, LEAST_SQUARE, LEAST_LAM = 10, 25.0, 1e-12, 1e-12
 FAR, SLACK, LEAST_P, RETENTION = 10.0, 1.5, 1e-12, 0.998
@@ -24,22 +26,63 @@ def site(
     That is the log probability of the label, and the mean and variance of the log odds,
     by nodes about the mode.
     """
-    sign, u = 2 * t - 1, e
-    low, high = sorted([e, e + sign * times * v])
-    for _ in range(100):
+    sign = 2 * t - 1
+
+    def slopes(u: float) -> tuple[float, float]:
         p = float(sigmoid(sign * u))
-        slope = times * sign * (1 - p) - (u - e) / v
-        low, high = (u, high) if slope > 0 else (low, u)
-        step = slope / (times * p * (1 - p) + 1 / v)
-        if not low < u + step < high:
-            step = (low + high) / 2 - u
-        u += step
-        if abs(step) < 1e-8:
-            break
-    p = float(sigmoid(sign * u))
-    sd = 1 / sqrt(times * p * (1 - p) + 1 / v)
+        return times * sign * (1 - p), times * p * (1 - p)
+
+    def log_p(x: Any) -> Any:
+        return -times * np.logaddexp(0, -sign * x)
+
+    return moments(e, v, slopes, log_p)
+
+
+def count_site(
+    e: float, v: float, y: float, size: float, offset: float, times: float = 1.0
+) -> tuple[float, float, float]:
+    """As `site`, for log rates and y events of the log mean `offset` above them."""
+
+    def slopes(u: float) -> tuple[float, float]:
+        mean = float(np.exp(min(u + offset, 700.0)))
+        over = 0.0 if isinf(size) else mean / size
+        return (
+            times * (y - mean) / (1 + over),
+            times * mean / (1 + over) * (1 + y / size) / (1 + over),
+        )
+
+    def log_p(x: Any) -> Any:
+        at = x + offset
+        if isinf(size):
+            log_mass = y * at - np.exp(at)
+        else:
+            log_mass = y * (at - np.log(size)) - (y + size) * np.log1p(
+                np.exp(at) / size
+            )
+            log_mass += gammaln(y + size) - gammaln(size)
+        return times * (log_mass - gammaln(y + 1))
+
+    return moments(e, v, slopes, log_p)
+
+
+def moments(
+    e: float,
+    v: float,
+    slopes: Callable[[float], tuple[float, float]],
+    log_p: Callable[[Any], Any],
+) -> tuple[float, float, float]:
+    """N(e, v) times what `log_p` is the log of -> log of the integral, mean, variance.
+
+    `slopes` gives the first derivative of it, and the second with the other sign.
+    """
+    low, high = e - 1000.0, e + 1000.0  # of the mode; its slope falls
+    while high - low > 1e-11 * (1 + abs(low)):
+        u = (low + high) / 2
+        low, high = (u, high) if slopes(u)[0] - (u - e) / v > 0 else (low, u)
+    u = (low + high) / 2
+    sd = 1 / sqrt(slopes(u)[1] + 1 / v)
     x = u + sd * NODES
-    logs = NODE_LOGS - times * np.logaddexp(0, -sign * x) - (x - e) ** 2 / (2 * v)
+    logs = NODE_LOGS + log_p(x) - (x - e) ** 2 / (2 * v)
     log_z = np.logaddexp.reduce(logs)
     share = np.exp(logs - log_z)
     mean = share @ x
@@ -201,11 +244,9 @@ class LinearFilters:
             self.take(x, int(k), c) for x, k, c in zip(X, y, times, strict=True)
         ])  # fmt: skip
 
-    def take(self, x: Any, y: int, times: float) -> float:
+    def take(self, x: Any, y: Any, times: float) -> float:
         """Learn one row."""
-        each = self.proba_each(x)
-        log_p = times * np.log(np.maximum(each[:, y], LEAST_P))
-        found = times * np.log(max(self.weights() @ each[:, y], LEAST_P))
+        found, log_p = self.look_ahead(x, y, times)
         self.log_weights = RETENTION * (self.log_weights + log_p)
         self.log_weights -= self.log_weights.max()
         self.learn(x, y, times, self.n_seen)
@@ -225,9 +266,15 @@ class LinearFilters:
                 self.learn(rows[k], labels[k], each_times[k], k)
                 self.renew(k)
             self.first = []
-        return float(found)
+        return found
 
-    def learn(self, x: Any, y: int, times: float, row: int) -> None:
+    def look_ahead(self, x: Any, y: Any, times: float) -> tuple[float, Any]:
+        """Log probability of a label, that of the mixture and by each kind."""
+        each = self.proba_each(x)[:, y]
+        log_p = times * np.log(np.maximum(each, LEAST_P))
+        return float(times * np.log(max(self.weights() @ each, LEAST_P))), log_p
+
+    def learn(self, x: Any, y: Any, times: float, row: int) -> None:
         """Add a row to all filters."""
         w, e, v, _ = self.odds(x)
         self.prior *= self.f
@@ -235,10 +282,16 @@ class LinearFilters:
             for c in range(self.n_filters):
                 t = float(self.is_label(c, y))
                 _, mean, variance = site(e[k, c], v[k, c], t, times)
-                lam = max(1 / variance - 1 / v[k, c], LEAST_LAM / v[k, c])
-                more = mean / variance - e[k, c] / v[k, c]
-                self.G[k, c] = self.f * self.G[k, c] + lam * np.outer(w, w)
-                self.h[k, c] = self.f * self.h[k, c] + more * w
+                self.add(k, c, w, e[k, c], v[k, c], mean, variance)
+
+    def add(
+        self, k: int, c: int, w: Any, e: float, v: float, mean: float, variance: float
+    ) -> None:
+        """Let one filter have this mean and variance at a row."""
+        lam = max(1 / variance - 1 / v, LEAST_LAM / v)
+        more = mean / variance - e / v
+        self.G[k, c] = self.f * self.G[k, c] + lam * np.outer(w, w)
+        self.h[k, c] = self.f * self.h[k, c] + more * w
 
     def is_label(self, c: int, y: int) -> bool:
         """Whether label y is the one of a filter."""
@@ -289,3 +342,53 @@ class LinearFilters:
         self.G = np.pad(self.G, [(0, 0), (0, 0), (0, more), (0, more)])
         self.h = np.pad(self.h, [(0, 0), (0, 0), (0, more)])
         self.prior = np.pad(self.prior, [(0, 0), (0, more)], constant_values=1.0)
+
+
+class CountFilters(LinearFilters):
+    """Events, under each size of the negative binomial and each prior spread."""
+
+    def __init__(
+        self, n_features: int, sizes: tuple[float, ...], rate: float = 1.0,
+        forget: float = 1.0, spreads: tuple[float, ...] = (0.1, 0.5, 2.0),
+        clip: float = 4.0,
+    ) -> None:  # fmt: skip
+        self.sizes, self.rate = np.tile(sizes, len(spreads)), rate
+        kinds = tuple(np.repeat(spreads, len(sizes)))
+        super().__init__(n_features, 0, forget, kinds, clip)
+
+    def target(self, tau: float, j: int) -> float:
+        """As of labels, but the intercept is about the rate of the first rows."""
+        return 1 / 4 if j == 0 else super().target(tau, j)
+
+    def update(self, X: Any, y: Any, times: Any = None, exposure: Any = None) -> Any:
+        """Learn rows; log probabilities of their counts, as often as they are."""
+        exposure = np.ones(len(y)) if exposure is None else exposure
+        pairs = [*zip(y.tolist(), exposure.tolist(), strict=True)]
+        times = np.ones(len(y)) if times is None else times
+        return np.array([
+            self.take(x, pair, c) for x, pair, c in zip(X, pairs, times, strict=True)
+        ])  # fmt: skip
+
+    def look_ahead(self, x: Any, y: Any, times: float) -> tuple[float, Any]:
+        """Log density of a count, that of the mixture and by each kind."""
+        each = self.sites(x, y, times, with_gaps=True)[:, 0]
+        return float(np.logaddexp.reduce(np.log(self.weights()) + each)), each
+
+    def sites(self, x: Any, y: Any, times: float, with_gaps: bool = False) -> Any:
+        """Log density, mean and variance after a row of each kind."""
+        count, exposure = y
+        _, e, v, more = self.odds(x)
+        v = v + more if with_gaps else v
+        return np.array([
+            count_site(e[k, 0], v[k, 0], count, size * exposure,
+                       np.log(self.rate * exposure), times)
+            for k, size in enumerate(self.sizes)
+        ])  # fmt: skip
+
+    def learn(self, x: Any, y: Any, times: float, row: int) -> None:
+        """Add a row to all filters."""
+        w, e, v, _ = self.odds(x)
+        after = self.sites(x, y, times)
+        self.prior *= self.f
+        for k, (_, mean, variance) in enumerate(after):
+            self.add(k, 0, w, e[k, 0], v[k, 0], mean, variance)

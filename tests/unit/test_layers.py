@@ -89,8 +89,9 @@ FOLDER_ORDER = {
         {"raw_rows"},
     ],
     "trees": [
-        {"state", "forest_options", "linear_options"}, {"learning"},
-        {"files", "answers"}, {"forest_files", "linear_files", "base"},
+        {"state", "learner_options"}, {"forest_options", "linear_options"},
+        {"learning"},
+        {"files", "answers"}, {"learner_files", "forest_files", "linear_files", "base"},
         {"view", "row_learner"},
         {"model", "random_trees", "linear_stream", "sobol"}, {"streaming"},
         {"averages"}, {"factory"},
@@ -101,7 +102,8 @@ FOLDER_ORDER = {
         {"warmup"},
     ],
     "trees/answers": [
-        {"linear_draws"}, {"draws", "predictions"}, {"criteria"}, {"sensitivity"},
+        {"linear_draws", "linear_laws"}, {"draws", "predictions"}, {"criteria"},
+        {"sensitivity"},
     ],
     "trees/averages": [{"view", "memories", "robust"}, {"base"}, {"stream", "tables"}],
     # companions know nothing of one another

@@ -1,4 +1,4 @@
-"""LinearFilters: logistic regressions that learn row by row."""
+"""LinearFilters: regressions of labels and counts that learn row by row."""
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.rng cimport CounterSource
@@ -15,23 +15,27 @@ cdef class LinearFilters:
         readonly int64_t n_seen
         readonly double log_evidence    # sum of the log densities of all rows
         readonly bint has_units         # of columns, once the first rows are there
+        readonly bint is_count
+        readonly double rate, exposure_unit     # of counts: of the first rows
+        readonly double most            # log of the highest rate of a row so far, of a bit more
         int32_t n_first                 # rows that are stored to fix them
-        int32_t n_features, n_classes, n_spreads, n_filters
+        int32_t n_features, n_classes, n_kinds, n_filters
         int64_t width                   # 1 + n_features
         double forget, clip
-        const double[::1] spreads
-        double[::1] log_weights         # (n_spreads,)
-        double[:, ::1] prior            # (n_spreads, width) prior precisions in filters
-        double[:, :, :, ::1] covariance # (n_spreads, n_filters, width, width)
+        const double[::1] spreads, sizes        # (n_kinds,), of each kind
+        double[::1] log_weights         # (n_kinds,)
+        double[:, ::1] prior            # (n_kinds, width) prior precisions in filters
+        double[:, :, :, ::1] covariance # (n_kinds, n_filters, width, width)
         double[:, :, ::1] mean, moment  # of coefficients, and precisions times it
         # of columns: place and unit of their values, and in these the running mean,
         # sum of squares about it and number of rows
         double[::1] place, unit, column_mean, square, n_values, n_gaps
         double[:, ::1] first_X          # (N_FIRST, n_features) rows before the units
-        double[::1] first_y, first_w
+        double[::1] first_y, first_w, first_e
         double[::1] room                # scratch of a row that is learned
 
     cdef Py_ssize_t room_for(self) noexcept nogil
+    cdef int32_t n_each(self) noexcept nogil
     cdef double column_spread(self, int32_t j) noexcept nogil
     cdef double target(self, int32_t k, int64_t j) noexcept nogil
     cdef void clear(self) noexcept nogil
@@ -41,19 +45,32 @@ cdef class LinearFilters:
     cdef void each_proba(self, double *room) noexcept nogil
     cdef void mix(self, const double *each, double *proba) noexcept nogil
     cdef void foresee(self, const double *x, double *proba, double *room) noexcept nogil
+    cdef double log_mixture(self, const double *each) noexcept nogil
+    cdef void weigh(self, const double *each, int32_t label, double times) noexcept nogil
     cdef void learn(
-        self, const double *w, int32_t label, double times, const double *room
+        self, const double *w, double y, double times, double exposure, double *room
     ) noexcept nogil
-    cdef void add(
+    cdef void add_label(
         self, int32_t k, int32_t c, const double *w, bint is_label, double times,
         const double *own,
+    ) noexcept nogil
+    cdef double add_count(
+        self, int32_t k, const double *w, double y, double times, double exposure,
+        const double *own,
+    ) noexcept nogil
+    cdef void add(
+        self, int32_t k, int32_t c, const double *w, double m, double u, const double *own
     ) noexcept nogil
     cdef void forget_filter(self, int32_t k) noexcept nogil
     cdef void renew_some(self, int64_t row) noexcept nogil
     cdef void renew(self, int64_t j) noexcept nogil
     cdef void see(self, const double *x, double times) noexcept nogil
-    cdef void store(self, const double *x, double y, double times) noexcept nogil
+    cdef void store(
+        self, const double *x, double y, double times, double exposure
+    ) noexcept nogil
     cdef void fix_columns(self) noexcept nogil
     cdef void count(self, int32_t j, double z, double times) noexcept nogil
     cdef void fix_column(self, int32_t j) noexcept nogil
-    cdef double take(self, const double *x, double y, double times, double *proba) noexcept nogil
+    cdef double take(
+        self, const double *x, double y, double times, double exposure, double *proba
+    ) noexcept nogil

@@ -22,6 +22,10 @@ class LinearFilters:
     n_seen: int
     log_evidence: float
     has_units: bool
+    is_count: bool
+    rate: float
+    exposure_unit: float
+    most: float
     def __init__(
         self,
         source: CounterSource,
@@ -31,12 +35,15 @@ class LinearFilters:
         forget: float,
         spreads: Sequence[float],
         clip: float,
+        sizes: Sequence[float] = (),
         weighting: str | None = None,
     ) -> None: ...
     weights: Vector
+    kind_sizes: Vector
     coefficients: tuple[NDArray[np.float64], NDArray[np.float64]]
     model: str
     prior_point: dict[str, float]
+    has_unit: bool
     weight_unit: float
     n_active: int
     n_retired: int
@@ -48,8 +55,11 @@ class LinearFilters:
         proba: Matrix | None = None,
         n_threads: int = 1,
         weights: Vector | None = None,
+        exposures: Vector | None = None,
     ) -> Vector: ...
     def predict_proba(self, X: Matrix, n_threads: int = 1) -> Matrix: ...
+    def log_rates(self, X: Matrix) -> tuple[Matrix, Matrix]: ...
+    def set_exposure_unit(self, unit: float, rate: float) -> None: ...
     def standardized(self, X: Matrix) -> tuple[Matrix, Matrix]: ...
     def set_weight_unit(self, unit: float) -> None: ...
     def row_ids(self) -> NDArray[np.int64]: ...

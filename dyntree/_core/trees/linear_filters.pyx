@@ -1,21 +1,24 @@
-"""LinearFilters: what logistic regressions learn from a row, and what they say of one.
+"""LinearFilters: what regressions of labels and counts learn from a row, and say of one.
 
-The log odds of a label are b'w, w = (1, z), where z are the columns in their units, clipped
-to some spreads about their running means. The coefficients have a normal law. A row makes
-the log odds, N(e, v) before it, less uncertain. Quadrature gives their mean m and variance u
-after it (assumed density filtering: Opper 1998; Minka 2001), and the row adds 1/u - 1/v times
-w w' to the precision of the coefficients, and m/u - e/v times w to the precision times the
-mean.
+The log odds of a label, or the log rate of events less that of the first rows, are b'w,
+w = (1, z), where z are the columns in their units, clipped to some spreads about their
+running means. The coefficients have a normal law. A row makes b'w, N(e, v) before it, less
+uncertain. Quadrature gives its mean m and variance u after it (assumed density filtering:
+Opper 1998; Minka 2001), and the row adds 1/u - 1/v times w w' to the precision of the
+coefficients, and m/u - e/v times w to the precision times the mean.
 """
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport INFINITY, M_PI, NAN, exp, fabs, fmax, fmin, isnan, log, sqrt
+from libc.math cimport (
+    INFINITY, M_PI, NAN, exp, fabs, fmax, fmin, isinf, isnan, lgamma, log, log1p, sqrt,
+)
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.rng cimport CounterSource
 
-cdef double LEVEL_VARIANCE = 25.0   # prior variance of the intercept
+cdef double ODDS_VARIANCE = 25.0    # prior variance of the intercept, of log odds
+cdef double RATE_VARIANCE = 4.0     # and of log rates, about that of the first rows
 cdef double LEAST_SQUARE = 1e-12    # of a spread in its unit
 cdef double FAR = 10.0              # spreads from the mean that a value counts at most
 cdef double SLACK = 1.5             # factor by which a prior precision may be off
@@ -28,10 +31,12 @@ cdef enum:
 cdef double[N_NODES] NODES, NODE_LOGS
 for _i, (_x, _w) in enumerate(zip(*np.polynomial.hermite_e.hermegauss(N_NODES))):
     NODES[_i], NODE_LOGS[_i] = _x, log(_w) + 0.5 * _x * _x
-OPTIONS = ("n_features", "n_classes", "forget", "spreads", "clip", "weighting")
+OPTIONS = (
+    "n_features", "n_classes", "sizes", "forget", "spreads", "clip", "weighting",
+)
 COLUMNS = ("place", "unit", "column_mean", "square", "n_values", "n_gaps")
 FILTERS = ("log_weights", "prior", "covariance", "mean", "moment")
-FIRST = ("first_X", "first_y", "first_w")
+FIRST = ("first_X", "first_y", "first_w", "first_e")
 
 
 cdef double sigmoid(double z) noexcept nogil:
@@ -84,6 +89,85 @@ cdef void site(double e, double v, double sign, double times, double *m, double 
         m[0], u[0] = x, sd * sd
 
 
+cdef double log_mass(double y, double at, double size) noexcept nogil:
+    """Log probability of y events of the log mean `at`, but for what has no `at` in it.
+
+    `size` is that of the negative binomial; infinite: Poisson.
+    """
+    cdef double mean = exp(fmin(at, 700.0))
+    if isinf(size):
+        return y * at - mean
+    return y * (at - log(size)) - (y + size) * log1p(mean / size)
+
+
+cdef double count_site(
+    double e, double v, double y, double size, double offset, double times, double *m,
+    double *u,
+) noexcept nogil:
+    """Mean m and variance u of log rates N(e, v) after y events, seen so many times.
+
+    Gives the log probability of the events. The log mean of these is the log rate and the
+    offset. Nodes are as in `site`.
+    """
+    cdef double x = e, low, high, mean, slope, curve, step, sd, log_z
+    cdef double most = -INFINITY, total = 0.0, off, share
+    cdef double[N_NODES] at, logs
+    cdef int i
+    low = high = e
+    if y > 0.0:         # the mode lies between e and what the events alone would say
+        low, high = fmin(e, log(y) - offset), fmax(e, log(y) - offset)
+    for i in range(N_STEPS):
+        mean = exp(fmin(x + offset, 700.0))
+        slope, curve = y - mean, mean
+        if not isinf(size):
+            slope /= 1.0 + mean / size
+            curve = mean / (1.0 + mean / size) * (1.0 + y / size) / (1.0 + mean / size)
+        slope, curve = times * slope, times * curve + 1.0 / v
+        if i == 0:      # nor can it be further than these bounds of the slope push it
+            if slope > 0.0:
+                high = fmin(high, e + v * slope)
+            else:
+                mean = e - log1p(times * v * mean)
+                low = mean if y == 0.0 else fmax(low, mean)
+        slope -= (x - e) / v
+        if slope > 0.0:
+            low = x
+        else:
+            high = x
+        step = slope / curve
+        if not low < x + step < high or i % 3 == 2 and high - low > 4.0:
+            step = 0.5 * (low + high) - x
+        x += step
+        if fabs(step) < 1e-8:
+            break
+    mean = exp(fmin(x + offset, 700.0))
+    curve = mean
+    if not isinf(size):
+        curve = mean / (1.0 + mean / size) * (1.0 + y / size) / (1.0 + mean / size)
+    sd = 1.0 / sqrt(times * curve + 1.0 / v)
+    for i in range(N_NODES):
+        at[i] = x + sd * NODES[i]
+        logs[i] = NODE_LOGS[i] + times * log_mass(y, at[i] + offset, size)
+        logs[i] -= (at[i] - e) * (at[i] - e) / (2.0 * v)
+        most = fmax(most, logs[i])
+    m[0] = u[0] = 0.0
+    for i in range(N_NODES):
+        share = exp(logs[i] - most)
+        total += share
+        m[0] += share * at[i]
+        logs[i] = share
+    m[0] /= total
+    for i in range(N_NODES):
+        off = at[i] - m[0]
+        u[0] += logs[i] / total * off * off
+    if not u[0] > 0.0:
+        m[0], u[0] = x, sd * sd
+    log_z = most + log(total) + log(sd) - 0.5 * log(2.0 * M_PI * v)
+    if not isinf(size):
+        log_z += times * (lgamma(y + size) - lgamma(size))
+    return log_z - times * lgamma(y + 1.0)
+
+
 cdef double median(const double *values, int32_t n) noexcept nogil:
     """Of N_FIRST values at most."""
     cdef double[N_FIRST] ordered
@@ -98,7 +182,10 @@ cdef double median(const double *values, int32_t n) noexcept nogil:
 
 
 cdef class LinearFilters:
-    """Logistic regressions of each label against the rest, one for each prior spread.
+    """Regressions of labels or counts, one of each kind for each prior spread.
+
+    Labels are regressed each against the rest, by logistic regressions; counts by Poisson
+    and negative binomial ones.
 
     Parameters
     ----------
@@ -106,7 +193,10 @@ cdef class LinearFilters:
         Of which it draws nothing.
     n_features, n_classes : int
         Of two labels one filter regresses the second. Beside the filters of labels stands
-        one of a label that no row has; a new label begins with it.
+        one of a label that no row has; a new label begins with it. No classes:
+        counts.
+    sizes : sequence of float > 0
+        Of counts: sizes of the negative binomial at an exposure of 1; infinite: Poisson.
     forget : float in (0, 1]
         Factor of the sums over rows after a row; the prior stays.
     spreads : sequence of float > 0
@@ -119,27 +209,35 @@ cdef class LinearFilters:
 
     def __cinit__(
         self, CounterSource source, *, int32_t n_features, int32_t n_classes,
-        double forget, spreads, double clip, weighting=None,
+        double forget, spreads, double clip, sizes=(), weighting=None,
     ):
-        cdef int32_t width = n_features + 1
+        cdef int32_t width = n_features + 1, n_sizes = max(1, len(sizes))
         self.source, self.weighting = source, weighting
         self.options = {
-            "n_features": n_features, "n_classes": n_classes, "forget": forget,
-            "spreads": tuple(spreads), "clip": clip, "weighting": weighting,
+            "n_features": n_features, "n_classes": n_classes, "sizes": tuple(sizes),
+            "forget": forget, "spreads": tuple(spreads), "clip": clip,
+            "weighting": weighting,
         }
         self.n_features, self.n_classes, self.width = n_features, n_classes, width
         self.forget, self.clip = forget, clip
-        self.spreads = np.array(spreads, dtype=np.float64)
-        self.n_spreads = len(self.options["spreads"])
+        self.is_count = n_classes == 0
+        self.spreads = np.repeat(np.array(spreads, dtype=np.float64), n_sizes)
+        self.sizes = np.tile(np.array([*sizes, *[INFINITY] * (not sizes)]), len(spreads))
+        self.n_kinds = len(self.spreads)
         self.n_filters = 1 + (n_classes if n_classes > 2 else n_classes - 1)
-        filters = (self.n_spreads, self.n_filters, width)
+        if self.is_count:
+            self.n_filters = 1
+        self.rate = self.exposure_unit = 1.0
+        self.most = -INFINITY
+        filters = (self.n_kinds, self.n_filters, width)
         self.arrays = {name: np.zeros(n_features) for name in COLUMNS} | {
-            "log_weights": np.zeros(self.n_spreads),
-            "prior": np.empty((self.n_spreads, width)),
+            "log_weights": np.zeros(self.n_kinds),
+            "prior": np.empty((self.n_kinds, width)),
             "covariance": np.empty((*filters, width)),
             "mean": np.empty(filters), "moment": np.empty(filters),
             "first_X": np.empty((N_FIRST, n_features)),
             "first_y": np.empty(N_FIRST), "first_w": np.empty(N_FIRST),
+            "first_e": np.empty(N_FIRST),
         }
         self.arrays["place"].fill(np.nan)
         self.place, self.unit, self.column_mean, self.square, self.n_values, self.n_gaps = (
@@ -148,14 +246,20 @@ cdef class LinearFilters:
         self.log_weights, self.prior, self.covariance, self.mean, self.moment = (
             self.arrays[name] for name in FILTERS
         )
-        self.first_X, self.first_y, self.first_w = (self.arrays[name] for name in FIRST)
+        self.first_X, self.first_y, self.first_w, self.first_e = (
+            self.arrays[name] for name in FIRST
+        )
         self.room = np.empty(self.room_for())
         self.clear()
 
     cdef Py_ssize_t room_for(self) noexcept nogil:
-        """Doubles of scratch: w, gaps, probabilities; log odds, variance, V w a filter."""
-        cdef Py_ssize_t n = <Py_ssize_t> self.n_spreads * self.n_filters
-        return 2 * self.width + self.n_spreads * self.n_classes + n * (3 + self.width)
+        """Doubles of scratch: w, gaps, what `n_each` says; b'w, variance, V w a filter."""
+        cdef Py_ssize_t n = <Py_ssize_t> self.n_kinds * self.n_filters
+        return 2 * self.width + self.n_kinds * self.n_each() + n * (3 + self.width)
+
+    cdef int32_t n_each(self) noexcept nogil:
+        """What each kind says of a row: a probability a label, or the log of a count's."""
+        return 1 if self.is_count else self.n_classes
 
     # ------------------------------------------------------------ columns
     cdef double column_spread(self, int32_t j) noexcept nogil:
@@ -166,7 +270,7 @@ cdef class LinearFilters:
     cdef double target(self, int32_t k, int64_t j) noexcept nogil:
         """Prior precision that coefficient j has to have for spread k."""
         if j == 0:
-            return 1.0 / LEVEL_VARIANCE
+            return 1.0 / (RATE_VARIANCE if self.is_count else ODDS_VARIANCE)
         if self.unit[j - 1] == 0.0:
             return 1.0          # of a column that is constant so far, and always 0
         return (self.column_spread(<int32_t> j - 1) / self.spreads[k]) ** 2
@@ -207,17 +311,20 @@ cdef class LinearFilters:
                 z = (x[j] - self.place[j]) / self.unit[j]
                 z = fmin(fmax(z, self.column_mean[j] - most), self.column_mean[j] + most)
             self.count(j, z, times)
-            for k in range(self.n_spreads if is_new else 0):    # no row moved it so far
+            for k in range(self.n_kinds if is_new else 0):    # no row moved it so far
                 self.prior[k, j + 1] = self.target(k, j + 1)
                 for c in range(self.n_filters):
                     self.covariance[k, c, j + 1, j + 1] = 1.0 / self.prior[k, j + 1]
 
-    cdef void store(self, const double *x, double y, double times) noexcept nogil:
+    cdef void store(
+        self, const double *x, double y, double times, double exposure
+    ) noexcept nogil:
         """Store a row until there are enough to fix the units of columns."""
         cdef int32_t j
         for j in range(self.n_features):
             self.first_X[self.n_first, j] = x[j]
         self.first_y[self.n_first], self.first_w[self.n_first] = y, times
+        self.first_e[self.n_first] = exposure
         self.n_first += 1
         if self.n_first == N_FIRST:
             self.fix_columns()
@@ -235,7 +342,7 @@ cdef class LinearFilters:
         for i in range(self.n_first):
             self.standardize(&self.first_X[i, 0], w, gaps)
             self.look(w, gaps, rest)
-            self.learn(w, <int32_t> self.first_y[i], self.first_w[i], rest)
+            self.learn(w, self.first_y[i], self.first_w[i], self.first_e[i], rest)
             self.renew_some(i)
         self.n_first = 0
 
@@ -282,7 +389,7 @@ cdef class LinearFilters:
     cdef void clear(self) noexcept nogil:
         """Let every filter know no row."""
         cdef int32_t k
-        for k in range(self.n_spreads):
+        for k in range(self.n_kinds):
             self.forget_filter(k)
 
     cdef void forget_filter(self, int32_t k) noexcept nogil:
@@ -298,18 +405,18 @@ cdef class LinearFilters:
                     self.covariance[k, c, i, j] = 1.0 / self.prior[k, i] if i == j else 0.0
 
     cdef void look(self, const double *w, const double *gaps, double *room) noexcept nogil:
-        """Write mean and variance of the log odds of every filter, and all behind them.
+        """Write mean and variance of b'w by every filter, and all behind them.
 
-        `room` has the probabilities by each spread, then for each filter in turn a mean, a
+        `room` has what `n_each` says of each kind, then for each filter in turn a mean, a
         variance, what gaps add to the variance, and V w.
         """
-        cdef double *out = room + self.n_spreads * self.n_classes
+        cdef double *out = room + self.n_kinds * self.n_each()
         cdef const double *V
         cdef const double *b
         cdef double e, v, more, total
         cdef int64_t i, j, d = self.width
         cdef int32_t k, c
-        for k in range(self.n_spreads):
+        for k in range(self.n_kinds):
             for c in range(self.n_filters):
                 V, b = &self.covariance[k, c, 0, 0], &self.mean[k, c, 0]
                 e = v = more = 0.0
@@ -326,12 +433,12 @@ cdef class LinearFilters:
                 out += 3 + d
 
     cdef bint mend(self, const double *room) noexcept nogil:
-        """Begin anew with spreads that rounding has made useless; whether any was."""
-        cdef const double *own = room + self.n_spreads * self.n_classes
+        """Begin anew with kinds that rounding has made useless; whether any was."""
+        cdef const double *own = room + self.n_kinds * self.n_each()
         cdef int32_t k, c
         cdef bint fits, any_failed = False
         cdef double least = 0.0
-        for k in range(self.n_spreads):
+        for k in range(self.n_kinds):
             fits = True
             for c in range(self.n_filters):
                 fits = fits and 0.0 < own[1] < INFINITY and fabs(own[0]) < INFINITY
@@ -350,9 +457,9 @@ cdef class LinearFilters:
         their sum if there are more than two.
         """
         cdef int32_t k, c, K = self.n_classes
-        cdef const double *own = room + self.n_spreads * K
+        cdef const double *own = room + self.n_kinds * K
         cdef double total, p
-        for k in range(self.n_spreads):
+        for k in range(self.n_kinds):
             total = 0.0
             for c in range(self.n_filters - 1):
                 p = sigmoid(own[0] / sqrt(1.0 + M_PI / 8.0 * (own[1] + own[2])))
@@ -372,7 +479,7 @@ cdef class LinearFilters:
         cdef double total = 0.0, share
         for c in range(self.n_classes):
             proba[c] = 0.0
-        for k in range(self.n_spreads):
+        for k in range(self.n_kinds):
             share = exp(self.log_weights[k])
             total += share
             for c in range(self.n_classes):
@@ -390,7 +497,7 @@ cdef class LinearFilters:
         self.mix(each, proba)
 
     cdef double take(
-        self, const double *x, double y, double times, double *proba
+        self, const double *x, double y, double times, double exposure, double *proba
     ) noexcept nogil:
         """Learn a row; gives its log probability, as often as it is.
 
@@ -399,61 +506,111 @@ cdef class LinearFilters:
         cdef double *w = &self.room[0]
         cdef double *gaps = w + self.width
         cdef double *each = gaps + self.width
-        cdef int32_t k, j, label = <int32_t> y
-        cdef double found, most = -INFINITY
+        cdef double found
+        cdef int32_t j
         self.standardize(x, w, gaps)
         self.look(w, gaps, each)
         if self.mend(each):
             self.look(w, gaps, each)
-        self.each_proba(each)
-        self.mix(each, proba)
-        found = times * log(fmax(proba[label], LEAST_P))
-        for k in range(self.n_spreads):
-            self.log_weights[k] = RETENTION * (
-                self.log_weights[k]
-                + times * log(fmax(each[k * self.n_classes + label], LEAST_P))
-            )
-            most = fmax(most, self.log_weights[k])
-        for k in range(self.n_spreads):
-            self.log_weights[k] -= most
-        self.learn(w, label, times, each)
+        if self.is_count:
+            self.learn(w, y, times, exposure, each)
+            found = self.log_mixture(each)
+            self.weigh(each, 0, 1.0)
+            self.most = fmax(self.most, log((y + 1.0) / exposure))
+        else:
+            self.each_proba(each)
+            self.mix(each, proba)
+            found = times * log(fmax(proba[<int32_t> y], LEAST_P))
+            self.weigh(each, <int32_t> y, times)
+            self.learn(w, y, times, exposure, each)
         if self.has_units:
             self.see(x, times)
         self.renew_some(self.n_seen)
         for j in range(self.n_features):
             self.n_gaps[j] += isnan(x[j])
         if not self.has_units:
-            self.store(x, y, times)
+            self.store(x, y, times, exposure)
         self.n_seen += 1
         self.log_evidence += found
         return found
 
+    cdef double log_mixture(self, const double *each) noexcept nogil:
+        """Log density of a count under all kinds, of which `each` has one a kind."""
+        cdef double most = -INFINITY, total = 0.0, shares = 0.0
+        cdef int32_t k
+        for k in range(self.n_kinds):
+            most = fmax(most, self.log_weights[k] + each[k])
+        for k in range(self.n_kinds):
+            total += exp(self.log_weights[k] + each[k] - most)
+            shares += exp(self.log_weights[k])
+        return most + log(total / shares)
+
+    cdef void weigh(self, const double *each, int32_t label, double times) noexcept nogil:
+        """Weigh the kinds by what `n_each` says that they said of a row."""
+        cdef double own, most = -INFINITY
+        cdef int32_t k
+        for k in range(self.n_kinds):
+            if self.is_count:
+                own = each[k]
+            else:
+                own = times * log(fmax(each[k * self.n_classes + label], LEAST_P))
+            self.log_weights[k] = RETENTION * (self.log_weights[k] + own)
+            most = fmax(most, self.log_weights[k])
+        for k in range(self.n_kinds):
+            self.log_weights[k] -= most
+
     cdef void learn(
-        self, const double *w, int32_t label, double times, const double *room
+        self, const double *w, double y, double times, double exposure, double *room
     ) noexcept nogil:
-        """Add a row to all filters, of which `room` has what `look` wrote."""
-        cdef const double *own = room + self.n_spreads * self.n_classes
-        cdef int32_t k, c, j
-        for k in range(self.n_spreads):
+        """Add a row to all filters, of which `room` has what `look` wrote.
+
+        Of counts the log density under each kind is written there.
+        """
+        cdef double *own = room + self.n_kinds * self.n_each()
+        cdef int32_t k, c, j, label = <int32_t> y
+        cdef bint is_label
+        for k in range(self.n_kinds):
             for c in range(self.n_filters):
-                if c == self.n_filters - 1:
-                    self.add(k, c, w, False, times, own)
+                if self.is_count:
+                    room[k] = self.add_count(k, w, y, times, exposure, own)
                 else:
-                    self.add(k, c, w, label == (1 if self.n_classes == 2 else c), times, own)
+                    is_label = c < self.n_filters - 1
+                    is_label = is_label and label == (1 if self.n_classes == 2 else c)
+                    self.add_label(k, c, w, is_label, times, own)
                 own += 3 + self.width
             for j in range(self.width):
                 self.prior[k, j] *= self.forget
 
-    cdef void add(
+    cdef void add_label(
         self, int32_t k, int32_t c, const double *w, bint is_label, double times,
         const double *own,
     ) noexcept nogil:
-        """Add a row to one filter, of which `own` has log odds, variance and V w."""
-        cdef double e = own[0], v = own[1], m, u, more, moment, scale, step
+        """Add a row to the filter of a label; `own` has log odds, variance and V w."""
+        cdef double m, u
+        site(own[0], own[1], 1.0 if is_label else -1.0, times, &m, &u)
+        self.add(k, c, w, m, u, own)
+
+    cdef double add_count(
+        self, int32_t k, const double *w, double y, double times, double exposure,
+        const double *own,
+    ) noexcept nogil:
+        """Add a row to a filter of counts; gives its log density before."""
+        cdef double m, u, m_wide, u_wide, found, e = own[0], v = own[1]
+        cdef double size = self.sizes[k] * exposure, offset = log(self.rate * exposure)
+        found = count_site(e, v, y, size, offset, times, &m, &u)
+        self.add(k, 0, w, m, u, own)
+        if own[2] > 0.0:        # what is missing makes the row less certain
+            found = count_site(e, v + own[2], y, size, offset, times, &m_wide, &u_wide)
+        return found
+
+    cdef void add(
+        self, int32_t k, int32_t c, const double *w, double m, double u, const double *own
+    ) noexcept nogil:
+        """Let one filter have the mean m and variance u of b'w after a row."""
+        cdef double e = own[0], v = own[1], more, moment, scale, step
         cdef const double *Vw = own + 3
         cdef double *V = &self.covariance[k, c, 0, 0]
         cdef int64_t i, j, d = self.width
-        site(e, v, 1.0 if is_label else -1.0, times, &m, &u)
         more = fmax(1.0 / u - 1.0 / v, LEAST_MORE / v)
         moment = m / u - e / v
         scale = more / (self.forget + more * v)         # Sherman and Morrison (1950)
@@ -492,7 +649,7 @@ cdef class LinearFilters:
         cdef double *V
         cdef int64_t i, l, d = self.width
         cdef int32_t k, c
-        for k in range(self.n_spreads):
+        for k in range(self.n_kinds):
             target = self.target(k, j)
             more = target - self.prior[k, j]
             self.prior[k, j] = target
@@ -512,6 +669,7 @@ cdef class LinearFilters:
     def update(
         self, const double[:, ::1] X, const double[::1] y, double[:, ::1] proba=None,
         int n_threads=1, const double[::1] weights=None,
+        const double[::1] exposures=None,
     ):
         """Learn rows in order.
 
@@ -519,13 +677,15 @@ cdef class LinearFilters:
         ----------
         X : ndarray of shape (n_rows, n_features)
         y : ndarray of shape (n_rows,)
-            Places of labels.
+            Places of labels, or counts.
         proba : ndarray of shape (n_rows, n_classes), optional
             Becomes the probabilities of the classes before each row.
         n_threads : int
             Of no effect.
         weights : ndarray of shape (n_rows,), optional
             > 0, for weighted filters; 1 by default.
+        exposures : ndarray of shape (n_rows,), optional
+            > 0, of counts, in their unit; 1 by default.
 
         Returns
         -------
@@ -543,16 +703,21 @@ cdef class LinearFilters:
             )
         if X.shape[0] != n_rows or X.shape[1] != self.n_features:
             raise ValueError(f"X must be of shape ({n_rows}, {self.n_features}).")
+        if exposures is not None and (
+            not self.is_count or exposures.shape[0] != n_rows
+        ):
+            raise ValueError(f"exposures are for counts, and must be {n_rows}.")
         for i in range(n_rows):
-            if not 0.0 <= y[i] < self.n_classes:
+            if not 0.0 <= y[i] < (INFINITY if self.is_count else self.n_classes):
                 raise ValueError(f"y must be below {self.n_classes}; got {y[i]}.")
         found = np.empty(n_rows)
-        cdef double[::1] out = found, one = np.empty(self.n_classes)
+        cdef double[::1] out = found, one = np.empty(self.n_each())
         for i in range(n_rows):
             PyErr_CheckSignals()
             with nogil:
                 out[i] = self.take(
                     &X[i, 0], y[i], 1.0 if weights is None else weights[i],
+                    1.0 if exposures is None else exposures[i],
                     &one[0] if proba is None else &proba[i, 0],
                 )
         return found
@@ -569,6 +734,31 @@ cdef class LinearFilters:
             for i in range(n_rows):
                 self.foresee(&X[i, 0], &out[i, 0], &room[0])
         return found
+
+    def log_rates(self, const double[:, ::1] X):
+        """Log rates of events at rows by each kind: means and variances.
+
+        Both are of shape (n_rows, n_kinds). Gaps add to the variances.
+        """
+        cdef int64_t i, n_rows = X.shape[0]
+        cdef int32_t k
+        means, variances = np.empty((2, n_rows, self.n_kinds))
+        cdef double[:, ::1] m = means, v = variances
+        cdef double[::1] room = np.empty(self.room_for())
+        cdef double *gaps = &room[0] + self.width
+        cdef double *each = gaps + self.width
+        cdef const double *own
+        if X.shape[1] != self.n_features:
+            raise ValueError(f"X must have {self.n_features} columns; got {X.shape[1]}.")
+        with nogil:
+            for i in range(n_rows):
+                self.standardize(&X[i, 0], &room[0], gaps)
+                self.look(&room[0], gaps, each)
+                own = each + self.n_kinds
+                for k in range(self.n_kinds):
+                    m[i, k], v[i, k] = own[0] + log(self.rate), own[1] + own[2]
+                    own += 3 + self.width
+        return means, variances
 
     def standardized(self, const double[:, ::1] X):
         """Rows -> what coefficients multiply, and variances of what is missing there.
@@ -589,16 +779,21 @@ cdef class LinearFilters:
 
     @property
     def weights(self):
-        """Weights of the spreads, ndarray of shape (n_spreads,)."""
+        """Weights of the kinds, ndarray of shape (n_kinds,)."""
         shares = np.exp(self.arrays["log_weights"])
         return shares / shares.sum()
 
     @property
-    def coefficients(self):
-        """Mean and covariance of the coefficients of each spread and filter.
+    def kind_sizes(self):
+        """Size of the negative binomial of each kind, at an exposure of one unit."""
+        return np.array(self.sizes)
 
-        Of shapes (n_spreads, n_filters, 1 + n_features) and this with one more axis; the
-        last filter is of no label.
+    @property
+    def coefficients(self):
+        """Mean and covariance of the coefficients of each kind and filter.
+
+        Of shapes (n_kinds, n_filters, 1 + n_features) and this with one more axis; of
+        labels the last filter is of none. Log rates are above that of the first rows.
         """
         return self.arrays["mean"].copy(), self.arrays["covariance"].copy()
 
@@ -606,12 +801,26 @@ cdef class LinearFilters:
     @property
     def model(self):
         """What clouds would have in their leaves."""
-        return "class"
+        return "negbin" if self.is_count else "class"
 
     @property
     def prior_point(self):
-        """Of a cloud the scale of responses, which labels have none of."""
-        return {}
+        """The unit of exposures, for counts."""
+        return {"exposure_unit": self.exposure_unit} if self.is_count else {}
+
+    def set_exposure_unit(self, double unit, double rate):
+        """Fix the unit of exposures, and place the prior at a rate per such a unit.
+
+        A size by itself is one of exposures as users give them; several are of the unit.
+        """
+        self.exposure_unit, self.rate = unit, rate
+        if len(self.options["sizes"]) == 1:
+            self.sizes = np.full(self.n_kinds, self.options["sizes"][0] * unit)
+
+    @property
+    def has_unit(self):
+        """As of `Cloud`: labels and counts have no unit to wait for."""
+        return True
 
     @property
     def weight_unit(self):
@@ -665,7 +874,10 @@ cdef class LinearFilters:
             "n_seen": self.n_seen, "log_evidence": self.log_evidence,
             "has_units": self.has_units,
         }
-        header["spreads"] = list(header["spreads"])
+        header |= {"rate": self.rate, "exposure_unit": self.exposure_unit,
+                   "most": self.most}
+        for name in ("spreads", "sizes"):
+            header[name] = list(header[name])
         arrays = {
             name: array[:n].copy() if name in FIRST else array.copy()
             for name, array in self.arrays.items()
@@ -679,6 +891,8 @@ cdef class LinearFilters:
         cdef LinearFilters made = cls(source, **{name: header[name] for name in OPTIONS})
         made.n_seen, made.log_evidence = header["n_seen"], header["log_evidence"]
         made.n_first, made.has_units = len(arrays["first_y"]), header["has_units"]
+        made.set_exposure_unit(header["exposure_unit"], header["rate"])
+        made.most = header["most"]
         for name, array in made.arrays.items():
             array[: len(arrays[name])] = arrays[name]
         return made

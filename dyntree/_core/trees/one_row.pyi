@@ -35,6 +35,7 @@ def learn_averaged(
     stacker: tuple[Vector, Vector, Vector, float] | None = None,
     spread: Vector | None = None,
     persistence: Vector | None = None,
+    beside: tuple[Vector, float] | None = None,
 ) -> None: ...
 def learn(
     members: Members,

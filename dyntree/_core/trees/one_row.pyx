@@ -151,6 +151,13 @@ cdef int32_t classes_of(object member):
     return (<Particles> member).leaf_model.n_classes
 
 
+cdef bint counts(object member):
+    """Whether a model is of counts."""
+    if isinstance(member, LinearFilters):
+        return (<LinearFilters> member).is_count
+    return (<Particles?> member).leaf_model.is_count
+
+
 def mean(
     members, const double[::1] weights, const double[:, ::1] row,
     double low=-INFINITY, double high=INFINITY,
@@ -396,7 +403,7 @@ def learn(
         raise ValueError(f"members must be weighted for a weight of {weight}.")
     if exposure != 1.0:
         for member in members:
-            if not (<Particles?> member).leaf_model.is_count:
+            if not counts(member):
                 raise ValueError(f"members must count for an exposure of {exposure}.")
     if len(terms) != len(members) or proba is not None and (
         proba.shape[0] != len(members) or proba.shape[1] != max(1, n_classes)
@@ -430,9 +437,11 @@ def learn(
             told = NULL if proba is None else &proba[k, 0]
             if isinstance(member, LinearFilters):
                 if told == NULL:
-                    spare = np.empty(n_classes)
+                    spare = np.empty(max(1, n_classes))
                     told = &spare[0]
-                out[k] = (<LinearFilters> member).take(x, y, weight, told)
+                out[k] = (<LinearFilters> member).take(
+                    x, y, weight, exposure, told
+                )
             elif isinstance(member, Forest):
                 try:
                     (<Forest> member).open(&room)
@@ -448,6 +457,7 @@ def learn_averaged(
     members, terms, const double[:, ::1] row, double y, double weight, double exposure,
     double discount, double tempering, double[::1] log_weights, double[::1] evidence,
     tuple stacker=None, double[::1] spread=None, double[::1] persistence=None,
+    tuple beside=None,
 ):
     """Let every model of an average learn a row, and the row move their weights.
 
@@ -470,8 +480,12 @@ def learn_averaged(
     persistence : ndarray of shape (4,), optional
         Of real responses, in a unit that is known: as for
         `averaging.weigh_persistently`. There is one more of `log_weights` then.
+    beside : tuple, optional
+        Of counts: the log weights of the average, and of each of the last members, which
+        stand beside it, and their discount. There are as many fewer of `log_weights`.
     """
-    cdef Py_ssize_t m = len(members), n = m + (persistence is not None)
+    cdef Py_ssize_t n_beside = 0 if beside is None else len(beside[0]) - 1
+    cdef Py_ssize_t m = len(members) - n_beside, n = m + (persistence is not None)
     cdef double[::1] found, scratch = np.empty(n), log_shares, densities
     cdef double[2] both
     cdef double value
@@ -500,6 +514,12 @@ def learn_averaged(
     if spread is not None:
         below = proba
         averaging.spread_row(&below[0, 0], &scratch[0], &spread[0], m)
+    if beside is not None:
+        log_shares = beside[0]
+        densities = np.concatenate([[value], found[m:]])
+        value = averaging.weigh_row(
+            &densities[0], beside[1], 1.0, &log_shares[0], &densities[0], n_beside + 1
+        )
     if stacker is not None:
         times = None if weight == 1.0 else np.array([weight])
         log_shares = stacker[2]

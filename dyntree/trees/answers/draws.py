@@ -15,7 +15,8 @@ from dyntree._core.trees.leaf_draws import LeafDraws, root_splits
 from dyntree._core.trees.linear_filters import LinearFilters
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.summaries.counts import drawn_events, drawn_means
-from dyntree.trees.answers.linear_draws import LinearDraws
+from dyntree.trees.answers.linear_draws import LinearDraws, proba_by
+from dyntree.trees.answers.linear_laws import highest
 
 LEAST_ROOTS = 5.0  # effective number of first splits below which one cloud is alike
 MOST_VALUES = 1 << 21  # of a block
@@ -86,7 +87,10 @@ def cloud_draws(
         yield from _forest_draws(cloud, rows, n_draws, rng)
         return
     if isinstance(cloud, LinearFilters):
-        yield from _linear_draws(cloud, rows, n_draws, rng)
+        if cloud.is_count:
+            yield from _rate_draws(cloud, rows, n_draws, rng, exposure)
+        else:
+            yield from _linear_draws(cloud, rows, n_draws, rng)
         return
     n_particles = cloud.n_particles
     which = systematic(np.full(n_particles, 1.0 / n_particles), n_draws, rng)
@@ -290,7 +294,28 @@ def _linear_draws(
     parts = transport(np.asarray(mean), filters.predict_proba(rows))
     for k, drawn in each.items():
         for some in _parts(np.flatnonzero(which == k), mean.size):
-            yield DrawBlock(some, moved(drawn(len(some), rng), *parts), None)
+            proba = proba_by(drawn(len(some), rng))
+            yield DrawBlock(some, moved(proba, *parts), None)
+
+
+def _rate_draws(
+    filters: LinearFilters,
+    rows: Matrix,
+    n_draws: int,
+    rng: np.random.Generator,
+    exposure: Vector | None,
+) -> Iterator[DrawBlock]:
+    """Draws of coefficients, and the mean counts that they give."""
+    which, same = systematic(filters.weights, n_draws, rng), equal_rows(rows)
+    own = np.ones(len(rows)) if exposure is None else exposure
+    own = own / filters.exposure_unit
+    level, most = np.log(filters.rate), highest(filters)
+    for k in np.unique(which).tolist():
+        drawn, size = LinearDraws(filters, rows, same, k), filters.kind_sizes[k]
+        for some in _parts(np.flatnonzero(which == k), len(rows)):
+            log_rate = level + drawn(len(some), rng)[:, :, 0]
+            mean = own * np.exp(np.minimum(log_rate, most))
+            yield DrawBlock(some, mean, None, size * own)
 
 
 def _drawn_ways(

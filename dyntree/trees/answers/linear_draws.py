@@ -1,4 +1,4 @@
-"""Joint draws of probabilities by regressions that learn row by row."""
+"""Joint draws of probabilities and rates by regressions that learn row by row."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Draws = NDArray[np.float64]
 
 
 class LinearDraws:
-    """Draws of the coefficients of one prior spread, and what they give at rows.
+    """Draws of the coefficients of one kind of filters, and what they give at rows.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class LinearDraws:
     same : ndarray of int64 of shape (n_rows,)
         Equal numbers for equal rows, whose gaps are filled alike.
     k : int
-        Which spread.
+        Which kind.
     """
 
     def __init__(
@@ -33,7 +33,8 @@ class LinearDraws:
     ) -> None:
         self.w, gaps = filters.standardized(rows)
         self.deviation, self.same = np.sqrt(gaps), same
-        mean, covariance = (part[k, :-1] for part in filters.coefficients)
+        of_rows = slice(None if filters.is_count else -1)  # no label has the last
+        mean, covariance = (part[k, of_rows] for part in filters.coefficients)
         self.mean, self.covariance = mean, covariance
         try:
             self.factor = np.linalg.cholesky(covariance)
@@ -43,7 +44,7 @@ class LinearDraws:
             self.factor = vectors * scale[:, None, :]
 
     def __call__(self, n_draws: int, rng: np.random.Generator) -> Draws:
-        """Probabilities, of shape (n_draws, n_rows, n_classes)."""
+        """Values of b'w, of shape (n_draws, n_rows, n_filters)."""
         size = (n_draws, *self.mean.shape)
         unit = rng.standard_normal(size)
         coef = self.mean + np.einsum("cij,ncj->nci", self.factor, unit)
@@ -54,11 +55,10 @@ class LinearDraws:
             value = rng.standard_normal((n_draws, there.max() + 1, size[2]))[:, there]
             value *= self.deviation[has_gap]
             odds[:, has_gap] += np.einsum("nri,nci->nrc", value, coef)
-        drawn: Draws = proba_by(odds)
-        return drawn
+        return np.asarray(odds)
 
     def expected(self) -> Matrix:
-        """Mean of such probabilities, up to quadrature; shape (n_rows, n_classes)."""
+        """Mean of probabilities by them, by quadrature; shape (n_rows, n_classes)."""
         rng, total = np.random.default_rng(0), 0.0
         has_gaps = self.deviation.any()
         mean, deviation = self._odds_at(self.w)

@@ -16,6 +16,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import TreeOptions
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.summaries.counts import CountPrediction
+from dyntree.trees.answers.linear_laws import linear_laws
 from dyntree.trees.learning.weights import reweighed
 
 
@@ -52,8 +53,10 @@ def laws_with(
 
 def laws_of(cloud: Any, rows: Matrix, n_threads: int, exposure: Vector) -> Any:
     """Laws of counts at encoded rows, by exposures of shape (n_rows,) as users give."""
-    start, share, _, first, second, _ = query.mixture(cloud, rows, n_threads)
     own = exposure / cloud.prior_point["exposure_unit"]
+    if isinstance(cloud, LinearFilters):
+        return linear_laws(cloud, rows, own)
+    start, share, _, first, second, _ = query.mixture(cloud, rows, n_threads)
     return laws_with(cloud, start, share, first, second, own)
 
 

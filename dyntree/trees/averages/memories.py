@@ -13,7 +13,7 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.params import MIXED, N_AVERAGED, TREE_OPTIONS, TreeOptions
 from dyntree.trees.forest_options import FOREST_OPTIONS
 from dyntree.trees.learning.warmup import n_varying, options_for
-from dyntree.trees.linear_options import LINEAR_OPTIONS
+from dyntree.trees.linear_options import LINEAR_OPTIONS, LinearOptions
 
 # Members that an average of streams has by default, by leaf model. Those of counts, of
 # linear and of constant leaves were measured on the streams of
@@ -81,12 +81,13 @@ _OF_MANY: tuple[dict[str, Any], ...] = (
     {"n_trees": 10},
     {"n_trees": 10, "discount": 1.0 - 1.0 / 200.0},
 )
-# Beside them, for labels, two regressions. Their rows cost the square of the columns.
+# Beside them, for labels and counts, two regressions, whose rows cost the square of the
+# columns.
 LINEAR: tuple[dict[str, Any], ...] = (
     {"linear": True},
     {"linear": True, "forget": 0.99},
 )
-MOST_LINEAR = 2 * 200**2  # labels times the square of the columns
+MOST_LINEAR = 2 * 200**2  # labels, or sizes, times the square of the columns
 # Smaller sets for streams that are too fast for the default, by name.
 NAMED: dict[str, tuple[dict[str, Any], ...]] = {
     "light": (*_DRIFTING, *_SLIDING, _INFORMED, _INFORMED, _STEPS, _TEN_TREES),
@@ -102,8 +103,9 @@ AVERAGED_PRIOR = {"class": (0.95, 0.5)}
 FORESTS_SHARE = (
     "model", "classes", "class_mass", "categories", "new_levels", "weighting",
 )  # fmt: skip
-REGRESSIONS_SHARE = ("model", "classes", "categories", "new_levels")
-N_REGRESSIONS = 3  # beside the clouds of one table of labels, in orders of their own
+REGRESSIONS_SHARE = ("model", "classes", "categories", "new_levels", "dispersion")
+N_REGRESSIONS = 3  # beside the clouds of one table, in orders of their own
+WITH_REGRESSIONS = ("class", *params.COUNTS)
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels", "weighting", "dispersion", "robust",
@@ -196,6 +198,8 @@ def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]
                 first=memories[0],
             )
         )
+    if model in params.COUNTS:  # whose regressions stand beside the average of windows
+        memories.sort(key=is_regression)
     return memories
 
 
@@ -225,10 +229,10 @@ def _check_memory(k: int, member: Mapping[str, Any], model: str) -> None:
 
 def _check_regression(k: int, member: Mapping[str, Any], model: str) -> None:
     """Raise ValueError unless member k, which names `linear`, may be a regression."""
-    if model != "class":
+    if model not in WITH_REGRESSIONS:
         raise ArgumentError(
             "members",
-            "may have linear members for labels",
+            "may have linear members for labels and counts",
             Message("{member!r} in member {k} with model={model!r}",
                     member=dict(member), k=k, model=model),
             "Real responses have model='linear'.",
@@ -268,7 +272,7 @@ def default_memories(
         The rows that trees start from, once there are enough. Columns without two
         values in them do not count.
     linear : bool, default True
-        Whether regressions stand beside trees of labels.
+        Whether regressions stand beside trees of labels or counts.
     n_labels : int, default 0
         As far as they are known.
     """
@@ -285,8 +289,8 @@ def default_memories(
                 options = options.with_width(n_features)
             memory["window"] = widened(memory["window"], options)
         memories.append(memory)
-    is_class = shared["model"] == "class"
-    if linear and is_class and has_regressions(n_features or 0, n_labels):
+    model = shared["model"]
+    if linear and has_regressions(model, n_features or 0, n_labels):
         memories += map(dict, LINEAR)
     return memories
 
@@ -304,19 +308,21 @@ def widened(window: int, options: TreeOptions) -> int:
     return max(window, 2 * options.least_rows(options.n_basis or 1))
 
 
-def has_regressions(n_features: int, n_labels: int) -> bool:
-    """Whether an average of labels has regressions by default: few enough columns.
+def has_regressions(model: str, n_features: int, n_labels: int = 0) -> bool:
+    """Whether an average has regressions by default: few enough columns.
 
     Memory and time of a regression are proportional to what is compared.
     """
-    return max(2, n_labels) * n_features**2 <= MOST_LINEAR
+    n_sizes = len(LinearOptions("negbin").sizes) if model == "negbin" else 0
+    n_filters = max(2, n_labels, n_sizes)
+    return model in WITH_REGRESSIONS and n_filters * n_features**2 <= MOST_LINEAR
 
 
 def regressions_beside(
     linear: bool, options: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """Options of the regressions of labels beside the clouds of one table."""
-    if not linear or options["model"] != "class":
+    """Options of the regressions beside the clouds of one table."""
+    if not linear or options["model"] not in WITH_REGRESSIONS:
         return []
     return [{name: options[name] for name in REGRESSIONS_SHARE}] * N_REGRESSIONS
 

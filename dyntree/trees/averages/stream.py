@@ -108,6 +108,13 @@ def member_of(
     return RandomTreesStream(**own | dict(memory), seed=seed)
 
 
+def n_beside_of(members: Sequence[Any]) -> int:
+    """How many members of counts stand beside the average: regressions, at the end."""
+    if not members[0].state.options.is_count:
+        return 0
+    return sum(isinstance(member, LinearStream) for member in members)
+
+
 @checkpoint.savable
 class AveragedStream(TreeAverage):
     """Average of streams with different memories, weighted by recent performance.
@@ -132,11 +139,11 @@ class AveragedStream(TreeAverage):
         mixed, a member may have ``model``, "linear" (the default) or "constant". A
         member with ``n_trees`` is a `RandomTreesStream` with these options, for real
         responses and labels. A member with ``linear=True`` is a `LinearStream` with
-        these options, for labels. The first member must be a window, with linear leaves
-        in a mixed average. "light" and "fast" are smaller mixed sets, for streams that
-        are too fast for the default; see Notes.
+        these options, for labels and counts; of counts they come last. The first member
+        must be a window, with linear leaves in a mixed average. "light" and "fast" are
+        smaller mixed sets, for streams that are too fast for the default; see Notes.
     linear : bool, default True
-        Whether the default members for labels have regressions among them.
+        Whether the default members for labels and counts have regressions among them.
     n_particles : int, optional
         Number of trees in the cloud of each member. The default is that of the default
         members if leaves are mixed or hold labels, and else 100. Many small clouds have
@@ -226,7 +233,9 @@ class AveragedStream(TreeAverage):
     labels in the first rows times the square of the number of columns is above 80,000
     (two labels and 200 columns). Those of
     constant leaves, linear leaves and counts are seven windows of 20 to 1000 rows, with
-    three forests beside constant leaves. Windows are larger if leaves need more rows.
+    three forests beside constant leaves, and two such regressions beside counts, where
+    negative binomial ones count as five labels. Windows are larger if leaves need more
+    rows.
 
     The log weights follow L <- discount (L + tempering log p(y | member)), and the
     weights are proportional to exp(L). For labels there is, beside this average, a
@@ -234,7 +243,8 @@ class AveragedStream(TreeAverage):
     coefficient for each member, which all classes share, with the prior mean 1/m and
     variance 1/m, and an extended Kalman filter learns it. The prediction averages the
     two by their densities, with a discount of 0.99 and without tempering;
-    `stacker_share` is the weight of the regression.
+    `stacker_share` is the weight of the regression. Regressions of counts are averaged
+    with the average of the windows by the same rule.
 
     Examples
     --------
@@ -309,13 +319,13 @@ class AveragedStream(TreeAverage):
 
     def _begin(self, members: list[Any]) -> None:
         """Have these members, of which none has shown yet what it is worth."""
-        self.members, m = members, len(members)
+        self.members, m, n_beside = members, len(members), n_beside_of(members)
         self._align()
-        self._log_weights = np.zeros(m + self._persists)
+        self._log_weights = np.zeros(m + self._persists - n_beside)
         self._persistence = np.zeros(4)
         self._coef = np.full(m, 1.0 / m)
         self._covariance = np.eye(m) / m
-        self._log_shares = np.zeros(2)
+        self._log_shares = np.zeros(1 + (n_beside or 1))
         self._note_every = 1
         self._noted = np.empty(0, dtype=np.int64)
         self._noted_weights = np.empty((0, m))
@@ -347,6 +357,10 @@ class AveragedStream(TreeAverage):
     @property
     def weights(self) -> Vector:
         """Current weight of each member in predictions, shape (n_members,)."""
+        if self._beside_windows is not None:
+            shares = averaging.weights_at(self._log_shares)
+            inside = averaging.weights_at(self._log_weights)
+            return np.concatenate([shares[0] * inside, shares[1:]])
         shares = averaging.weights_at(self._log_weights[: len(self.members)])
         return np.asarray(shares * (1.0 - self.persistence_share))
 
@@ -472,7 +486,7 @@ class AveragedStream(TreeAverage):
             1.0 if responses.weights is None else responses.weights[0],
             1.0 if responses.exposures is None else responses.exposures[0],
             self.discount, self.tempering, self._log_weights, self._evidence,
-            self._stacker, *self._beside,
+            self._stacker, *self._beside, self._beside_windows,
         )  # fmt: skip
         if self._span is not None:
             self._widen_span(y, y)
@@ -484,6 +498,12 @@ class AveragedStream(TreeAverage):
             self._spread if self._spreads else None,
             self._persistence if self._persists else None,
         )
+
+    @property
+    def _beside_windows(self) -> tuple[Vector, float] | None:
+        """What the core changes of the shares of counts' windows and regressions."""
+        n_beside = n_beside_of(self.members)
+        return (self._log_shares, STACK_DISCOUNT) if n_beside else None
 
     @property
     def _stacker(self) -> tuple[Vector, Vector, Vector, float] | None:
@@ -498,7 +518,10 @@ class AveragedStream(TreeAverage):
             return
         if len(self._noted) and self._noted[-1] >= row:
             return
-        weights = averaging.weights_at(self._log_weights)[: len(self.members)]
+        if self._beside_windows is None:
+            weights = averaging.weights_at(self._log_weights)[: len(self.members)]
+        else:
+            weights = self.weights
         self._add_notes(np.array([row]), weights[None])
 
     def _learn(
@@ -683,7 +706,17 @@ class AveragedStream(TreeAverage):
             )  # fmt: skip
             weights = np.ascontiguousarray(both[:, :-1])
         else:
-            found = averaging.weigh(log_densities, *terms, self._log_weights, weights)
+            m = len(self._log_weights)
+            weights = np.empty((len(log_densities), m))
+            inside = np.ascontiguousarray(log_densities[:, :m])
+            found = averaging.weigh(inside, *terms, self._log_weights, weights)
+        if self._beside_windows is not None:
+            columns = np.column_stack([found, log_densities[:, m:]])
+            shares = np.empty_like(columns)
+            found = averaging.weigh(
+                columns, STACK_DISCOUNT, 1.0, self._log_shares, shares
+            )
+            weights = np.hstack([shares[:, :1] * weights, shares[:, 1:]])
         self._note_rows(weights)
         if self._spreads:
             below = np.ascontiguousarray(proba[:, :, 0])
@@ -725,7 +758,8 @@ class AveragedStream(TreeAverage):
     @locked
     def mean_at(self, row: Matrix) -> float:
         """Predictive mean at one encoded row; see `DynamicTree.mean_at`."""
-        if self.is_classifier or not self.is_ready:
+        beside = self._beside_windows is not None
+        if self.is_classifier or not self.is_ready or beside:
             return super().mean_at(row)
         state = self.state  # all members have its scale
         assert state.features is not None

@@ -25,7 +25,8 @@ from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.parallel import Brake, late_interrupts, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn, spawned
-from dyntree.trees.answers.predictions import mixture_of, proba_of
+from dyntree.summaries.counts import CountMixture
+from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.averages.base import TreeAverage, share_warnings
 from dyntree.trees.averages.memories import (
     averaged_options,
@@ -55,6 +56,7 @@ POWER_SD = 0.5  # of a power, about its share
 N_ROUNDS = 200  # of EM, which fits the shares of the kinds of leaves
 MOST_SQUARE = 16.0  # of a normal score, as in `averaging.spread`
 PRIOR_ROWS = 20.0  # that equal shares count for
+N_GRID = 100  # parts of [0, 1] on which the posterior of a share is computed
 KINDS_OF_LEAVES = ("linear", "constant")  # of a mixed average, in turn
 PLAIN = (
     "_model",
@@ -166,7 +168,7 @@ def learned_and_tested(
                     asked = state.features.encode(Encoded(some, growth.features))
                 own = None if weights is None else weights[begin:end]
                 ahead[order[begin:end]] = _predicted(
-                    state.cloud, asked, y.y, own, n_threads
+                    state.cloud, asked, y, own, n_threads
                 )
             later = growth.since(part.start)
             learn_piecewise([state], some, y, later, brake, member.learn_part)
@@ -174,12 +176,19 @@ def learned_and_tested(
 
 
 def _predicted(
-    cloud: Any, rows: Matrix, y: Vector, weights: Vector | None, n_threads: int
+    cloud: Any, rows: Matrix, y: Responses, weights: Vector | None, n_threads: int
 ) -> Matrix:
-    """Probabilities at rows, or log densities of responses and what is below them."""
+    """Probabilities at rows, or log densities of responses and what is below them.
+
+    The latter is of real responses alone.
+    """
     if cloud.model == "class":
         return proba_of(cloud, rows, n_threads)
-    at = (*mixture_of(cloud, rows, n_threads, weights)[:5], y)
+    if y.exposures is not None:
+        users = y.exposures * cloud.prior_point["exposure_unit"]
+        laws = CountMixture(*laws_of(cloud, rows, n_threads, users))
+        return np.column_stack([laws.log_density(y.y), np.full(len(y), np.nan)])
+    at = (*mixture_of(cloud, rows, n_threads, weights)[:5], y.y)
     return np.column_stack([student_mixture.log_density(*at), student_mixture.cdf(*at)])
 
 
@@ -245,6 +254,25 @@ def fitted_shares(
     return tuple((drawn / drawn.sum()).tolist())
 
 
+def expected_shares(
+    log_densities: Sequence[Vector], weights: Vector | None = None
+) -> tuple[float, float]:
+    """Means of the shares of two densities in a mixture, by their posterior on a grid.
+
+    The prior of each is Beta(1/2, 1/2). Parameters are those of `fitted_shares`.
+    """
+    first, second = log_densities
+    times = np.ones(len(first)) if weights is None else weights
+    share = np.arange(1, N_GRID) / N_GRID
+    logs = np.logaddexp(
+        np.log1p(-share)[:, None] + first, np.log(share)[:, None] + second
+    )
+    log_p = logs @ times - 0.5 * np.log(share * (1.0 - share))
+    p = np.exp(log_p - log_p.max())
+    mean = float(p @ share / p.sum())
+    return 1.0 - mean, mean
+
+
 @checkpoint.savable
 class AveragedTrees(TreeAverage, Sequence[Any]):
     """Average of several small clouds of trees that learn the same rows.
@@ -268,7 +296,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Whether every cloud but the first learns the rows of a call in a random order.
         Use False if the order of the rows has a meaning.
     linear : bool, default True
-        Whether regressions stand beside clouds of labels.
+        Whether regressions stand beside clouds of labels or counts.
     n_particles : int, optional
         Number of trees in each cloud; by default 100.
     intercept, proposal, min_leaf
@@ -287,16 +315,17 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     Attributes
     ----------
     members : list of DynamicTree, RandomTreesStream and LinearStream
-        The clouds. For labels as many forests follow, with 60 random trees together,
-        and three regressions, unless labels times the square of the columns are above
-        80,000 in the first call. Each member has all methods of its class. Iteration
+        The clouds. For labels as many forests follow, with 60 random trees together.
+        For labels and counts three regressions follow, unless labels times the square
+        of the columns are above 80,000 in the first call; negative binomial counts have
+        five labels in this. Each member has all methods of its class. Iteration
         and indexing go through the clouds, and so do methods that go through single
         trees.
     weights : ndarray of shape (n_members,)
-        Equal for all members with the same kind of leaves.
+        Equal for all members of a kind.
     shares : tuple of float
         Of a mixed average, the weights of the linear clouds together, and of the
-        constant ones; else (1.0,).
+        constant ones; of counts, of the clouds and of the regressions; else (1.0,).
     spread_factor : float
         What the scales of clouds are multiplied by in predictions; 1 unless leaves are
         mixed.
@@ -311,7 +340,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     twentieth of them at a time, before it learns them. The shares of the two kinds
     maximise the sum of the log densities of the mixture of their mean densities, by EM
     (stacking: Yao, Vehtari, Simpson and Gelman 2018), and are drawn towards 1/2 as if
-    by 20 rows. The last call of `update` with at least 40 rows determines them. An
+    by 20 rows. The shares of clouds and regressions of counts are the means of their
+    posterior, by the same predictions, under a prior Beta(1/2, 1/2) for that of the
+    regressions. The last call of `update` with at least 40 rows determines them. An
     average of calibrated clouds is too wide. The same predictions therefore determine
     `spread_factor`, as in `AveragedStream` but of all rows alike, unless ``robust``. No
     location that a cloud predicts is further outside of the responses so far than a
@@ -400,10 +431,17 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
 
     def _settle(self, model: str) -> None:
         """Have such leaves, powers and shares that nothing has decided yet."""
-        self.powers, self.shares = _even_powers(self.members), self._even_shares()
         self._model = "linear" if model == MIXED and len(self) == 1 else model
+        self._balance()
         self._span = None
         self._spread_factor = 1.0
+
+    def _balance(self) -> None:
+        """Have equal powers and shares of the members of each kind."""
+        self.powers = _even_powers(self.members)
+        self.shares: tuple[float, ...] = (1.0,)
+        if 0.0 < self._is_first.mean() < 1.0:
+            self.shares = (0.5, 0.5)
 
     @classmethod
     def of(
@@ -446,9 +484,16 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         others = RandomTreesStream | LinearStream
         return [m for m in self.members if not isinstance(m, others)]
 
-    def _even_shares(self) -> tuple[float, ...]:
-        """Equal shares of linear and constant leaves, or all of one kind."""
-        return (0.5, 0.5) if 0.0 < self._is_linear.mean() < 1.0 else (1.0,)
+    @property
+    def _is_first(self) -> Vector:
+        """1 for members whose weights are the first share together, shape (n_members,).
+
+        Those are clouds of counts, else linear ones.
+        """
+        if self.options.is_count:
+            is_cloud = [not isinstance(m, LinearStream) for m in self.members]
+            return np.array(is_cloud, float)
+        return self._is_linear
 
     # ------------------------------------------------------------ what it is
     @property
@@ -464,9 +509,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """
         if len(self.shares) == 1:
             return np.full(len(self.members), 1.0 / len(self.members))
-        linear = self._is_linear
-        each = self.shares[0] * linear / linear.sum()
-        return np.asarray(each + self.shares[1] * (1.0 - linear) / (1.0 - linear).sum())
+        first = self._is_first
+        each = self.shares[0] * first / first.sum()
+        return np.asarray(each + self.shares[1] * (1.0 - first) / (1.0 - first).sum())
 
     @property
     def is_frozen(self) -> bool:
@@ -553,12 +598,14 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 known = [state for member in fresh for state in member.states]
                 with with_columns(known, growth.features, growth.widen):
                     pass  # for good, of these copies
-            stacks = (self.is_classifier and self.shuffle) or len(self.shares) > 1
+            powers, shares = self.powers, self.shares
+            if not self.n_seen and not _affords_regressions(fresh, X, y):
+                fresh = [one for one in fresh if not isinstance(one, LinearStream)]
+                powers, shares = _even_powers(fresh), (1.0,)
+            stacks = (self.is_classifier and self.shuffle) or len(shares) > 1
             ahead = stacks and len(y) >= 2 * FEWEST
             if self.is_classifier or ahead:
                 self._prepare(fresh, X, y)
-            if not self.n_seen:
-                fresh = _affordable(fresh, X, y)
             if ahead and self.state.features is None and fresh[0].state.features:
                 X, y, growth = checked(fresh[0].state, X, y)
                 table = Table(X, y, weights, growth)
@@ -569,9 +616,6 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
                 work = learned_and_tested if ahead else learned_in_order
                 found = side_by_side(work, jobs, n_jobs, lambda: tell(len(y)))
-            powers, shares = self.powers, self.shares
-            if len(fresh) < len(self.members):
-                powers = _even_powers(fresh)
             factor = self._spread_factor
             if ahead:
                 found, told = (list(part) for part in zip(*found, strict=True))
@@ -582,7 +626,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 else:
                     seen = np.array(told)
                     shares = self._shares_by(seen[:, :, 0], weights) or shares
-                    if not self.options.robust:
+                    if not (self.options.robust or self.options.is_count):
                         factor = self._factor_by(seen[:, :, 1], shares, weights)
             self.members, self.powers, self.shares = found, powers, shares
             self._spread_factor = factor
@@ -594,8 +638,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         self, log_densities: Matrix, weights: Vector | None
     ) -> tuple[float, ...] | None:
         """Shares by what the clouds predicted, or None where that is too little."""
-        linear = self._is_linear > 0.0
-        kinds = [log_densities[own] for own in (linear, ~linear)]
+        first = self._is_first > 0.0
+        kinds = [log_densities[own] for own in (first, ~first)]
         known = _predicted_by_most(kinds)
         if known.sum() < FEWEST:
             return None
@@ -606,7 +650,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         ]
         is_count = self.options.meaning_of_weights == "frequency"
         times = weights[known] if weights is not None and is_count else None
-        return fitted_shares(logs, times)
+        fit = expected_shares if self.options.is_count else fitted_shares
+        return fit(logs, times)
 
     def _factor_by(
         self, below: Matrix, shares: tuple[float, ...], weights: Vector | None
@@ -769,8 +814,9 @@ def _kind_sizes(members: Sequence[Any]) -> list[int]:
 
 
 def _even_powers(members: Sequence[Any]) -> tuple[float, ...]:
-    """Equal powers of clouds and of each other kind of members."""
-    n_kinds = len(_kind_sizes(members))
+    """Equal powers of clouds and of each other kind of members, for labels."""
+    is_class = members[0].state.options.model == "class"
+    n_kinds = len(_kind_sizes(members)) if is_class else 1
     return (1.0 / n_kinds,) * n_kinds
 
 
@@ -780,16 +826,14 @@ def _by_kind(values: Any, members: Sequence[Any]) -> list[NDArray[Any]]:
     return np.split(np.array(values), ends)
 
 
-def _affordable(members: list[Any], X: Any, y: list[Any]) -> list[Any]:
-    """Members without regressions if there are too many columns for them."""
+def _affords_regressions(members: list[Any], X: Any, y: list[Any]) -> bool:
+    """Whether there are not too many columns for regressions, if there are any."""
     if not any(isinstance(member, LinearStream) for member in members):
-        return members
+        return True
     state = members[0].state
-    features = state.features or extended(state, X)[0]
-    labels = {*(state.options.classes or ()), *y}
-    if has_regressions(features.n_features, len(labels)):
-        return members
-    return [member for member in members if not isinstance(member, LinearStream)]
+    model, features = state.options.model, state.features or extended(state, X)[0]
+    labels = {*(state.options.classes or ()), *y} if model == "class" else ()
+    return has_regressions(model, features.n_features, len(labels))
 
 
 def _share_labels(state: TreeState, labels: list[Any]) -> None:

@@ -288,6 +288,8 @@ def start_trees(
         responses = apart(y)[0] if options.is_count else np.array(y, dtype=np.float64)
     if isinstance(options, LinearOptions):
         filters = LinearFilters(CounterSource(seed), **options.for_core(X.shape[1]))
+        if options.is_count:
+            filters.set_exposure_unit(*first_rate(y[:n_scale]))
         return filters, options, responses
     if isinstance(options, ForestOptions):
         forest = Forest(CounterSource(seed), **options.for_core(X.shape[1]))

@@ -1,4 +1,4 @@
-"""LinearStream: regressions of labels, alone and as members of averages."""
+"""LinearStream: regressions of labels and counts, alone and as members of averages."""
 
 from __future__ import annotations
 
@@ -43,17 +43,123 @@ def test_regressions_gain_on_a_plane_and_lose_nothing_on_a_checker() -> None:
         assert low < with_them - without < high
 
 
-def test_averages_without_regressions_have_none() -> None:
-    X, y = data("class", 60)
+@pytest.mark.parametrize("model", ["class", "poisson", "negbin"])
+def test_averages_without_regressions_have_none(model: str) -> None:
+    X, y = data("class", 60) if model == "class" else events(60)[:2]
     for make in (AveragedStream, AveragedTrees):
-        plain = make("class", linear=False, n_particles=5, seed=1).update(X, y)
+        plain = make(model, linear=False, n_particles=5, seed=1).update(X, y)
         assert not any(isinstance(m, LinearStream) for m in plain.members)
-        whole = make("class", n_particles=5, seed=1).update(X, y)
+        whole = make(model, n_particles=5, seed=1).update(X, y)
         n = len(plain.members)
         for mine, other in zip(plain.members, whole.members[:n], strict=True):
             assert model_bytes(mine) == model_bytes(other)
         assert "regressions" in repr(whole)
         assert "regressions" not in repr(plain)
+
+
+def events(n: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Overdispersed counts, whose columns multiply their rate, and exposures."""
+    rng = np.random.default_rng(seed)
+    X, exposure = rng.normal(size=(n, 4)), rng.uniform(0.5, 2.0, n)
+    rate = np.exp(0.5 + 0.4 * X[:, 0] - 0.3 * X[:, 1])
+    return X, rng.poisson(rate * exposure * rng.gamma(2.0, 0.5, n)), exposure
+
+
+def steps(n: int) -> tuple[Any, Any, Any]:
+    """Counts of two rates."""
+    rng = np.random.default_rng(1)
+    X = rng.random((n, 4))
+    return X, rng.poisson(np.where(X[:, 0] > 0.5, 4.0, 1.0)), np.ones(n)
+
+
+def test_regressions_of_counts_gain_on_a_line_and_lose_little_on_steps() -> None:
+    for (X, y, e), low, high in [(events(1500), 20.0, 400.0), (steps(1500), -5.0, 9.0)]:
+        with_them, without = (
+            AveragedStream("negbin", linear=linear, seed=1)
+            .update(X, y, exposure=e)
+            .log_evidence
+            for linear in (True, False)
+        )
+        assert low < with_them - without < high
+        tables = [
+            AveragedTrees("negbin", linear=linear, seed=1)
+            .update(X[:400], y[:400], exposure=e[:400])
+            .predict(X[400:], exposure=e[400:])
+            .log_density(y[400:])
+            .mean()
+            for linear in (True, False)
+        ]
+        assert tables[0] - tables[1] > -0.01
+        assert (tables[0] - tables[1] > 0.01) == (low > 0.0)
+
+
+def test_coefficients_of_counts_are_those_of_a_negative_binomial_regression() -> None:
+    sm = pytest.importorskip("statsmodels.api")
+    X, y, e = events(300)
+    model = LinearStream("negbin", spreads=[2.0], seed=1).update(X, y, exposure=e)
+    fit = sm.NegativeBinomial(y, sm.add_constant(X), exposure=e).fit(disp=0)
+    at = np.vstack([np.zeros(4), np.eye(4)])
+    log_rate = np.log(model.predict(at, exposure=1.0).mean)
+    np.testing.assert_allclose(log_rate[0], fit.params[0], rtol=0, atol=0.08)
+    np.testing.assert_allclose(log_rate[1:] - log_rate[0], fit.params[1:5], atol=0.05)
+    se = model.predict(at[:1], exposure=1.0).mean_se / np.exp(log_rate[0])
+    np.testing.assert_allclose(se, fit.bse[0], rtol=0.2)
+
+
+def test_weights_of_an_average_of_counts_do_not_depend_on_the_call() -> None:
+    X, y, e = events(60)
+    whole = AveragedStream("poisson", seed=1).update(X, y, exposure=e)
+    rows = AveragedStream("poisson", seed=1)
+    for k in range(60):
+        rows.update(X[k : k + 1], y[k : k + 1], exposure=e[k : k + 1])
+    assert model_bytes(whole) == model_bytes(rows)
+    assert whole.weights.sum() == pytest.approx(1.0, rel=1e-12)
+    history = whole.weight_history.weights.sum(axis=1)
+    np.testing.assert_allclose(history, 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "dispersion"), [("poisson", None), ("negbin", None), ("negbin", 0.5)]
+)
+def test_draws_of_counts_follow_predictions(model: str, dispersion: Any) -> None:
+    """Means within 4 standard errors and 1 %, tails of responses within .03."""
+    X, y, e = events(200)
+    made = LinearStream(model, dispersion=dispersion, seed=1).update(X, y, exposure=e)
+    asked = np.vstack([X[:4], X[:1], [[np.nan, *X[0, 1:]]]])
+    with pytest.warns(MissingInputWarning):
+        prediction = made.predict(asked, exposure=2.0)
+    draws = made.posterior_draws(asked, 8000, "mean", exposure=2.0, seed=2).values
+    np.testing.assert_array_equal(draws[:, 0], draws[:, 4])
+    error = draws.std(axis=0) / np.sqrt(len(draws))
+    off = np.abs(draws.mean(axis=0) - prediction.mean)
+    assert np.all(off < 4.0 * error + 0.01 * prediction.mean)
+    drawn = made.posterior_draws(asked, 8000, "obs", exposure=2.0, seed=3).values
+    for level in (0.1, 0.5, 0.9):
+        at = prediction.quantile(level)
+        below = np.mean(drawn <= at, axis=0)
+        np.testing.assert_allclose(below, prediction.cdf(at), rtol=0, atol=0.03)
+
+
+def test_exposures_multiply_rates_and_are_refused_for_labels() -> None:
+    X, y, e = events(100)
+    made = LinearStream("negbin", seed=1).update(X, y, exposure=e)
+    in_days = LinearStream("negbin", seed=1).update(X, y, exposure=365.0 * e)
+    one, other = (m.predict(X, exposure=k) for m, k in ((made, 1.0), (in_days, 365.0)))
+    np.testing.assert_allclose(one.mean, other.mean, rtol=1e-9)
+    labels = LinearStream(seed=1)
+    with refused("exposure", ""):
+        labels.update(X, y > 1, exposure=e)
+    assert labels.n_seen == 0
+
+
+def test_no_rate_is_far_above_all_events() -> None:
+    """A prior that is wide predicts no number of events that nobody has seen."""
+    X, y, e = events(12)
+    made = LinearStream("poisson", spreads=[5.0], seed=1).update(X, y, exposure=e)
+    far = made.predict(np.full((1, 4), 100.0), exposure=1.0)
+    assert far.mean[0] <= 15.0 * (max(y) + 1.0) / min(e)
+    draws = made.posterior_draws(np.full((1, 4), 100.0), 100, "mean", seed=1).values
+    assert draws.max() <= 10.001 * (max(y) + 1.0) / min(e)
 
 
 def test_many_columns_have_no_regressions_by_default() -> None:
@@ -97,19 +203,22 @@ def test_members_may_be_regressions_but_not_the_first() -> None:
     ):
         with pytest.raises(ValueError, match=r"^(members|linear of member 1) must "):
             AveragedStream("class", members=wrong)
-    with pytest.raises(ValueError, match="for labels"):
+    with pytest.raises(ValueError, match="for labels and counts"):
         AveragedStream("linear", members=members)
+    counts = AveragedStream("poisson", members=[*members, {"window": 9}], seed=1)
+    assert [isinstance(m, LinearStream) for m in counts.members] == [0, 0, 1]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [("forget", 0.4), ("forget", 1.5), ("spreads", []), ("spreads", [0.0]),
      ("spreads", [1e9]), ("spreads", "ab"), ("spreads", {"a": 1}), ("clip", 0.0),
-     ("model", "linear")],
+     ("model", "linear"), ("dispersion", 0.0)],
 )  # fmt: skip
 def test_bad_options_are_refused(name: str, value: Any) -> None:
+    options = {"model": "negbin"} if name == "dispersion" else {}
     with refused(name, ""):
-        LinearStream(**{name: value})
+        LinearStream(**options | {name: value})
 
 
 def test_draws_average_to_predictions() -> None:

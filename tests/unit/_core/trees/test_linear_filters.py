@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees.linear_filters import LinearFilters
@@ -224,3 +225,92 @@ def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="4 columns"):
         made.predict_proba(X[:, :2].copy())
     assert made.n_seen == 0
+
+
+SIZES = (np.inf, 10.0, 3.0, 1.0, 0.3)
+
+
+def counts(gaps: bool = False, n: int = 300) -> tuple[Any, Any, Any]:
+    """Events of a log-linear world, and their exposures."""
+    rng = np.random.default_rng(3)
+    X, _ = rows(2, gaps, n)
+    exposure = rng.uniform(0.5, 2.0, n)
+    rate = np.exp(0.5 + 0.6 * (np.nan_to_num(X[:, 0], nan=5.0) - 5.0))
+    return X, rng.poisson(exposure * rate * rng.gamma(2.0, 0.5, n)) * 1.0, exposure
+
+
+@pytest.mark.parametrize("weighting", [None, "frequency"])
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("forget", [1.0, 0.97])
+@pytest.mark.parametrize("sizes", [(np.inf,), SIZES])
+def test_counts_meet_the_oracle(
+    sizes: Any, forget: float, gaps: bool, weighting: str | None
+) -> None:
+    X, y, exposure = counts(gaps)
+    times = None
+    if weighting is not None:
+        times = np.random.default_rng(2).integers(1, 4, len(y)) / 2.0
+    made = filters(0, forget=forget, weighting=weighting, sizes=sizes)
+    made.set_exposure_unit(1.0, 1.7)
+    plain = oracle.CountFilters(4, sizes, 1.7, forget)
+    found = made.update(X, y, None, 1, times, exposure)
+    expected = plain.update(X, y, times, exposure)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(made.weights, plain.weights(), rtol=0, atol=1e-8)
+    mean, variance = made.log_rates(X[:5])
+    for k, x in enumerate(X[:5]):
+        _, e, v, more = plain.odds(x)
+        np.testing.assert_allclose(mean[k], e[:, 0] + np.log(1.7), atol=1e-8)
+        np.testing.assert_allclose(variance[k], (v + more)[:, 0], rtol=1e-8)
+    assert made.log_evidence == pytest.approx(found.sum(), rel=1e-12)
+
+
+def test_a_count_moves_a_log_rate_as_quadrature_says() -> None:
+    """Log density within 5e-3, mean within .02 sd, variance within 5 %."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        v, e = 10 ** rng.uniform(-1.5, 1.5), rng.normal()
+        size = rng.choice([np.inf, 10.0, 3.0, 1.0, 0.3])
+        y = float(rng.poisson(np.exp(np.clip(e + np.sqrt(v) * rng.normal(), -9, 9))))
+        x = e + np.sqrt(v) * np.linspace(-12.0, 12.0, 200_001)
+        mean = np.exp(x)
+        if np.isinf(size):
+            log_p = stats.poisson.logpmf(y, mean)
+        else:
+            log_p = stats.nbinom.logpmf(y, size, size / (size + mean))
+        log_p += stats.norm.logpdf(x, e, np.sqrt(v))
+        top = log_p.max()
+        p = np.exp(log_p - top)
+        total = p.sum() * (x[1] - x[0])
+        m = p @ x / p.sum()
+        u = p @ (x - m) ** 2 / p.sum()
+        log_z, m_site, u_site = oracle.count_site(e, v, y, size, 0.0)
+        assert log_z == pytest.approx(np.log(total) + top, abs=5e-3)
+        assert m_site == pytest.approx(m, abs=0.02 * np.sqrt(u))
+        assert u_site == pytest.approx(u, rel=0.05)
+        assert u_site < v
+
+
+def test_a_large_size_is_a_poisson_law() -> None:
+    X, y, exposure = counts()
+    found = []
+    for size in (1e7, np.inf):
+        made = filters(0, sizes=(size,))
+        found.append(made.update(X, y, None, 1, None, exposure))
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-4)
+
+
+def test_counts_of_any_size_are_learned() -> None:
+    """No count, exposure or weight leaves a number that is not finite."""
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    for y, exposure, times in [
+        (np.resize([0.0, 1e15], 60), 1.0, 1.0),
+        (np.zeros(60), 1e9, 1.0),
+        (np.full(60, 1e9), 1e-9, 1e9),
+        (np.resize([0.0, 0.0, 5.0], 60), 1.0, 1e-9),
+    ]:
+        made = filters(0, sizes=SIZES, weighting="frequency")
+        both = np.full(60, exposure), np.full(60, times)
+        assert np.isfinite(made.update(X, y, None, 1, both[1], both[0])).all()
+        for part in (*made.log_rates(X), *made.coefficients, made.weights):
+            assert np.isfinite(part).all()

@@ -15,7 +15,7 @@ from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.averages import stream as averaged_stream
-from dyntree.trees.averages.memories import LINEAR, MEMORIES
+from dyntree.trees.averages.memories import LINEAR, MEMORIES, WITH_REGRESSIONS
 from dyntree.trees.learning import warmup
 from tests.contract import same_answers
 from tests.helpers import model_bytes, same_bytes
@@ -452,7 +452,7 @@ def test_a_changed_file_is_refused(tmp_path: Any) -> None:
 
 def test_the_default_memories_fit_every_leaf_model() -> None:
     for model, memories in MEMORIES.items():
-        memories = [*memories, *LINEAR] if model == "class" else memories
+        memories = [*memories, *LINEAR] if model in WITH_REGRESSIONS else memories
         stream = AveragedStream(model, seed=1)
         for member, memory in zip(stream.members, memories, strict=True):
             memory = {k: v for k, v in memory.items() if k != "linear"}
