@@ -106,9 +106,9 @@ def group_averages(
     """Draws of the averages over groups of each setting of the rows.
 
     Settings follow one another in `rows`, as do their offsets; `warns` is whether
-    trees that are too much alike are warned of, and `of_effects` is as in
-    `draw_blocks`. The answer is of shape (n_draws, n_settings, n_groups), with the
-    classes last for labels; no draw of all rows is kept.
+    trees that are too much alike are warned of, and `of_effects` whether settings are
+    compared; see `draw_blocks`. The answer is of shape (n_draws, n_settings, n_groups),
+    with the classes last for labels; no draw of all rows is stored.
     """
     n_rows = len(next(iter(groups.values()))) if groups else 0
     weights = shares(groups, np.ones(n_rows) if counts is None else counts)
@@ -119,7 +119,8 @@ def group_averages(
         exposure = None
         if shift is not None and tree.tree.options.is_count:
             exposure, shift = np.exp(shift), None
-        for block in tree.draw_blocks(rows, n_draws, rng, exposure, of_effects):
+        n_compared = len(rows) // n_rows if of_effects and n_rows else 0
+        for block in tree.draw_blocks(rows, n_draws, rng, exposure, n_compared):
             some, *_, last = block.mean.shape
             classes = (last,) if block.mean.ndim == 3 else ()
             mean = block.mean if shift is None else block.mean + shift

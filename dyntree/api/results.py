@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
@@ -1525,7 +1526,7 @@ class DynamicTreeResults:
         base = taken(raw.columns, rows)
         features = at_all_points(self.design, axes, base, len(rows))
         shape = tuple(map(len, axes))
-        means = mean_predictions(self.tree, features, place, of_effects=True)
+        means = mean_predictions(self.tree, features, place, math.prod(shape))
         means = means.reshape(-1, len(rows))
         weights = counts[rows] / counts[rows].sum()
         groups = {None: np.ones(len(rows), dtype=bool)}

@@ -70,15 +70,15 @@ def feature_groups(design: Design, names: Sequence[str]) -> list[list[int]]:
 
 
 def mean_predictions(
-    tree: Trees, features: Matrix, place: int | None, of_effects: bool = False
+    tree: Trees, features: Matrix, place: int | None, n_compared: int = 0
 ) -> NDArray[np.float64]:
     """Mean predictions, or probabilities, of one class or all: (n_rows, ...).
 
-    `of_effects` is as in `TreeModel.draw_blocks`.
+    `n_compared` is as in `TreeModel.draw_blocks`.
     """
     rows = Encoded(features)
-    if of_effects:
-        means = tree.effect_means(rows)
+    if n_compared:
+        means = tree.effect_means(rows, n_compared)
     else:
         answer = tree.predict(rows)
         means = answer.proba if isinstance(answer, ClassPrediction) else answer.mean

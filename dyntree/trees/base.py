@@ -102,6 +102,11 @@ def is_forest(state: TreeState) -> bool:
     return isinstance(state.options, ForestOptions)
 
 
+def is_regression(state: TreeState) -> bool:
+    """Whether a state is that of regressions that learn row by row."""
+    return isinstance(state.options, LinearOptions)
+
+
 def is_cloud(state: TreeState) -> bool:
     """Whether a state is that of particles."""
     return isinstance(state.options, TreeOptions)
@@ -283,7 +288,7 @@ class TreeModel(Suggesting):
         n_draws: int,
         rng: np.random.Generator,
         exposure: Any = None,
-        of_effects: bool = False,
+        n_compared: int = 0,
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, in blocks of rows.
 
@@ -297,9 +302,10 @@ class TreeModel(Suggesting):
         rng : Generator
         exposure : array_like of shape (n_rows,), optional
             Of counts; 1 by default.
-        of_effects : bool, default False
-            Whether differences between rows are asked about, of which a mixed average
-            asks linear leaves alone.
+        n_compared : int, default 0
+            How many settings of the same rows follow one another, if differences
+            between them are asked about; an average asks members that are right about
+            these. Else 0.
 
         Yields
         ------
@@ -408,17 +414,17 @@ class TreeModel(Suggesting):
         rng: np.random.Generator,
         sample_weight: Any = None,
         exposure: Any = None,
-        of_effects: bool = False,
+        n_compared: int = 0,
     ) -> PosteriorDraws:
         """As `posterior_draws`, for checked arguments and without a warning.
 
-        `of_effects` is as in `draw_blocks`.
+        `n_compared` is as in `draw_blocks`.
         """
         check_response_pairs(X, sample_weight, exposure)
         values: NDArray[Any] | None = None
         weights: Vector | None = None
         is_obs = kind == "obs"
-        for block in self.draw_blocks(X, n_draws, rng, exposure, of_effects):
+        for block in self.draw_blocks(X, n_draws, rng, exposure, n_compared):
             if values is None:
                 n_rows = block.mean.shape[1]
                 weights = response_weights(self.states[0], n_rows, sample_weight)
@@ -487,18 +493,20 @@ class TreeModel(Suggesting):
             exposure = np.tile(asked_exposure(self.state, len(after), exposure), 2)
         self.warn_if_alike()
         rows = Encoded(np.concatenate([after, before]))
-        both = self.drawn(rows, n_draws, kind, rng, None, exposure, of_effects=True)
+        both = self.drawn(rows, n_draws, kind, rng, None, exposure, n_compared=2)
         n = len(after)
         values = both.values[:, :n] - both.values[:, n:]
         return PosteriorDraws(values, kind, self.classes)
 
-    def effect_means(self, X: Any) -> Vector | Matrix:
+    def effect_means(self, X: Any, n_compared: int) -> Vector | Matrix:
         """Predicted means, or probabilities, whose differences are asked about.
 
         Parameters
         ----------
         X
             As in `predict`.
+        n_compared : int
+            As in `draw_blocks`.
 
         Returns
         -------

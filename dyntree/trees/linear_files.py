@@ -18,7 +18,9 @@ ARRAYS = {
     "place": reals("p", gaps=True), "unit": reals("p", low=0.0),
     "column_mean": reals("p"), "square": reals("p", low=0.0),
     "n_values": reals("p", low=0.0),
-    "n_gaps": reals("p", low=0.0, high="n_seen"), "log_weights": reals("k", high=0.0),
+    "n_gaps": reals("p", low=0.0, high="n_seen"), "low": reals("p", gaps=True),
+    "high": reals("p", gaps=True), "is_many": reals("p", low=0.0, high=1.0),
+    "log_weights": reals("k", high=0.0),
     "prior": reals("k", "d", above=0.0), "covariance": reals("k", "m", "d", "d"),
     "mean": reals("k", "m", "d"), "moment": reals("k", "m", "d"),
     "first_X": reals("n", "p", low=-LARGEST, high=LARGEST, gaps=True),
@@ -68,7 +70,7 @@ def check_filters(
     require(fits, "too many rows are stored")
     y = arrays["first_y"]
     require(y == np.floor(y), "a row has no label")
-    check_columns(arrays, has_units)
+    check_columns(arrays, has_units, n_seen)
     check_coefficients(arrays, options)
 
 
@@ -80,9 +82,16 @@ def check_rates(header: Header, options: LinearOptions) -> None:
     require(np.isfinite(header["most"]) == has_most, "its highest rate is odd")
 
 
-def check_columns(arrays: Arrays, has_units: bool) -> None:
+def check_columns(arrays: Arrays, has_units: bool, n_seen: int) -> None:
     """Columns have a unit only with a place, and values that are counted."""
-    place, unit, mean, square, n, _ = (arrays[name] for name in COLUMNS)
+    place, unit, mean, square, n, gaps, low, high, many = (
+        arrays[name] for name in COLUMNS
+    )
+    require(np.isnan(low) == np.isnan(high), "a column has one end")
+    require(np.isnan(low) | (low <= high), "values of a column run backwards")
+    has_ends = ~np.isnan(low)
+    require((many == 0.0) | ((many == 1.0) & ~has_ends), "values are miscounted")
+    require((has_ends | (many == 1.0)) == (gaps < n_seen), "gaps are miscounted")
     require(has_units or (np.isnan(place) & (unit == 0.0)), "units come too early")
     require((unit == 0.0) | ~np.isnan(place), "a unit has no place")
     require((unit > 0.0) | ((mean == 0.0) & (square == 0.0)), "a column has no unit")

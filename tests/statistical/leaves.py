@@ -1,10 +1,12 @@
-"""What regressions beside trees gain for labels, and what they cost where useless.
+"""What regressions beside trees gain for labels and counts, and cost where useless.
 
 Run ``python -m tests.statistical.leaves``; the last results are in leaves.txt. Each
 line has the mean log probability of a row under averages of streams (predicted before
 it is learned, from row 100 on) or tables (five folds) without and with regressions,
-the gain with its standard error over seeds, and both errors. Rows are simulated, or of
-tables that come with scikit-learn; none of them is in `tests.statistical.unseen`.
+the gain with its standard error over seeds, and both errors: of labels the share that
+is wrong, of counts the root of the mean square. Counts are negative binomial, with
+exposures. Rows are simulated, or of tables that come with scikit-learn and with the
+package; none of them is in `tests.statistical.unseen`.
 """
 
 from __future__ import annotations
@@ -15,9 +17,10 @@ from typing import Any
 
 import numpy as np
 from sklearn import datasets
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from dyntree import AveragedStream, AveragedTrees
+from dyntree.datasets import load_quine, load_warpbreaks
 from dyntree.evaluate import prequential
 
 START, SEEDS, LEAST = 100, (1, 2, 3), 1e-12
@@ -81,6 +84,36 @@ def step(rng: np.random.Generator) -> Rows:
     return X, (rng.random(1500) < np.where(X[:, 0] > 0.3, 0.85, 0.2)).astype(int)
 
 
+def events(rng: np.random.Generator, rate: np.ndarray) -> np.ndarray:
+    """Counts of such rates, which vary by a gamma of shape 2."""
+    return rng.poisson(rate * rng.gamma(2.0, 0.5, len(rate)))
+
+
+def line_of_rates(rng: np.random.Generator, turns: bool = False) -> Rows:
+    """Rates that two of four columns multiply, which may turn by 120 degrees."""
+    X = rng.normal(size=(1500, 4))
+    angle = 0.8 + (np.linspace(0.0, 2.1, 1500) if turns else np.zeros(1500))
+    score = X[:, 0] * np.cos(angle) + X[:, 1] * np.sin(angle)
+    return X, events(rng, np.exp(0.5 + 0.5 * score))
+
+
+def steps_of_rates(rng: np.random.Generator) -> Rows:
+    """Two rates, by one of four columns."""
+    X = rng.random((1500, 4))
+    return X, events(rng, np.where(X[:, 0] > 0.5, 4.0, 1.0))
+
+
+def hill_of_rates(rng: np.random.Generator) -> Rows:
+    """A rate that is high in the middle of a column."""
+    X = rng.normal(size=(1500, 4))
+    return X, events(rng, 0.5 + 4.0 * np.exp(-2.0 * X[:, 0] ** 2))
+
+
+COUNTS: dict[str, Callable[[np.random.Generator], Rows]] = {
+    "line of rates": line_of_rates,
+    "line that turns": lambda rng: line_of_rates(rng, True),
+    "steps of rates": steps_of_rates, "hill of rates": hill_of_rates,
+}  # fmt: skip
 STREAMS: dict[str, Callable[[np.random.Generator], Rows]] = {
     "plane": plane, "plane that turns": lambda rng: plane(rng, True),
     "waveforms": waves, "30 noise columns": noise, "one in fifty": rare, "gaps": gaps,
@@ -98,6 +131,36 @@ def tables() -> Iterator[tuple[str, Rows]]:
     for name in ("plane", "waveforms", "checker", "step"):
         X, y = STREAMS[name](np.random.default_rng(0))
         yield f"300 of {name}", (X[:300], y[:300])
+
+
+def tables_of_counts() -> Iterator[tuple[str, Rows]]:
+    """Tables of the package, and 300 rows of streams."""
+    warp, quine = load_warpbreaks(), load_quine()
+    for name, frame, y in (("warpbreaks", warp, "breaks"), ("quine", quine, "Days")):
+        yield name, (frame.drop(columns=y), frame[y].to_numpy())
+    for name in ("line of rates", "steps of rates", "hill of rates"):
+        X, y = COUNTS[name](np.random.default_rng(0))
+        yield f"300 of {name}", (X[:300], y[:300])
+
+
+def counts_on_stream(rows: Rows, linear: bool, seed: int) -> tuple[float, float]:
+    """As `on_stream`, of counts."""
+    stream = AveragedStream("negbin", linear=linear, seed=seed)
+    scores: Any = prequential(stream, *rows, start=START, progress=False).scores
+    return scores.log_density, scores.rmse
+
+
+def counts_on_table(rows: Rows, linear: bool, seed: int) -> tuple[float, float]:
+    """As `on_table`, of counts."""
+    X, y = rows
+    logs, squares = [], []
+    for train, test in KFold(5, shuffle=True, random_state=seed).split(X):
+        trees = AveragedTrees("negbin", linear=linear, seed=seed)
+        some = X.iloc if hasattr(X, "iloc") else X
+        answer: Any = trees.update(some[train], y[train]).predict(some[test])
+        logs += answer.log_density(y[test]).tolist()
+        squares += ((answer.mean - y[test]) ** 2).tolist()
+    return float(np.mean(logs)), float(np.sqrt(np.mean(squares)))
 
 
 def on_stream(rows: Rows, linear: bool, seed: int) -> tuple[float, float]:
@@ -144,16 +207,21 @@ def line(name: str, score: Callable[[bool, int], tuple[float, float]]) -> None:
 
 def main() -> None:
     print("streams: log probability without, with, gain (se), errors, time")
-    for name, made in STREAMS.items():
-        line(
-            name,
-            lambda linear, seed, made=made: on_stream(
-                made(np.random.default_rng(seed)), linear, seed
-            ),
-        )
+    for score, streams in ((on_stream, STREAMS), (counts_on_stream, COUNTS)):
+        for name, made in streams.items():
+            line(
+                name,
+                lambda linear, seed, made=made, score=score: score(
+                    made(np.random.default_rng(seed)), linear, seed
+                ),
+            )
     print("\ntables, five folds")
-    for name, rows in tables():
-        line(name, lambda linear, seed, rows=rows: on_table(rows, linear, seed))
+    for score, each in ((on_table, tables), (counts_on_table, tables_of_counts)):
+        for name, rows in each():
+            line(
+                name,
+                lambda linear, seed, rows=rows, score=score: score(rows, linear, seed),
+            )
 
 
 if __name__ == "__main__":

@@ -105,7 +105,9 @@ FOLDER_ORDER = {
         {"linear_draws", "linear_laws"}, {"draws", "predictions"}, {"criteria"},
         {"sensitivity"},
     ],
-    "trees/averages": [{"view", "memories", "robust"}, {"base"}, {"stream", "tables"}],
+    "trees/averages": [
+        {"view", "memories", "robust", "effects"}, {"base"}, {"stream", "tables"},
+    ],
     # companions know nothing of one another
     "mixtures": [
         {"shared"}, {"neighbours"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"},

@@ -30,6 +30,7 @@ cdef class LinearFilters:
         # of columns: place and unit of their values, and in these the running mean,
         # sum of squares about it and number of rows
         double[::1] place, unit, column_mean, square, n_values, n_gaps
+        double[::1] low, high, is_many  # two values, and whether there were others
         double[:, ::1] first_X          # (N_FIRST, n_features) rows before the units
         double[::1] first_y, first_w, first_e
         double[::1] room                # scratch of a row that is learned
@@ -69,6 +70,7 @@ cdef class LinearFilters:
         self, const double *x, double y, double times, double exposure
     ) noexcept nogil
     cdef void fix_columns(self) noexcept nogil
+    cdef void note_values(self, const double *x) noexcept nogil
     cdef void count(self, int32_t j, double z, double times) noexcept nogil
     cdef void fix_column(self, int32_t j) noexcept nogil
     cdef double take(

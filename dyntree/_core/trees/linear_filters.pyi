@@ -40,6 +40,7 @@ class LinearFilters:
     ) -> None: ...
     weights: Vector
     kind_sizes: Vector
+    two_values: Matrix
     coefficients: tuple[NDArray[np.float64], NDArray[np.float64]]
     model: str
     prior_point: dict[str, float]

@@ -34,7 +34,9 @@ for _i, (_x, _w) in enumerate(zip(*np.polynomial.hermite_e.hermegauss(N_NODES)))
 OPTIONS = (
     "n_features", "n_classes", "sizes", "forget", "spreads", "clip", "weighting",
 )
-COLUMNS = ("place", "unit", "column_mean", "square", "n_values", "n_gaps")
+COLUMNS = (
+    "place", "unit", "column_mean", "square", "n_values", "n_gaps", "low", "high", "is_many",
+)
 FILTERS = ("log_weights", "prior", "covariance", "mean", "moment")
 FIRST = ("first_X", "first_y", "first_w", "first_e")
 
@@ -239,10 +241,12 @@ cdef class LinearFilters:
             "first_y": np.empty(N_FIRST), "first_w": np.empty(N_FIRST),
             "first_e": np.empty(N_FIRST),
         }
-        self.arrays["place"].fill(np.nan)
-        self.place, self.unit, self.column_mean, self.square, self.n_values, self.n_gaps = (
-            self.arrays[name] for name in COLUMNS
-        )
+        for name in ("place", "low", "high"):
+            self.arrays[name].fill(np.nan)
+        (
+            self.place, self.unit, self.column_mean, self.square, self.n_values,
+            self.n_gaps, self.low, self.high, self.is_many,
+        ) = (self.arrays[name] for name in COLUMNS)
         self.log_weights, self.prior, self.covariance, self.mean, self.moment = (
             self.arrays[name] for name in FILTERS
         )
@@ -315,6 +319,22 @@ cdef class LinearFilters:
                 self.prior[k, j + 1] = self.target(k, j + 1)
                 for c in range(self.n_filters):
                     self.covariance[k, c, j + 1, j + 1] = 1.0 / self.prior[k, j + 1]
+
+    cdef void note_values(self, const double *x) noexcept nogil:
+        """Count gaps, and remember which columns have two values at most."""
+        cdef int32_t j
+        for j in range(self.n_features):
+            if isnan(x[j]):
+                self.n_gaps[j] += 1.0
+            elif self.is_many[j] > 0.0:
+                pass
+            elif isnan(self.low[j]):
+                self.low[j] = self.high[j] = x[j]
+            elif self.low[j] == self.high[j]:
+                self.low[j], self.high[j] = fmin(self.low[j], x[j]), fmax(self.high[j], x[j])
+            elif x[j] != self.low[j] and x[j] != self.high[j]:
+                self.is_many[j] = 1.0       # whose values nobody asks for
+                self.low[j] = self.high[j] = NAN
 
     cdef void store(
         self, const double *x, double y, double times, double exposure
@@ -507,7 +527,6 @@ cdef class LinearFilters:
         cdef double *gaps = w + self.width
         cdef double *each = gaps + self.width
         cdef double found
-        cdef int32_t j
         self.standardize(x, w, gaps)
         self.look(w, gaps, each)
         if self.mend(each):
@@ -526,8 +545,7 @@ cdef class LinearFilters:
         if self.has_units:
             self.see(x, times)
         self.renew_some(self.n_seen)
-        for j in range(self.n_features):
-            self.n_gaps[j] += isnan(x[j])
+        self.note_values(x)
         if not self.has_units:
             self.store(x, y, times, exposure)
         self.n_seen += 1
@@ -784,6 +802,11 @@ cdef class LinearFilters:
         return shares / shares.sum()
 
     @property
+    def two_values(self):
+        """The two values of each column that has no others, else NaN: (2, n_features)."""
+        return np.array([self.arrays["low"], self.arrays["high"]])
+
+    @property
     def kind_sizes(self):
         """Size of the negative binomial of each kind, at an exposure of one unit."""
         return np.array(self.sizes)
@@ -936,9 +959,10 @@ cdef class LinearFilters:
         p = self.n_features
         (fill,) = widen(np.full((1, p), np.nan))[:, p:]
         more, fits = len(fill), self.has_units & ~np.isnan(fill)
+        seen = fill if self.n_seen else np.full(more, np.nan)
         grown = {
             "place": np.where(fits, fill, np.nan), "n_values": np.where(fits, self.n_seen, 0),
-            "n_gaps": np.where(np.isnan(fill), self.n_seen, 0),
+            "n_gaps": np.where(np.isnan(fill), self.n_seen, 0), "low": seen, "high": seen,
         }
         for name in COLUMNS:
             arrays[name] = np.concatenate([arrays[name], grown.get(name, np.zeros(more))])

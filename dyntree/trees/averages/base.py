@@ -42,8 +42,9 @@ from dyntree.trees.answers.draws import (
 )
 from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
+from dyntree.trees.averages.effects import calibrated, reference_rows, setting_means
 from dyntree.trees.averages.view import AverageView, picked
-from dyntree.trees.base import TreeModel, is_forest
+from dyntree.trees.base import TreeModel, is_forest, is_regression
 from dyntree.trees.learning.check import stored
 from dyntree.trees.learning.exposures import (
     asked_exposure,
@@ -427,7 +428,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         n_draws: int,
         rng: np.random.Generator,
         exposure: Any = None,
-        of_effects: bool = False,
+        n_compared: int = 0,
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, in blocks of rows.
 
@@ -435,8 +436,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         ----------
         X, n_draws, rng, exposure
             As in `TreeModel.draw_blocks`.
-        of_effects : bool, default False
-            Whether differences between rows are asked about, and not responses at rows.
+        n_compared : int, default 0
+            As there.
 
         Yields
         ------
@@ -445,8 +446,14 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         for state in self.states:
             state.ready("posterior_draws")
         rows = self._member_rows(X)
-        weights = self._effect_weights if of_effects else self._draw_weights
+        weights = self._effect_weights if n_compared else self._draw_weights
         at = asked_exposure(self.state, len(rows[0]), exposure)
+        reference = self._reference(rows[0], n_compared)
+        if reference is not None:
+            yield from self._effect_blocks(
+                rows[0], reference, n_compared, n_draws, rng, at
+            )
+            return
         which = systematic(weights, n_draws, rng)
         parts: tuple[Matrix, Matrix] | None = None
         if self.is_classifier:
@@ -458,20 +465,105 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             cloud = self.states[k].cloud
             for block in cloud_draws(cloud, rows[k], len(own), rng, at):
                 mean = block.mean if parts is None else moved(block.mean, *parts)
-                if self._span is not None and not of_effects:
+                if self._span is not None and not n_compared:
                     mean = np.clip(mean, *self._reach)
                 noise = block.noise
                 if noise is not None and not is_forest(self.states[k]):
                     noise = noise * self.spread_factor
                 yield DrawBlock(own[block.places], mean, noise, block.size)
 
-    def effect_means(self, X: Any) -> Vector | Matrix:
-        """As of any model of trees, in a mixed average by its linear members alone."""
-        if self.model != MIXED or not self.is_ready:
-            return super().effect_means(X)
+    def _reference(self, rows: Matrix, n_compared: int) -> Matrix | None:
+        """Rows over which regressions say how large effects are, or None.
+
+        See `reference_rows`.
+        """
+        filters = next(filter(is_regression, self.states), None)
+        if filters is None:
+            return None
+        pool = max(self._trees, key=lambda tree: tree.n_active).state.cloud.rows()[0]
+        return reference_rows(filters.cloud, rows, n_compared, pool)
+
+    def _by_effects(self) -> tuple[Vector, Vector]:
+        """Weights among the trees, and among the regressions, each (n_members,)."""
+        of_lines = np.array([is_regression(state) for state in self.states])
+        found = np.zeros((2, len(of_lines)))
+        for weights, part in zip(found, (~of_lines, of_lines), strict=True):
+            weights[part] = among(self._draw_weights[part])
+        return found[0], found[1]
+
+    def _member_draws(
+        self,
+        weights: Vector,
+        rows: Matrix,
+        n_draws: int,
+        rng: np.random.Generator,
+        exposure: Vector,
+    ) -> Iterator[DrawBlock]:
+        """Draws of members by these weights, as they are."""
+        which = systematic(weights, n_draws, rng)
+        for k in np.unique(which).tolist():
+            own = np.flatnonzero(which == k)
+            cloud = self.states[k].cloud
+            for block in cloud_draws(cloud, rows, len(own), rng, exposure):
+                yield replace(block, places=own[block.places])
+
+    def _effect_blocks(
+        self,
+        rows: Matrix,
+        reference: Matrix,
+        n_compared: int,
+        n_draws: int,
+        rng: np.random.Generator,
+        exposure: Vector,
+    ) -> Iterator[DrawBlock]:
+        """Draws of trees, whose average effect is that of draws of regressions."""
+        trees, lines = self._by_effects()
+        ones = np.ones(len(reference))
+        shape = (
+            n_draws,
+            n_compared,
+            1,
+            *([len(self.classes or ())] * self.is_classifier),
+        )
+        slopes = np.empty(shape)
+        for block in self._member_draws(lines, reference, n_draws, rng, ones):
+            slopes[block.places] = setting_means(block.mean, n_compared)
+        n, is_count = len(rows), self.options.is_count
+        both, at = np.concatenate([rows, reference]), np.concatenate([exposure, ones])
+        for block in self._member_draws(trees, both, n_draws, rng, at):
+            mean = calibrated(
+                block.mean[:, :n], setting_means(block.mean[:, n:], n_compared),
+                slopes[block.places], n_compared, is_count,
+            )  # fmt: skip
+            size = None if block.size is None else block.size[:n]
+            yield DrawBlock(block.places, mean, None, size)
+
+    def effect_means(self, X: Any, n_compared: int) -> Vector | Matrix:
+        """As of any model of trees, by the members that are right about effects."""
+        if not self.is_ready:
+            return super().effect_means(X, n_compared)
         with self._lock:
-            pairs = zip(self._effect_weights, self.members, strict=True)
-            means = sum(w * one.tree.predict(X).mean for w, one in pairs if w > 0.0)
+            if self.model == MIXED:
+                return self._means_by(self._effect_weights, X)
+            rows = self._member_rows(X)[0]
+            reference = self._reference(rows, n_compared)
+            if reference is None:
+                return super().effect_means(X, n_compared)
+            trees, lines = self._by_effects()
+            values = self._means_by(trees, Encoded(rows))[None]
+            means, slopes = (
+                setting_means(self._means_by(w, Encoded(reference))[None], n_compared)
+                for w in (trees, lines)
+            )
+            is_count = self.options.is_count
+            return np.asarray(
+                calibrated(values, means, slopes, n_compared, is_count)[0]
+            )
+
+    def _means_by(self, weights: Vector, X: Any) -> Vector | Matrix:
+        """Means or probabilities at rows of members by these weights."""
+        pairs = zip(weights, self.members, strict=True)
+        means = sum(w * one.tree.effect_means(X, 0) for w, one in pairs if w > 0.0)
         return np.asarray(means)
 
     # ------------------------------------------------------------ other questions

@@ -821,7 +821,7 @@ class AveragedStream(TreeAverage):
         n_draws: int,
         rng: np.random.Generator,
         exposure: Any = None,
-        of_effects: bool = False,
+        n_compared: int = 0,
     ) -> Iterator[DrawBlock]:
         """Joint draws at rows, as of any average; some of persistence.
 
@@ -829,17 +829,16 @@ class AveragedStream(TreeAverage):
         ----------
         X, n_draws, rng, exposure
             As in `TreeModel.draw_blocks`.
-        of_effects : bool, default False
-            Whether differences between rows are asked about, of which persistence
-            says nothing.
+        n_compared : int, default 0
+            As there. Of differences between rows persistence says nothing.
 
         Yields
         ------
         DrawBlock
         """
-        law = None if of_effects else self._last_again
+        law = None if n_compared else self._last_again
         if law is None:
-            yield from super().draw_blocks(X, n_draws, rng, exposure, of_effects)
+            yield from super().draw_blocks(X, n_draws, rng, exposure, n_compared)
             return
         share, last, scale, df, of_mean = law
         which = systematic(np.array([1.0 - share, share]), n_draws, rng)

@@ -336,3 +336,79 @@ def test_large_values_keep_their_column() -> None:
 def test_regressions_have_no_leaves_to_count() -> None:
     with pytest.raises(ValueError, match="stats is of trees"):
         LinearStream(seed=1).update(*plane(20)).stats()
+
+
+def treated(model: str, n: int = 250) -> tuple[Any, Any]:
+    """A treatment by the toss of a coin, which works above the middle of a column."""
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=(n, 2)), rng.integers(2, size=n)])
+    score = 0.3 * X[:, 0] + X[:, 2] * (X[:, 1] > 0.0)
+    if model == "class":
+        return X, np.where(score + rng.logistic(size=n) > 0.0, "a", "b")
+    return X, rng.poisson(np.exp(score))
+
+
+def settings(X: Any) -> tuple[Any, Any]:
+    """Rows with the treatment, and without."""
+    return tuple(np.column_stack([X[:, :2], np.full(len(X), v)]) for v in (1.0, 0.0))
+
+
+@pytest.mark.parametrize("model", ["class", "negbin"])
+@pytest.mark.parametrize("make", [AveragedStream, AveragedTrees])
+def test_regressions_say_how_large_an_effect_is_and_trees_where(
+    make: Any, model: str
+) -> None:
+    X, y = treated(model)
+    average = make(model, seed=1).update(X, y)
+    trees, lines = average._by_effects()
+    high, low = settings(X)
+    both, rng = np.vstack([high, low]), np.random.default_rng(0)
+
+    def effect(values: Any) -> Any:
+        one = values[..., 0] if model == "class" else values
+        one = one.reshape(len(one), 2, -1).mean(axis=2)
+        return one[:, 0] - one[:, 1] if model == "class" else one[:, 0] / one[:, 1]
+
+    found = np.empty((400, *np.shape(average.effect_means(both, 2))))
+    for block in average.draw_blocks(both, 400, rng, n_compared=2):
+        found[block.places] = block.mean
+    wanted = effect(np.asarray(average._means_by(lines, both))[None])[0]
+    draws = effect(found)
+    error = 4.0 * draws.std() / 20.0
+    assert draws.mean() == pytest.approx(wanted, abs=error + 0.03 * abs(wanted))
+    mean = effect(np.asarray(average.effect_means(both, 2))[None])[0]
+    assert mean == pytest.approx(wanted, rel=0.05)  # reference rows are a part of X
+    # what differs between rows is of the trees
+    up = X[:, 1] > 0.0
+    each = average.compute_contrast(low, high, 400, seed=1)
+    gap = each.values[:, up].mean() - each.values[:, ~up].mean()
+    plain = np.asarray(average._means_by(trees, both)).reshape(2, len(X), -1)[..., 0]
+    tree_gap = (plain[0] - plain[1])[up].mean() - (plain[0] - plain[1])[~up].mean()
+    values = (
+        gap
+        if model != "class"
+        else (each.values[:, up, 0].mean() - each.values[:, ~up, 0].mean())
+    )
+    assert values == pytest.approx(tree_gap, rel=0.3, abs=0.05)
+
+
+def test_effects_of_columns_of_many_values_come_from_the_whole_average() -> None:
+    X, y = treated("negbin")
+    average = AveragedTrees("negbin", seed=1).update(X, y)
+    rows = np.vstack([X, X])
+    rows[: len(X), 0] += 1.0
+    assert average._reference(rows, 2) is None
+    assert average._reference(np.vstack([*settings(X)]), 2) is not None
+    off = np.vstack([*settings(X)])
+    off[:, 2] *= 0.5  # no value that was learned
+    assert average._reference(off, 2) is None
+    plain = AveragedTrees("negbin", linear=False, seed=1).update(X, y)
+    assert plain._reference(np.vstack([*settings(X)]), 2) is None
+
+
+def test_effects_need_no_active_rows() -> None:
+    X, y = treated("class", 60)
+    average = AveragedTrees("class", seed=1).update(X, y).remove_data()
+    draws = average.compute_contrast(*settings(X[:3]), 20, seed=1).values
+    assert np.isfinite(draws).all()
+    np.testing.assert_allclose(draws.sum(axis=2), 0.0, rtol=0, atol=1e-12)

@@ -106,7 +106,7 @@ def test_effects_are_those_of_the_linear_members(name: str) -> None:
         if w > 0.0
     )
     np.testing.assert_allclose(model.coef(X[:5]), of_lines, rtol=1e-9)
-    means = model.effect_means(high) - model.effect_means(low)
+    means = model.effect_means(high, 2) - model.effect_means(low, 2)
     assert np.mean(means) == pytest.approx(change.mean()[0], abs=0.05)
 
 

@@ -108,7 +108,7 @@ def test_draws_follow_the_prediction() -> None:
     for q in (0.1, 0.5, 0.9):
         below = (drawn <= answer.quantile([q])[:, 0]).mean(axis=0)
         np.testing.assert_allclose(below, q, atol=0.08)
-    contrast = stream.effect_means(X[:3])
+    contrast = stream.effect_means(X[:3], 2)
     assert (
         np.ptp(contrast) >= 0.0
     )  # of linear members alone: none has the last response
