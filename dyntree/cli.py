@@ -495,7 +495,7 @@ def _main(arguments: Sequence[str] | None) -> int:
             options.check_options(given)
             check_paths(vars(given))
             code = FAILED
-            came = given.run(given)
+            stopped_by = given.run(given)
             with written(None):
                 sys.stdout.flush()
     except BrokenPipeError:
@@ -504,11 +504,11 @@ def _main(arguments: Sequence[str] | None) -> int:
         say(_message(error))
         return WRONG_USE if isinstance(error, WrongUse) else code
     except KeyboardInterrupt:
-        came = signal.SIGINT
-    if came is None:
+        stopped_by = signal.SIGINT
+    if stopped_by is None:
         return 0
     say("interrupted")
-    return 128 + int(came)
+    return 128 + int(stopped_by)
 
 
 def _could_print() -> bool:

@@ -352,18 +352,18 @@ def stack(
     proba : ndarray of shape (n_rows, n_models, n_classes)
         Probabilities by each model; a row with NaN changes nothing.
     y : ndarray of shape (n_rows,)
-        Places of the labels that came.
+        Places of the observed labels.
     coef : ndarray of shape (n_models,)
         Mean of the coefficients, changed in place.
     covariance : ndarray of shape (n_models, n_models)
         Theirs, changed in place.
     times : ndarray of shape (n_rows,), optional
-        How often each row came, 1 by default.
+        Repeats of each row, 1 by default.
 
     Returns
     -------
     ndarray of shape (n_rows,)
-        Log probability of the label that came, as often as it did; NaN where a model
+        Log probability of the observed label, times its repeats; NaN where a model
         has none.
 
     Notes

@@ -182,7 +182,7 @@ cdef extern from *:
     # Cholesky factor u of g + diag(0, slopes, 0), n x n, from entry `first` on: 1 where
     # there is no level. Half the log determinant but for the last pivot. The diagonal of
     # u holds reciprocals, but for the last, the residual. In exact arithmetic no pivot is
-    # less than the prior's, slopes[j], and none is negative: rounding is kept to that.
+    # less than the prior's, slopes[j], and none is negative: rounding is clipped to that.
     double factor_of(int n, int first, const double *g, const double *slopes, double *u, double *residual) noexcept nogil
     # the same of four; u is scratch
     void factor_four(int n, int first, const double **g, const double *slopes, Lanes *u, double *half, double *residual) noexcept nogil

@@ -84,7 +84,7 @@ cdef void invert_factor(
     """inverse = (u'u)^-1, solved column by column of the identity.
 
     `column` is scratch of q doubles; of each solution the entries on and above the
-    diagonal are kept.
+    diagonal are used.
     """
     cdef int i, j, k
     cdef double t

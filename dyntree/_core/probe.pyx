@@ -1,6 +1,6 @@
 """Doors into the nogil rooms that models share, for the tests; nothing else may use them.
 
-A door converts its arguments, makes one call and hands back what came out. Matrices
+Each function converts its arguments, makes one call and returns its result. Matrices
 are packed as in `linalg`.
 """
 import numpy as np

@@ -81,7 +81,7 @@ cdef void sort_heap(Near *heap, int64_t n) noexcept nogil:
         sift(heap, i, last)
 
 
-cdef void told(
+cdef void write_nearest(
     const Near *near, int64_t k, double *distance, int64_t *name
 ) noexcept nogil:
     """Write distances and names of rows where the caller wants them."""
@@ -323,7 +323,7 @@ cdef class Searcher:
                             asked.at + q * asked.size, since, k, near + t * k,
                             &place[0] + begin[q], begin[q + 1] - begin[q],
                         )
-                    told(near + t * k, k, &distance[q, 0], &name[q, 0])
+                    write_nearest(near + t * k, k, &distance[q, 0], &name[q, 0])
         finally:
             free(near)
             free(heap)

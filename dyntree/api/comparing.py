@@ -1,4 +1,4 @@
-"""Several fits beside one another, and one formula on rows held out from its fits."""
+"""Several fits beside one another, and one formula on held-out rows."""
 
 from __future__ import annotations
 
@@ -284,8 +284,8 @@ def cross_val(
     fold = np.full(len(whole.endog), -1.0)  # rows of weight 0 are in none
     counted = np.flatnonzero(whole.counted)
     fold[counted] = _folds(whole.endog[counted], n_folds, whole.design.is_class, own)
-    kept = {name: value for name, value in options.items() if name != "subset"}
-    jobs = [(whole, formula, kept, fold == k, share) for k in range(n_folds)]
+    shared = {name: value for name, value in options.items() if name != "subset"}
+    jobs = [(whole, formula, shared, fold == k, share) for k in range(n_folds)]
     with rows_bar(progress, n_folds, "folds", "fold") as tell:
         found = side_by_side(_score, jobs, n_jobs, lambda: tell(1))
     index = pd.RangeIndex(n_folds, name="fold")
@@ -308,11 +308,11 @@ def _score(
     whole: DynamicTreeModel,
     formula: str,
     options: dict[str, Any],
-    held: Any,
+    held_out: Any,
     level: float,
     brake: Brake,
 ) -> Any:
-    """Scores of the rows held out, by a fit to the others."""
+    """Scores of the held-out rows, by a fit to the others."""
     assert whole.data is not None
     assert whole.table is not None
     assert whole.endog is not None
@@ -323,15 +323,15 @@ def _score(
             options = options | {name: weights}  # of the rows that are left
     options = options | dict(whole.offset_values)  # of the rows that are left, too
     model = DynamicTreeModel.from_formula(
-        formula, whole.data.frame, subset=~held, **options
+        formula, whole.data.frame, subset=~held_out, **options
     )
     fit = model.fit(progress=brake)
-    rows = fit.design.encode(whole.table.take(np.flatnonzero(held)))
-    own = None if weights is None else weights[held]
+    rows = fit.design.encode(whole.table.take(np.flatnonzero(held_out)))
+    own = None if weights is None else weights[held_out]
     divides = fit.inner.options.meaning_of_weights == "variance"
-    shift = None if whole.shift is None else whole.shift[held]
+    shift = None if whole.shift is None else whole.shift[held_out]
     answer = prediction_of(fit.tree, rows, shift, own if divides else None)
-    y = whole.endog[held]
+    y = whole.endog[held_out]
     if isinstance(answer, ClassPrediction):
         labels = tuple(dict.fromkeys([*answer.classes, *y]))
         codes = label_codes(list(y), labels).astype(np.int64)

@@ -80,31 +80,31 @@ def _taken(recipe: Any, places: NDArray[np.int64]) -> Matrix:
     return np.asarray(_rows_of(recipe)[places], dtype=np.float64)
 
 
-def _held() -> dict[tuple[str, int], tuple[int, ShardWorker, ShardReport]]:
+def _shards() -> dict[tuple[str, int], tuple[int, ShardWorker, ShardReport]]:
     """Shards of this worker: sweeps done, the shard, the report of its last sweep."""
     worker = get_worker()
     if not hasattr(worker, "dyntree_shards"):
         worker.dyntree_shards = {}
-    held: dict[tuple[str, int], tuple[int, ShardWorker, ShardReport]] = (
+    shards: dict[tuple[str, int], tuple[int, ShardWorker, ShardReport]] = (
         worker.dyntree_shards
     )
-    return held
+    return shards
 
 
 def _swept(
     run: str, k: int, recipe: Any, first: int, plan: Plan, task: SweepRequest
 ) -> ShardReport:
     """Do a sweep over a shard, which is read anew where this worker has no such."""
-    held = _held()
-    for old in [key for key in held if key[0] != run]:
-        del held[old]
-    done, shard, report = held.get((run, k), (-1, None, None))
+    shards = _shards()
+    for old in [key for key in shards if key[0] != run]:
+        del shards[old]
+    done, shard, report = shards.get((run, k), (-1, None, None))
     if report is not None and done == task.time + 1:
         return report  # the sweep was done, and its result was lost on the way
     if shard is None or done != task.time:
         shard = ShardWorker(_rows_of(recipe), first, None, plan)
     report = shard.sweep(task)
-    held[run, k] = task.time + 1, shard, report
+    shards[run, k] = task.time + 1, shard, report
     return report
 
 

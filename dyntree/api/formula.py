@@ -169,11 +169,11 @@ class DynamicTreeModel:
         beside |= set() if offsets is None else {*offsets.columns}
         terms = [[Expression.column(c)] for c in table.names if c not in beside]
         response = Expression.column(name)
-        held = None if given is None else given.of(table, drops)
+        row_weights = None if given is None else given.of(table, drops)
         known = [] if offsets is None else offsets.named
         self._begin(
             None, table, response, terms, missing, categories, options,
-            given, held, known, offsets, _values_of(offsets, table, drops),
+            given, row_weights, known, offsets, _values_of(offsets, table, drops),
         )  # fmt: skip
 
     @classmethod
@@ -334,12 +334,13 @@ class DynamicTreeModel:
         drops = params.one_of("missing", missing, MISSING) == "drop"
         table = table_of(data)
         given = RowWeights.given(weights, freq_weights)
-        held = None if given is None else given.of(table, drops)
+        row_weights = None if given is None else given.of(table, drops)
         offsets = RowOffsets.given(offset, exposure)
         values = _values_of(offsets, table, drops)
         if subset is not None:
             rows = table.positions(subset)
-            table, held = table.take(rows), None if held is None else held[rows]
+            table = table.take(rows)
+            row_weights = None if row_weights is None else row_weights[rows]
             values = {name: one[rows] for name, one in values.items()}
         beside = (given.column,) if given and given.column else ()
         named = () if offsets is None else offsets.columns
@@ -350,7 +351,7 @@ class DynamicTreeModel:
         made = cls.__new__(cls)
         made._begin(
             formula, table, response, terms, missing, categories, options,
-            given, held, known, offsets, values,
+            given, row_weights, known, offsets, values,
         )  # fmt: skip
         return made
 
@@ -394,22 +395,22 @@ class DynamicTreeModel:
             given.check_model(meaning, is_class=True, is_weighted=True)
         rows, responses = design.encode(table), design.responses(table)
         shift = shift_of(design, table, values)
-        self.exog, responses, kept = complete(
+        self.exog, responses, places = complete(
             design, missing, rows, responses, weights, shift
         )
-        if kept is not None:
-            values = {name: one[kept] for name, one in values.items()}
+        if places is not None:
+            values = {name: one[places] for name, one in values.items()}
         if shift is not None:
-            self.shift = shift if kept is None else shift[kept]
+            self.shift = shift if places is None else shift[places]
             check_shift(design, self.shift)
         self.offset_values = values
         if weights is not None:
-            self.weights = weights if kept is None else weights[kept]
+            self.weights = weights if places is None else weights[places]
         if not len(responses):
             raise no_complete_row(table, [*response.columns, *design.columns])
         kind = object if design.is_class else np.float64
         self.endog = np.fromiter(responses, dtype=kind, count=len(responses))
-        self.table = table if kept is None else table.take(kept)
+        self.table = table if places is None else table.take(places)
         is_named = classes is not None or response.is_truth
         if classes is None and design.is_class:
             levels = None if is_named else learned.levels(response.columns[0])
@@ -689,10 +690,10 @@ class DynamicTreeModel:
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])
             if fit.nobs:
-                told = prediction_of(fit.tree, asked, shift, own)
+                prediction = prediction_of(fit.tree, asked, shift, own)
             else:
-                told = blank_prediction(fit.inner.options, 1)
-            notes.add(told, y, not fit.nobs, counts)
+                prediction = blank_prediction(fit.inner.options, 1)
+            notes.add(prediction, y, not fit.nobs, counts)
             if counts:
                 fit.learn(new)
             evidence.append(fit.llf)

@@ -89,13 +89,13 @@ def rows_of(
     designs = design.grown(table)
     wider = designs[-1][1] if designs else design
     rows, responses = wider.encode(table), wider.responses(table)
-    rows, responses, kept = complete(design, missing, rows, responses, shift=shift)
-    if kept is not None:
-        table = table.take(kept)
-        weights = None if weights is None else weights[kept]
-        shift = None if shift is None else shift[kept]
-        values = {name: one[kept] for name, one in values.items()}
-    if kept is not None and designs:  # rows that are left out bring no levels
+    rows, responses, places = complete(design, missing, rows, responses, shift=shift)
+    if places is not None:
+        table = table.take(places)
+        weights = None if weights is None else weights[places]
+        shift = None if shift is None else shift[places]
+        values = {name: one[places] for name, one in values.items()}
+    if places is not None and designs:  # rows that are left out bring no levels
         designs = design.grown(table)
         rows = (designs[-1][1] if designs else design).encode(table)
     design.count(table, designs)
@@ -121,12 +121,12 @@ def complete(
         no_response = np.array([is_missing(y) for y in responses], dtype=bool)
     if weights is not None:
         no_response &= weights > 0.0
-    gone, kept = no_response | np.isnan(rows).any(axis=1), None
+    gone, places = no_response | np.isnan(rows).any(axis=1), None
     if missing == "drop":
         if shift is not None:
             gone |= np.isnan(shift)
-        kept = np.flatnonzero(~gone)
-        rows, responses = rows[kept], [responses[k] for k in kept]
+        places = np.flatnonzero(~gone)
+        rows, responses = rows[places], [responses[k] for k in places]
     else:
         bad = np.flatnonzero(gone if missing == "raise" else no_response)
         if len(bad):
@@ -145,7 +145,7 @@ def complete(
                 row=bad[0],
                 what=what,
             )
-    return rows, responses, kept
+    return rows, responses, places
 
 
 def columns_for(design: Design, offsets: RowOffsets | None) -> tuple[str, ...]:

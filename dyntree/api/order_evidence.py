@@ -78,6 +78,7 @@ def _evidence(
     order = np.arange(len(y))
     if shuffled_by is not None:
         order = np.random.default_rng(shuffled_by).permutation(len(y))
-    held = None if weights is None else weights[order]
-    tree.update(rows[order], [y[k] for k in order.tolist()], held, progress=brake)
+    if weights is not None:
+        weights = weights[order]
+    tree.update(rows[order], [y[k] for k in order.tolist()], weights, progress=brake)
     return float(tree.log_evidence)

@@ -16,7 +16,7 @@ from dyntree.summaries.draws import interval_levels
 from dyntree.trees.factory import Trees
 
 N_DRAWS = 1000  # behind intervals of probabilities
-MOST_DRAWN = 1 << 22  # probabilities that are held at a time
+MOST_DRAWN = 1 << 22  # probabilities in memory at a time
 
 
 class PredictionResults:

@@ -47,17 +47,17 @@ CAPTIONS = {
     "rolling": "Error over a moving window; dotted: the baseline over all rows.",
     "auc": "Area under the ROC curve over a moving window; dotted: chance.",
     "slices": "Prediction along one feature; the others at the medians, or the most "
-    "frequent levels, of the rows held.",
+    "frequent levels, of the active rows.",
     "surface": "Prediction and uncertainty over the two most relevant features that "
-    "are no levels; dots are the rows held.",
+    "are no levels; dots are the active rows.",
     "importance": "Importance: the share of the predicted variance that a feature "
     "accounts for, through splits and slopes; whiskers: two Monte Carlo errors.",
     "effects": "Main effects: the mean prediction along one feature, averaged over the "
     "others; grey: 90 % of the particles.",
     "sobol": "Sobol' indices: the share of the variance of the mean prediction that a "
     "feature has alone, and with the others.",
-    "tree": "The tree of one particle: rows that meet a condition go left; n: rows "
-    "held, plus the weight of those retired.",
+    "tree": "The tree of one particle: rows that meet a condition go left; n: "
+    "active rows, plus the weight of those retired.",
 }
 
 PAGE = """<!DOCTYPE html>
@@ -277,7 +277,7 @@ def _settings(model: Trees, tree: Any) -> dict[str, Any]:
         "seed": tree.seed,
         "features": ", ".join(tree.feature_names),
         "rows learned": tree.n_seen,
-        "rows held": tree.n_active,
+        "active rows": tree.n_active,
         "log evidence": f"{tree.log_evidence:.6g}",
     }
 

@@ -476,7 +476,7 @@ class DynamicTreeResults:
 
     def _learn(self, new: NewRows, progress: Progress) -> None:
         """The same, where errors speak of `sample_weight`."""
-        rows, held = new.features, new.weights
+        rows, weights = new.features, new.weights
         responses = learned_response(self.inner.options, new.responses, new.shift)
         if not len(rows):
             check_progress(progress)
@@ -486,9 +486,9 @@ class DynamicTreeResults:
             check_progress(progress)
             (y,) = responses if self.inner.classes is None else label_list(responses, 1)
             y = y.item() if isinstance(y, np.generic) else y
-            self.tree.learn_row(rows, y, 1.0 if held is None else float(held[0]))
+            self.tree.learn_row(rows, y, 1.0 if weights is None else float(weights[0]))
         else:
-            self.tree.update(rows, responses, held, progress=progress)
+            self.tree.update(rows, responses, weights, progress=progress)
 
     def _append_levels(self, new: NewRows, progress: Progress) -> None:
         """Learn rows that bring levels; the design goes as far as the trees do."""
@@ -659,12 +659,12 @@ class DynamicTreeResults:
         offsets = self._offsets(offset, exposure)
         rows, table, shift = self._asked(exog, transform, offsets)
         if given is None:
-            held = self._own_weights(exog, table)
+            row_weights = self._own_weights(exog, table)
         else:
             given.check_column(self.design.response)
-            held = given.of(table) if transform else given.values
+            row_weights = given.of(table) if transform else given.values
         with renamed({"sample_weight": "weights"}):
-            found = PredictionResults.of(self.tree, rows, table, held, shift)
+            found = PredictionResults.of(self.tree, rows, table, row_weights, shift)
         return found if inverse is None else BackTransformedResults(found, inverse)
 
     def _own_weights(self, exog: Any, table: Table) -> Vector | None:
@@ -870,10 +870,10 @@ class DynamicTreeResults:
 
     def _counted(self, what: str) -> tuple[Vector, Vector, Vector]:
         """Residuals, responses and weights of the rows that weigh anything."""
-        residuals, kept = self._residuals(what), self.model.counted
+        residuals, counted = self._residuals(what), self.model.counted
         weights = self.model.weights
-        w = np.ones(int(kept.sum())) if weights is None else weights[kept]
-        return residuals[kept], self.one_step_ahead().y[kept], w
+        w = np.ones(int(counted.sum())) if weights is None else weights[counted]
+        return residuals[counted], self.one_step_ahead().y[counted], w
 
     def _residuals(self, what: str) -> Vector:
         """Responses less their predictions; not for labels."""
@@ -1207,27 +1207,27 @@ class DynamicTreeResults:
         return None
 
     def _raw_rows(self, exog: Any, view: TreeView) -> RawRows:
-        """Rows that were given, or that the trees hold, or those of the model."""
+        """Rows passed, or the active rows of the trees, or those of the model."""
         design = self.design
         if exog is None:
             features, _ = view.rows()
-            held = raw_columns(design, features) if len(features) else None
-            if held is not None:
+            columns = raw_columns(design, features) if len(features) else None
+            if columns is not None:
                 low, high = view.spans()
                 seen = {
                     name: (float(low[k]), float(high[k]))
                     for name, k in bare_places(design).items()
                     if np.isfinite(low[k])
                 }
-                return RawRows(held, view.row_counts(), seen)
+                return RawRows(columns, view.row_counts(), seen)
         table = self._table(exog)
         check_columns(table, design.columns)
         counts = np.ones(table.n_rows) if exog is not None else self.row_counts
-        kept = np.flatnonzero(counts)
-        if not len(kept):
+        places = np.flatnonzero(counts)
+        if not len(places):
             raise ArgumentError("exog", "must have a row at least", Message("none"))
-        columns = {name: table.read(name).take(kept) for name in design.columns}
-        return RawRows(columns, counts[kept], {})
+        columns = {name: table.read(name).take(places) for name in design.columns}
+        return RawRows(columns, counts[places], {})
 
     # ------------------------------------------------------------ importance
     def importance(
@@ -1748,8 +1748,8 @@ class DynamicTreeResults:
         text = f"{found.mean():.5g} (sd {found.std(ddof=1):.2g})"
         return [(f"Log-Ev., {n_orders} Orders:", text)]
 
-    def _n_held(self) -> str:
-        """Rows stored one by one; of several clouds each stores its own."""
+    def _active_rows(self) -> str:
+        """Number of active rows; several clouds have their own each."""
         count = str(self.inner.n_active)
         single = getattr(self.tree, "members", None) is None
         return count if single else f"{count} in all"
@@ -1762,7 +1762,7 @@ class DynamicTreeResults:
             ("Dep. Variable:", self.model.endog_names),
             ("Model:", f"DynamicTree, {LEAVES[tree.model]}"),
             ("No. Observations:", str(self.nobs)),
-            ("Rows Held:", self._n_held()),
+            ("Active Rows:", self._active_rows()),
             ("Log-Evidence:", f"{self.llf:.5g}"),
             ("Particles:", cloud_sizes(self.inner)),
             *([("Random Trees:", forests)] if forests else []),

@@ -52,7 +52,7 @@ class BadRows:
             self._write = WRITERS[format_to_write(how, "--bad-rows")]
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def opened(self) -> Iterator[None]:
         """Context in which their file is open, cut back to the checkpoint's length."""
         if self._how in (STOP, SKIP):
             yield

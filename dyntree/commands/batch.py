@@ -71,15 +71,15 @@ def fit(arguments: argparse.Namespace) -> None:
 
 def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any], Any]:
     """Model, notes and position in a file; other things that files hold are refused."""
-    held, notes, position = checkpoint.load_parts(path)
-    if isinstance(held, DelayedLabels):
-        held = held.model
-    if not isinstance(held, OnlineModel):
+    model, notes, position = checkpoint.load_parts(path)
+    if isinstance(model, DelayedLabels):
+        model = model.model
+    if not isinstance(model, OnlineModel):
         raise ValueError(
             f"{path} must hold a model that learns online; it holds a "
-            f"{type(held).__name__}. Load it in Python by dyntree.load."
+            f"{type(model).__name__}. Load it in Python by dyntree.load."
         )
-    return held, notes, position
+    return model, notes, position
 
 
 def predict(arguments: argparse.Namespace) -> None:

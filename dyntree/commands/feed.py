@@ -149,7 +149,7 @@ class Feed:
         """The next record, or None: there is none yet, or the input has `ended`."""
         if self._chunks is not None:
             self._chunks.waits = wait
-        elif self._stops.came is not None:
+        elif self._stops.signal is not None:
             raise Stopped
         if self._follows and time.monotonic() >= self._looks_at:
             self._look()

@@ -110,7 +110,7 @@ class LineReader:
 
     def __next__(self) -> str:
         while True:
-            if self.is_file and self._stops.came is not None:
+            if self.is_file and self._stops.signal is not None:
                 raise Stopped
             if self._lines:
                 return self._lines.popleft()

@@ -243,9 +243,9 @@ def columns_beside(arguments: argparse.Namespace) -> dict[str, str]:
             "--weights is for --rules native: CRAN dynaTree has no weights."
         )
     if "exposure" in found and arguments.model not in params.COUNTS:
-        came = "none" if arguments.model is None else f"--model {arguments.model}"
+        got = "none" if arguments.model is None else f"--model {arguments.model}"
         raise ValueError(
-            f"--exposure is for counts, --model poisson or negbin; got {came}."
+            f"--exposure is for counts, --model poisson or negbin; got {got}."
         )
     for what, name in found.items():
         if name == response_name(arguments.formula):

@@ -53,7 +53,7 @@ from dyntree.trees.learning.weights import check_weights
 
 TICK = 1.0  # seconds between two words on progress
 MARKS = "surprise", "alarm"
-KEPT = "unfinished", "unfinished_label"  # of rows and labels, for the next call
+UNFINISHED = "unfinished", "unfinished_label"  # of rows and labels, for the next call
 WORDS = {
     "rows": "rows taken", "learned": "learned", "bad_rows": "bad", "pending": "pending",
     "dropped": "dropped before their label arrived",
@@ -135,8 +135,8 @@ class Session:
         if path is not None or seconds is not None:
             self.reports = Reports(self.facts, seconds, path)
         if self.reports or notes.get("surprise") or "alarm" in notes:
-            seed, held = notes["options"].get("seed"), notes.get("alarm_held")
-            self.watch = Watch(arguments.over, notes.get("alarm"), seed, held)
+            seed, alarm = notes["options"].get("seed"), notes.get("alarm_held")
+            self.watch = Watch(arguments.over, notes.get("alarm"), seed, alarm)
 
     def _cells(self, kind: str) -> Cells | None:
         """How the cells of an input of this format are read; None if it has types."""
@@ -559,7 +559,7 @@ class Session:
 
     def keep(self) -> None:
         """Keep what pipes have given that was not taken, for the next call."""
-        for name, feed in zip(KEPT, (self.feed, self.late), strict=True):
+        for name, feed in zip(UNFINISHED, (self.feed, self.late), strict=True):
             if feed is not None and feed.keeps:
                 self.notes[name] = feed.unfinished
         if self.feed is not None and (n_held := self.feed.n_held):
@@ -577,7 +577,7 @@ class Session:
 
     def release(self) -> None:
         """Leave unread text to the inputs, which go on with it."""
-        for name in KEPT:
+        for name in UNFINISHED:
             self.notes.pop(name, None)
 
     def tell(self, last: bool = False) -> None:

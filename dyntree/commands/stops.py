@@ -35,13 +35,13 @@ class Stops:
 
     Attributes
     ----------
-    came : int or None
+    signal : int or None
         The signal that ended the input.
     """
 
     def __init__(self, idle: Callable[[], None] | None = None) -> None:
         self._idle = idle
-        self.came: int | None = None
+        self.signal: int | None = None
         self._before: dict[int, Any] = {}
         self._read: int | None = None
 
@@ -76,8 +76,8 @@ class Stops:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         """Remember the first signal; obey the second."""
-        if self.came is None:
-            self.came = number
+        if self.signal is None:
+            self.signal = number
             return
         signal.signal(number, signal.SIG_DFL)
         signal.raise_signal(number)
@@ -91,7 +91,7 @@ class Stops:
         while True:
             left = IDLE if end is None else max(0.0, end - time.monotonic())
             found = self._look(files, min(left, IDLE))
-            if self.came is not None:
+            if self.signal is not None:
                 raise Stopped
             if found or (end is not None and time.monotonic() >= end):
                 return found

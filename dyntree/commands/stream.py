@@ -48,7 +48,7 @@ def _stream(arguments: argparse.Namespace) -> int | None:
         is_saved = session.path is not None
         written = output(arguments.out, session.resumed, before, is_saved)
         out, session.place = stack.enter_context(written)
-        stack.enter_context(session.bad.kept())
+        stack.enter_context(session.bad.opened())
         stack.enter_context(stops)
         try:
             rows = stack.enter_context(_rows(arguments, session, stops))
@@ -81,7 +81,7 @@ def _stream(arguments: argparse.Namespace) -> int | None:
     if reports is not None:
         reports.report(running=False)
     session.tell(last=True)
-    return stops.came
+    return stops.signal
 
 
 def _rows(arguments: argparse.Namespace, session: Session, stops: Stops) -> Feed:

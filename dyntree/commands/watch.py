@@ -78,20 +78,20 @@ class Watch:
         False alarms a row; None for no alarm.
     seed : int or None
         Of the alarm.
-    held : str or None
-        The alarm of a checkpoint, as `alarm_text` gave it.
+    text : str or None
+        The alarm of a checkpoint, from its `alarm_text`.
     """
 
     def __init__(
-        self, over: int, rate: float | None, seed: int | None, held: str | None
+        self, over: int, rate: float | None, seed: int | None, text: str | None
     ) -> None:
         self._seconds: deque[float] = deque(maxlen=over)
         self._scores: deque[tuple[float, float, float]] = deque(maxlen=over)
         self._longest = 0.0
         self._is_class = False
         self.alarm: ChangeAlarm | None = None
-        if held is not None:
-            self.alarm = checkpoint.loads(base64.b64decode(held))
+        if text is not None:
+            self.alarm = checkpoint.loads(base64.b64decode(text))
         elif rate is not None:
             self.alarm = ChangeAlarm(rate, seed=seed)
 

@@ -97,7 +97,7 @@ def run(asked: Run) -> dict[str, Any]:
     segmentation(images, parts_by_topic).savefig(
         asked.folder / "segmentation.png", dpi=150
     )
-    plots.plot_memory_held(model).savefig(asked.folder / "memory.png", dpi=150)
+    plots.plot_memory_by_epoch(model).savefig(asked.folder / "memory.png", dpi=150)
     return summary
 
 
@@ -122,14 +122,14 @@ def summarise(
         float(np.mean(owner[label] == part.ravel()))
         for label, part in zip(labels, parts, strict=True)
     ]
-    held = memory_report(model)
+    memory = memory_report(model)
     return {
         "pictures": len(documents),
         "points": model.n_seen,
         "bytes_of_points": 8 * 5 * model.n_seen,
         "memory_limit": int(model.settings.memory_limit or 0),
         "memory_used": model.memory_used_,
-        "memory_by_kind": held.resting,
+        "memory_by_kind": memory.resting,
         "most_memory": int(model.history_["bytes"].max()),
         "topics": model.n_topics_,
         "clumps": model.n_clumps_,
@@ -147,8 +147,8 @@ def report(summary: dict[str, Any]) -> str:
         f"({summary['bytes_of_points'] / 1e6:.1f} MB), in {summary['memory_limit']} "
         "bytes",
         "",
-        f"{'bytes held':<44}{summary['memory_used']:8d}",
-        f"{'most bytes held':<44}{summary['most_memory']:8d}",
+        f"{'bytes in memory':<44}{summary['memory_used']:8d}",
+        f"{'most bytes in memory':<44}{summary['most_memory']:8d}",
         f"{'topics':<44}{summary['topics']:8d}",
         f"{'clumps':<44}{summary['clumps']:8d}",
         f"{'single points':<44}{summary['single_points']:8d}",

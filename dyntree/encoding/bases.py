@@ -80,8 +80,8 @@ class Pieces:
 
     def without_first(self) -> Self:
         """The columns without the first, that of the lowest knots."""
-        kept = tuple(piece[1:] for piece in self.coefficients)
-        return replace(self, coefficients=kept)
+        others = tuple(piece[1:] for piece in self.coefficients)
+        return replace(self, coefficients=others)
 
     def to_header(self) -> dict[str, Any]:
         """Return what a file stores."""

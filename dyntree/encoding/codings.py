@@ -66,25 +66,25 @@ class Coding:
             )  # fmt: skip
         if name == "Treatment":
             left_out = _reference(reference, levels, text)
-            kept = [k for k in range(n_levels) if k != left_out]
-            rows, form = np.eye(n_levels)[:, kept], "[T.{}]"
+            places = [k for k in range(n_levels) if k != left_out]
+            rows, form = np.eye(n_levels)[:, places], "[T.{}]"
         elif name == "Sum":
-            rows, kept, form = (
+            rows, places, form = (
                 np.eye(n_levels)[:, :-1],
                 [*range(n_levels - 1)],
                 "[S.{}]",
             )
             rows[-1] = -1.0
         elif name == "Helmert":
-            rows, kept, form = np.zeros((n_levels, n_levels - 1)), [], "[H.{}]"
-            kept = [*range(1, n_levels)]
+            rows, places, form = np.zeros((n_levels, n_levels - 1)), [], "[H.{}]"
+            places = [*range(1, n_levels)]
             rows[np.triu_indices(n_levels - 1)] = -1.0
-            rows[kept, np.arange(n_levels - 1)] = kept
+            rows[places, np.arange(n_levels - 1)] = places
         else:
             powers = range(1, n_levels)
             endings = [POWERS[k - 1] if k <= len(POWERS) else f"^{k}" for k in powers]
             return cls(tuple(endings), _as_rows(_polynomials(n_levels)))
-        endings = [form.format(levels[k]) for k in kept]
+        endings = [form.format(levels[k]) for k in places]
         return cls(tuple(endings), _as_rows(rows))
 
     def features(self, places: Vector) -> Matrix:

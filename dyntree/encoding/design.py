@@ -323,12 +323,12 @@ class Design:
         if self.new_levels != "grow":
             return []
         check_columns(table, self.columns)
-        came = []
+        found = []
         for steps, factor in self._open.items():
             column, takes_times = self._column(factor, table), factor.takes_times
             new = factor.coded.new(factor.source, column, takes_times=takes_times)
-            came += [(row, steps, level) for row, level in new.items()]
-        return sorted(came, key=lambda one: one[0])
+            found += [(row, steps, level) for row, level in new.items()]
+        return sorted(found, key=lambda one: one[0])
 
     def _with_level(self, steps: tuple[Step, ...], level: Level) -> Design:
         """The design with one more level of the factors with these steps."""
@@ -554,8 +554,8 @@ class Design:
         named = self.named_offsets
         n_terms = len(self.offsets) - len(named)
         last = zip(named, self.offsets[n_terms:], strict=True)
-        kept = [offset for name, offset in last if name not in replaced]
-        return (*self.offsets[:n_terms], *kept)
+        others = [offset for name, offset in last if name not in replaced]
+        return (*self.offsets[:n_terms], *others)
 
     @property
     def needed(self) -> tuple[str, ...]:

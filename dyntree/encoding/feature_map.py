@@ -254,7 +254,7 @@ class FeatureMap:
             new = old
             if name not in declared:
                 n_levels = len(old)
-                if n_first is not None:  # levels are in the order in which they came
+                if n_first is not None:  # levels are in order of first appearance
                     n_levels = int(np.nanmax(column[:n_first], initial=-1.0)) + 1
                 new = tuple(sorted(old[:n_levels]))
                 check_levels(name, new)
@@ -305,7 +305,7 @@ class FeatureMap:
             for name in self.unknown
             if name not in features._unknown
         }
-        came = {name: int(row[0]) for name, row in decided.items() if len(row)}
+        first_rows = {name: int(row[0]) for name, row in decided.items() if len(row)}
         new = [
             features.has_level(rows, name, level)
             for name, level in features.late[len(self.late) :]
@@ -315,9 +315,11 @@ class FeatureMap:
         )
         starts = np.minimum.accumulate(starts[::-1])[::-1]  # some may have no row here
         steps = []
-        for row in sorted({*came.values(), *starts.tolist()} - {len(rows)}):
+        for row in sorted({*first_rows.values(), *starts.tolist()} - {len(rows)}):
             n_late = len(self.late) + int(np.sum(starts <= row))
-            left = (name for name in self.unknown if came.get(name, len(rows)) > row)
+            left = (
+                name for name in self.unknown if first_rows.get(name, len(rows)) > row
+            )
             steps.append((row, features._before(n_late, tuple(left))))
         last = steps[-1][1] if steps else self
         return steps, last.encode(X) if isinstance(X, Encoded) else rows

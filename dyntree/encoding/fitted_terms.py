@@ -123,8 +123,8 @@ def _inner_knots(
     df, given = request.get("df"), request.get("knots")
     n_knots = len(given) if df is None else df - n_fixed
     if n_knots < 0 or n_fixed + n_knots < 1:
-        came = df if given is None else f"{n_fixed + n_knots} by its knots"
-        raise wrong(label, f"df at least {max(n_fixed, 1)}", came, "Give more")
+        passed = df if given is None else f"{n_fixed + n_knots} by its knots"
+        raise wrong(label, f"df at least {max(n_fixed, 1)}", passed, "Give more")
     if given is None:
         shares = np.linspace(0.0, 1.0, n_knots + 2)[1:-1]
         given = np.quantile(usable(values, label), shares)

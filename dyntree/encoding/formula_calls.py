@@ -101,12 +101,12 @@ class Request:
         return cls(name, tuple((k, value) for k, value in read if value is not None))
 
 
-def wrong(label: str, rule: str, came: object, remedy: str) -> ValueError:
+def wrong(label: str, rule: str, got: object, remedy: str) -> ValueError:
     """Error for a call of a formula with arguments that it cannot have."""
     return ArgumentError(
         "formula",
         f"must give {rule}, in {{label}}",
-        Message("{came}", came=came),
+        Message("{got}", got=got),
         f"{remedy}.",
         label=label,
     )
@@ -144,8 +144,8 @@ def _argument(name: str, node: ast.AST, text: str) -> Argument:
     else:  # of a reference
         rule, good = "a level", type(value) in (int, float, bool, str)
     if not good:
-        came = ast.unparse(value) if isinstance(value, ast.AST) else repr(value)
-        raise wrong(text, f"{name} {rule}", came, "Write it out as such")
+        got = ast.unparse(value) if isinstance(value, ast.AST) else repr(value)
+        raise wrong(text, f"{name} {rule}", got, "Write it out as such")
     found: Argument = value
     return found
 

@@ -21,7 +21,7 @@ from dyntree.encoding.values import MOST_LEVELS, Matrix, Vector, declared, is_mi
 from dyntree.errors import ManyLevelsWarning, warn
 from dyntree.params.labels import Level, check_text, level_of, level_text
 
-MOST_NEW = 100  # by how many new values may outnumber others before it is told
+MOST_NEW = 100  # by how many new values may outnumber others before there is a warning
 
 COLUMN = "{column}={level}"  # names of features of columns as they are
 TERM = "{column}[{level}]"  # those of a formula's terms, as statsmodels has them
@@ -124,7 +124,7 @@ class Levels:
         The levels. The place of a level among them is its code.
     rest : int, optional
         Place of the level that is 0 in all features: the first of two that were there
-        at first, or the second where it came late.
+        at first, or the second where it was added later.
 
     Examples
     --------
@@ -263,7 +263,7 @@ class Levels:
 
 
 def widened(rows: Matrix, width: int, groups: Iterable[Sequence[int]]) -> Matrix:
-    """Rows with features that came late, which are last.
+    """Rows with the features of later levels, which are last.
 
     Parameters
     ----------

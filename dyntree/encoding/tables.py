@@ -181,8 +181,8 @@ class PandasTable(Table):
 
     def without(self, name: str) -> Table:
         """The table without a column."""
-        kept = [k for other, k in self._places.items() if other != name]
-        return PandasTable(self._frame.iloc[:, kept])
+        others = [k for other, k in self._places.items() if other != name]
+        return PandasTable(self._frame.iloc[:, others])
 
     def series(self, values: NDArray[Any], name: str) -> Any:
         """One value a row, with the caller's index."""

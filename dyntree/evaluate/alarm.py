@@ -284,13 +284,13 @@ class ChangeAlarm(Stored):
             again.last_alarm = params.count("last_alarm", last, 0, again.n_rows - 1)
         again.p_value = float(header["p_value"])
         again.log_evidence = float(header["log_evidence"])
-        held = dict(arrays)
-        words = held.pop("random").tolist()
+        rest = dict(arrays)
+        words = rest.pop("random").tolist()
         again._random.setstate((Random.VERSION, tuple(words), None))
-        for k in range(len(held) // 2):
-            found = block_of(held.pop(f"scores_{k}"), held.pop(f"sums_{k}"))
+        for k in range(len(rest) // 2):
+            found = block_of(rest.pop(f"scores_{k}"), rest.pop(f"sums_{k}"))
             again._blocks.append(found)
-        again._check_blocks(len(held))
+        again._check_blocks(len(rest))
         return again
 
     def _check_blocks(self, n_others: int) -> None:

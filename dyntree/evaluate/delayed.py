@@ -273,13 +273,13 @@ class DelayedLabels(Stored):
     @classmethod
     def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
         """Return what `to_arrays` described."""
-        held = dict(arrays)
-        text = held.pop("pending").astype("<u8").tobytes()
+        rest = dict(arrays)
+        text = rest.pop("pending").astype("<u8").tobytes()
         kind = kind_named(header["model"]["kind"])
         if kind is None or kind is cls:
             raise ValueError("it holds no model within")
         again = cls(
-            kind.from_arrays(header["model"], held),  # type: ignore[arg-type]
+            kind.from_arrays(header["model"], rest),  # type: ignore[arg-type]
             max_pending=header["max_pending"],
         )
         for name in ("n_dropped", "n_unmatched", "n_unlabelled"):
@@ -340,8 +340,8 @@ def stored_row(row: Row) -> Any:
     return [None if v is None else to_json(v) for v in row]
 
 
-def read_row(held: Any) -> Row:
-    """The row that `stored_row` gave."""
-    if isinstance(held, dict):
-        return {name: from_json(value) for name, value in held.items()}
-    return [from_json(value) for value in held]
+def read_row(row: Any) -> Row:
+    """Return the row from the JSON of `stored_row`."""
+    if isinstance(row, dict):
+        return {name: from_json(value) for name, value in row.items()}
+    return [from_json(value) for value in row]

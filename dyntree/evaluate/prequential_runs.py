@@ -251,9 +251,9 @@ def prequential(
                 answer = model.predict(take(rows, slice(t, t + 1)), *own(t), **over)
                 forecasts.append(_forecast(answer, y[t], tails))
             if t - delay >= start:
-                came = slice(t - delay, t - delay + 1)
-                row = take(rows if model.is_ready else X, came)
-                _learn(model, row, y, weights, came)
+                due = slice(t - delay, t - delay + 1)
+                row = take(rows if model.is_ready else X, due)
+                _learn(model, row, y, weights, due)
                 if n_passed < len(scored) and scored[n_passed] == t - delay:
                     if weights is None or weights[t - delay] > 0.0:
                         alarmed.take(t - delay, forecasts[n_passed].tail_probability)
@@ -496,19 +496,19 @@ def _real_record(
     density = np.array([row.log_density for row in forecasts])
     interval = np.array([row.interval for row in forecasts])
     response, over = apart(y)
-    came = response[scored]
+    observed = response[scored]
     if any(isinstance(one, Exposed) for one in y):
         baseline = count_baseline(response, over, scored, known, level, weights)
     else:
         baseline = real_baseline(response, scored, known, level, weights)
     return Prequential(
         rows=scored,
-        y=came,
+        y=observed,
         mean=mean,
         log_density=density,
         interval=interval,
         classes=None,
-        scores=real_scores(came, mean, density, interval, level, weights),
+        scores=real_scores(observed, mean, density, interval, level, weights),
         baseline=baseline,
         seconds_per_row=seconds,
         weights=weights,
@@ -526,21 +526,21 @@ def _class_record(
 ) -> Prequential:
     """Scores of the labels predicted, and of the trivial baseline."""
     codes = label_codes(y, classes).astype(np.int64)
-    came = codes[scored]
+    observed = codes[scored]
     density = np.array([row.log_density for row in forecasts])
     n_known = np.array([len(row.mean) for row in forecasts])
-    is_new = came >= n_known
+    is_new = observed >= n_known
     proba = np.zeros((len(forecasts), len(classes)))
     for place, row in zip(proba, forecasts, strict=True):
         place[: len(row.mean)] = row.mean
     return Prequential(
         rows=scored,
-        y=came.astype(np.float64),
+        y=observed.astype(np.float64),
         mean=proba,
         log_density=np.ma.array(density, mask=is_new) if is_new.any() else density,
         interval=None,
         classes=classes,
-        scores=class_scores(came, proba, density, ~is_new, weights),
+        scores=class_scores(observed, proba, density, ~is_new, weights),
         baseline=class_baseline(codes, scored, known, n_known, len(classes), weights),
         seconds_per_row=seconds,
         weights=weights,
@@ -563,12 +563,13 @@ def _forecast(
     """What a prediction of one row says of the response."""
     if isinstance(answer, ClassPrediction):
         p = answer.proba[0]
-        came = p[answer.classes.index(y)] if y in answer.classes else 0.0
+        p_of_y = p[answer.classes.index(y)] if y in answer.classes else 0.0
         with np.errstate(divide="ignore"):
-            density = float(np.log(came))
+            density = float(np.log(p_of_y))
         return RowForecast(p, density, float(answer.tail_probability([y])[0]))
-    came = [y.events if isinstance(y, Exposed) else y]
-    density, tail = answer.log_density(came)[0], float(answer.tail_probability(came)[0])
+    value = [y.events if isinstance(y, Exposed) else y]
+    density = answer.log_density(value)[0]
+    tail = float(answer.tail_probability(value)[0])
     return RowForecast(answer.mean[0], density, tail, answer.quantile(tails)[0])
 
 

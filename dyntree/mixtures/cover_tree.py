@@ -51,19 +51,19 @@ def numbers(first: int, end: int) -> Ids:
     return np.arange(first, end, dtype=np.int64)
 
 
-def appended(held: NDArray[Any], n: int, new: NDArray[Any]) -> NDArray[Any]:
+def appended(array: NDArray[Any], n: int, new: NDArray[Any]) -> NDArray[Any]:
     """An array with new entries after its first n, which stay as they are.
 
-    Where it has to move it takes twice the room, so that rows that come one by one are
+    Where it has to move it takes twice the room, so that rows added one by one are
     not copied again and again.
     """
-    if n + len(new) > len(held):
-        n_room = max(n + len(new), 2 * len(held))
-        room = np.empty((n_room, *held.shape[1:]), dtype=held.dtype)
-        room[:n] = held[:n]
-        held = room
-    held[n : n + len(new)] = new
-    return held
+    if n + len(new) > len(array):
+        n_room = max(n + len(new), 2 * len(array))
+        room = np.empty((n_room, *array.shape[1:]), dtype=array.dtype)
+        room[:n] = array[:n]
+        array = room
+    array[n : n + len(new)] = new
+    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +94,11 @@ class TreeRows:
     def all(self) -> tuple[Matrix, Ids]:
         """Rows that are searched, by ascending number, and their numbers."""
         rows, ids = self.waiting
-        kept = np.flatnonzero(self.gone == 0)
-        kept = kept[np.argsort(self.ids[kept])]
+        there = np.flatnonzero(self.gone == 0)
+        there = there[np.argsort(self.ids[there])]
         return (
-            np.concatenate([self.rows[kept], rows]),
-            np.concatenate([self.ids[kept], ids]),
+            np.concatenate([self.rows[there], rows]),
+            np.concatenate([self.ids[there], ids]),
         )
 
 
@@ -187,7 +187,7 @@ class CoverTree(StoredArrays):
         checked("X", rows)
         if not len(rows):
             raise ArgumentError("X", "must have at least one row", Message("none"))
-        self._held = self._built(rows, numbers(0, len(rows)), len(rows))
+        self._stored = self._built(rows, numbers(0, len(rows)), len(rows))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_rows} rows>"
@@ -235,12 +235,12 @@ class CoverTree(StoredArrays):
     @property
     def n_rows(self) -> int:
         """Number of rows that are searched."""
-        return self._held.n_rows
+        return self._stored.n_rows
 
     @property
     def n_features(self) -> int:
         """Columns of the rows."""
-        return int(self._held.rows.shape[1])
+        return int(self._stored.rows.shape[1])
 
     @property
     def columns(self) -> tuple[str, ...] | None:
@@ -250,10 +250,10 @@ class CoverTree(StoredArrays):
     @property
     def nodes(self) -> dict[str, NDArray[Any]]:
         """The tree as arrays, without buffered rows but with rows just removed."""
-        held = self._held
-        nodes = {name: array.copy() for name, array in held.nodes.items()}
-        nodes["centre"] = held.ids[centre_places(nodes)]
-        nodes["order"] = held.ids.copy()
+        stored = self._stored
+        nodes = {name: array.copy() for name, array in stored.nodes.items()}
+        nodes["centre"] = stored.ids[centre_places(nodes)]
+        nodes["order"] = stored.ids.copy()
         return nodes
 
     # ------------------------------------------------------------ questions
@@ -274,16 +274,16 @@ class CoverTree(StoredArrays):
             Numbers of the rows. Rows at equal distances are in the order of their
             numbers.
         """
-        held = self._held
+        stored = self._stored
         rows = self._rows(X)
         k = params.count("k", k, 1)
-        if k > held.n_rows:
+        if k > stored.n_rows:
             raise ArgumentError(
-                "k", f"must be at most the number of rows, {held.n_rows}", k
+                "k", f"must be at most the number of rows, {stored.n_rows}", k
             )
         return neighbours(
-            held.searcher, held.rows, held.gone, rows, k, params.n_threads(),
-            *held.waiting,
+            stored.searcher, stored.rows, stored.gone, rows, k, params.n_threads(),
+            *stored.waiting,
         )  # fmt: skip
 
     def query_radius(self, X: Any, radius: float) -> tuple[list[Matrix], list[Ids]]:
@@ -301,11 +301,11 @@ class CoverTree(StoredArrays):
             One array for each row of X, in increasing order.
         index : list of ndarray of int64 of shape (n_found,)
         """
-        held = self._held
+        stored = self._stored
         rows = self._rows(X)
         limit = not_negative("radius", radius)
-        begin, distance, index = held.searcher.query_radius(
-            rows, limit, params.n_threads(), held.gone, *held.waiting
+        begin, distance, index = stored.searcher.query_radius(
+            rows, limit, params.n_threads(), stored.gone, *stored.waiting
         )
         parts = [slice(a, b) for a, b in pairwise(begin.tolist())]
         return [distance[part] for part in parts], [index[part] for part in parts]
@@ -325,7 +325,7 @@ class CoverTree(StoredArrays):
             Numbers of the rows that are centres.
         """
         most = params.count("n_nodes", n_nodes, 1)
-        rows, ids = self._held.all()
+        rows, ids = self._stored.all()
         tree = self._tree_of(rows, 1, most)
         labels = np.empty(len(rows), dtype=np.int64)
         sizes = tree["own_end"] - tree["row_begin"]
@@ -333,14 +333,14 @@ class CoverTree(StoredArrays):
         return labels, ids[tree["centre"]]
 
     # ------------------------------------------------------------ changes
-    def _settled(self, held: TreeRows) -> TreeRows:
+    def _settled(self, stored: TreeRows) -> TreeRows:
         """The same rows in a new tree, where too much waits, or is gone."""
-        n = len(held.rows)
-        if held.n_late <= max(REBUILT_FROM, n // 8) and held.n_gone <= max(
+        n = len(stored.rows)
+        if stored.n_late <= max(REBUILT_FROM, n // 8) and stored.n_gone <= max(
             REBUILT_FROM, n // 4
         ):
-            return held
-        return self._built(*held.all(), held.next_id)
+            return stored
+        return self._built(*stored.all(), stored.next_id)
 
     @locked
     def insert(self, X: Any) -> Self:
@@ -355,16 +355,16 @@ class CoverTree(StoredArrays):
         self
         """
         rows = self._rows(X)
-        held = self._held
-        n, next_id = held.n_late, held.next_id + len(rows)
+        stored = self._stored
+        n, next_id = stored.n_late, stored.next_id + len(rows)
         new = replace(
-            held,
-            late=appended(held.late, n, rows),
-            late_ids=appended(held.late_ids, n, numbers(held.next_id, next_id)),
+            stored,
+            late=appended(stored.late, n, rows),
+            late_ids=appended(stored.late_ids, n, numbers(stored.next_id, next_id)),
             n_late=n + len(rows),
             next_id=next_id,
         )
-        self._held = self._settled(new)
+        self._stored = self._settled(new)
         return self
 
     @locked
@@ -390,55 +390,55 @@ class CoverTree(StoredArrays):
             raise ArgumentError("index", "must be a vector of ints", given)
         given = np.unique(given)
         ids = given.astype(np.int64)
-        held = self._held
-        late, late_ids = held.waiting
-        in_tree = np.isin(held.ids, ids) & (held.gone == 0)
+        stored = self._stored
+        late, late_ids = stored.waiting
+        in_tree = np.isin(stored.ids, ids) & (stored.gone == 0)
         waits = np.isin(late_ids, ids)
-        known = np.isin(ids, np.concatenate([held.ids[in_tree], late_ids[waits]]))
+        known = np.isin(ids, np.concatenate([stored.ids[in_tree], late_ids[waits]]))
         if not known.all():
             raise ArgumentError(
                 "index",
                 "must name rows of the tree; there is no {given}",
                 given=given[~known][0],
             )
-        if len(ids) == held.n_rows:
+        if len(ids) == stored.n_rows:
             raise ArgumentError("index", "must leave one row at least; it names all")
         new = replace(
-            held,
-            gone=held.gone | in_tree,
-            n_gone=held.n_gone + int(in_tree.sum()),
+            stored,
+            gone=stored.gone | in_tree,
+            n_gone=stored.n_gone + int(in_tree.sum()),
             late=late[~waits],
             late_ids=late_ids[~waits],
-            n_late=held.n_late - int(waits.sum()),
+            n_late=stored.n_late - int(waits.sum()),
         )
-        self._held = self._settled(new)
+        self._stored = self._settled(new)
         return self
 
     def memory_usage(self) -> int:
         """Bytes in use."""
-        held = self._held
-        by_row = held.rows.nbytes + held.ids.nbytes + held.gone.nbytes
-        waiting = held.late.nbytes + held.late_ids.nbytes
-        centres = len(held.nodes["centre"]) * self.n_features * 8
-        nodes = sum(array.nbytes for array in held.nodes.values())
+        stored = self._stored
+        by_row = stored.rows.nbytes + stored.ids.nbytes + stored.gone.nbytes
+        waiting = stored.late.nbytes + stored.late_ids.nbytes
+        centres = len(stored.nodes["centre"]) * self.n_features * 8
+        nodes = sum(array.nbytes for array in stored.nodes.values())
         return int(by_row + waiting + centres + nodes)
 
     # ------------------------------------------------------------ copies and files
     @locked
     def copy(self) -> Self:
         """Return an independent tree of the same rows."""
-        again, held = super().copy(), self._held
-        late, late_ids = held.waiting
-        again._held = replace(held, late=late.copy(), late_ids=late_ids.copy())
+        again, stored = super().copy(), self._stored
+        late, late_ids = stored.waiting
+        again._stored = replace(stored, late=late.copy(), late_ids=late_ids.copy())
         return again
 
     def _to_arrays(self) -> tuple[dict[str, Any], Arrays]:
         header = {name: getattr(self, name) for name in OPTIONS}
         header |= {
-            "next_id": self._held.next_id,
+            "next_id": self._stored.next_id,
             "features": self._features.to_header(),
         }
-        rows, ids = self._held.all()
+        rows, ids = self._stored.all()
         return header, {"rows": rows, "ids": ids}
 
     @classmethod
@@ -465,5 +465,5 @@ class CoverTree(StoredArrays):
             raise ArgumentError(
                 "features", "must be numbers, one for each column of rows"
             )
-        tree._held = tree._built(rows, ids, next_id)
+        tree._stored = tree._built(rows, ids, next_id)
         return tree

@@ -18,7 +18,7 @@ from dyntree.mixtures.shared.arrays import Ids
 
 TRIED = 32  # queries by which the tree shows what it costs
 BLOCK, CHUNK = 64, 512  # queries, and rows, whose distances exist at a time
-SAMPLE = 512  # rows whose k-th nearest tells which others need not be kept
+SAMPLE = 512  # rows whose k-th nearest bounds which others may be dropped
 LOOK, LOOK_COLUMN = 25.0, 0.9  # ns of a distance in the tree, and of a column in it
 ALL, ALL_COLUMN = 5.0, 0.08  # the same of one in a product of matrices
 LARGE, SMALL = 1e140, 1e-140  # of entries, whose squares are floats of full precision
@@ -157,9 +157,9 @@ class Candidates:
         full = np.diff(begin) >= self.k
         last = value[begin[:-1][full] + self.k - 1] + 2.0 * self.slack[full]
         self.most[full] = np.minimum(self.most[full], last)
-        kept = value <= self.most[query]
-        self.query, self.value = query[kept], value[kept]
-        self.place = self.place[order][kept]
+        near = value <= self.most[query]
+        self.query, self.value = query[near], value[near]
+        self.place = self.place[order][near]
         self.room = max(self.room, 2 * len(self.query))
 
     def arrays(self) -> tuple[Ids, Ids]:

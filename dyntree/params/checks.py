@@ -94,8 +94,8 @@ def as_array(name: str, values: Any, dtype: Any = None) -> NDArray[Any]:
         nothing: Any = np.nan if values.dtype.kind in "biuf" else None
         values = np.where(np.ma.getmaskarray(values), nothing, values.data)
     try:
-        held = values.dtype.kind if isinstance(values, np.ndarray | np.generic) else ""
-        if dtype is not None and held == "c":  # NumPy would drop what is imaginary
+        kind = values.dtype.kind if isinstance(values, np.ndarray | np.generic) else ""
+        if dtype is not None and kind == "c":  # NumPy would drop what is imaginary
             raise TypeError("complex numbers are no floats")
         array = np.asarray(values, dtype=dtype)
         if array.dtype.kind in "US" and not hasattr(values, "dtype"):

@@ -317,17 +317,17 @@ def to_json(label: Any) -> Any:
     return {name: CODECS[name].write(label)}
 
 
-def from_json(held: Any) -> Any:
-    """The label that `to_json` gave.
+def from_json(value: Any) -> Any:
+    """Return the label from the JSON of `to_json`.
 
     Raises
     ------
     ValueError, LookupError, TypeError or ArithmeticError
-        For what it cannot have given.
+        If `to_json` cannot have returned `value`.
     """
-    if not isinstance(held, dict):
-        return held
-    ((name, parts),) = held.items()
+    if not isinstance(value, dict):
+        return value
+    ((name, parts),) = value.items()
     return CODECS[name].read(parts)
 
 

@@ -51,8 +51,8 @@ class LostLock(ModelLock):  # type: ignore[misc]
 
 
 LOCKS: WeakSet[ModelLock] = WeakSet()
-listing = RLock()  # held by whoever adds to them or goes through them
-held: list[ModelLock] = []  # of the fork under way
+listing = RLock()  # held by whoever adds to LOCKS or goes through them
+locks_held: list[ModelLock] = []  # of the fork under way
 busy: list[ModelLock] = []
 
 
@@ -89,7 +89,7 @@ def hold_all() -> None:
         is_last = monotonic() > deadline
         for lock in dict.fromkeys([*first, *usable]):
             if lock.acquire(timeout=0.0 if is_last else TURN):
-                held.append(lock)
+                locks_held.append(lock)
             elif is_last:
                 busy.append(lock)
             else:
@@ -103,9 +103,9 @@ def hold_all() -> None:
 
 def release_all() -> None:
     """Give back what `hold_all` took."""
-    for lock in held:
+    for lock in locks_held:
         lock.release()
-    held.clear()
+    locks_held.clear()
     busy.clear()
     listing.release()
 

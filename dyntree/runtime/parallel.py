@@ -33,13 +33,13 @@ def late_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or handler is None:
         yield  # Python's handlers run in the main thread; this one is not Python's
         return
-    came = []
-    signal.signal(signal.SIGINT, lambda *_: came.append(True))
+    interrupts = []
+    signal.signal(signal.SIGINT, lambda *_: interrupts.append(True))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
-        if came:
+        if interrupts:
             signal.raise_signal(signal.SIGINT)
 
 

@@ -63,8 +63,8 @@ def replacing(path: str | os.PathLike[str], mode: int = 0o666) -> Iterator[Binar
     except OSError as error:
         if error.filename == str(path):
             raise
-        kept = "; the file that was there is as it was" if target.is_file() else ""
-        reason = f"cannot be written: {error.strerror or error}{kept}"
+        unchanged = "; the file that was there is as it was" if target.is_file() else ""
+        reason = f"cannot be written: {error.strerror or error}{unchanged}"
         raise OSError(error.errno, reason, str(path)) from error
 
 

@@ -18,7 +18,7 @@ except ImportError:  # Windows
 
 MARK = b"dyntree lock of process "  # how the content of a lock file begins
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-held: set[int] = set()  # lock files of this process, open
+open_locks: set[int] = set()  # lock files of this process, open
 
 
 def lock_of(path: str | os.PathLike[str]) -> Path:
@@ -81,8 +81,8 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
             raise _failed(error, beside, path) from error
         yield
     finally:
-        if file in held:  # not in a process that was forked meanwhile
-            held.remove(file)
+        if file in open_locks:  # not in a process that was forked meanwhile
+            open_locks.remove(file)
             with suppress(OSError):  # a lock file that stays locks nobody out
                 if _is_there(file, beside):  # and it is nobody else's
                     os.unlink(beside)
@@ -130,7 +130,7 @@ def _locked(beside: Path, path: str) -> int | None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_there(file, beside):
-                held.add(file)
+                open_locks.add(file)
                 return file
         except BlockingIOError:
             number = os.pread(file, 64, 0).removeprefix(MARK).decode("ascii", "replace")
@@ -143,7 +143,7 @@ def _locked(beside: Path, path: str) -> int | None:
             os.unlink(beside)
             return None
         finally:
-            if file not in held:  # or who held it has removed it since it was opened
+            if file not in open_locks:  # or its holder removed it since it was opened
                 os.close(file)
 
 
@@ -201,8 +201,8 @@ def _is_there(file: int, beside: Path) -> bool:
 
 def begin_child() -> None:
     """Leave the locks to the process that this one was forked from."""
-    while held:
-        os.close(held.pop())
+    while open_locks:
+        os.close(open_locks.pop())
 
 
 if hasattr(os, "register_at_fork"):

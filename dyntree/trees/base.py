@@ -578,7 +578,7 @@ class TreeModel(Suggesting):
             "columns": list(self.feature_names),
             "classes": plain(self.classes),
             "rows learned": self.n_seen,
-            "rows held": sum(state.n_active for state in self.states),
+            "active rows": sum(state.n_active for state in self.states),
             "log evidence": self.log_evidence,
             "bytes in memory": self.memory_usage(),
         }

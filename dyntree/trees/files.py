@@ -450,7 +450,7 @@ def _check_spans(header: Header, arrays: Arrays) -> None:
         least, most = ends[0].min(axis=0), ends[1].max(axis=0)
         exact = (low == least) & (high == most)
         exact |= (low == np.minimum(least, 0.0)) & (high == np.maximum(most, 0.0))
-        # columns that came late may have been 0 in rows that have a gap now
+        # columns added later may have been 0 in rows that have a gap now
         require(exact | missing.all(axis=0), "spans are wider than the rows")
 
 

@@ -193,14 +193,14 @@ class Counted:
         """
         n = len(self.tree["left"])
         age = np.maximum(self.tree["last"][knots] - self.first - rows, 0)
-        kept = self.discount ** age.astype(np.float64)
-        weight = kept * self.weights[rows]
+        factor = self.discount ** age.astype(np.float64)
+        weight = factor * self.weights[rows]
         y = self.y[rows]
         if self.n_classes:
             places = knots * self.n_classes + y.astype(np.int64)
             counts = np.bincount(places, weight, minlength=n * self.n_classes)
             return counts.reshape(n, -1)
-        total = kept if self.weighting == "variance" else weight
+        total = factor if self.weighting == "variance" else weight
         terms = (total, weight, weight * y, weight * y * y)
         return np.column_stack([np.bincount(knots, t, minlength=n) for t in terms])
 
@@ -237,10 +237,10 @@ def check_counts(tree: Counted) -> None:
     counted = np.ones(len(tree.row))
     if tree.weighting == "frequency":
         counted = np.ceil(tree.weights[tree.row])
-    leaves, held = tree.leaves, np.bincount(tree.leaf, counted, minlength=len(stored))
-    held = np.minimum(held, MOST_COUNTED)
-    held_well = np.where(tree.whole, knot["held"] == held, knot["held"] >= held)
-    require(held_well[leaves], "rows of a leaf are miscounted")
+    leaves, counts = tree.leaves, np.bincount(tree.leaf, counted, minlength=len(stored))
+    counts = np.minimum(counts, MOST_COUNTED)
+    counted_well = np.where(tree.whole, knot["held"] == counts, knot["held"] >= counts)
+    require(counted_well[leaves], "rows of a leaf are miscounted")
     found = tree.sums(tree.leaf, tree.row)[leaves]
     agree("leaves", stored[leaves], found, tree)
     split = np.flatnonzero(knot["left"] >= 0)

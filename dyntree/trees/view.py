@@ -317,10 +317,10 @@ def rehearsed(cloud: Any, row: Matrix, response: Responses) -> Rehearsal:
         row, response.y, 1, lambda *step: seen.append((step[2], cloud.shapes()[:, 1])),
         response.weights, response.exposures,
     )  # fmt: skip
-    (kept, before), after = seen[0], cloud.shapes()[:, 1]
+    (n_distinct, before), after = seen[0], cloud.shapes()[:, 1]
     return Rehearsal(
         min(1.0, float(shares.sum() ** 2 / (shares**2).sum() / n_before)),
-        kept / n_before,
+        n_distinct / n_before,
         float(np.mean(after > before)),
         float(np.mean(after < before)),
     )

@@ -26,7 +26,7 @@ done
 echo "== the command line, on the Parquet file"
 dyntree fit sites.parquet --formula "y ~ depth + soil" --model linear --window 200 \
     --particles 200 --seed 1 --quiet --out m.dyn
-dyntree info m.dyn | grep -E "rows learned|rows held|columns"
+dyntree info m.dyn | grep -E "rows learned|active rows|columns"
 dyntree predict m.dyn sites.parquet --out predictions.csv
 head -3 predictions.csv
 dyntree evaluate sites.csv --formula "y ~ depth + soil" --particles 200 --seed 1 --quiet \

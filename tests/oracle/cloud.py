@@ -312,7 +312,7 @@ class Cloud:
 
     @property
     def n_active(self) -> int:
-        """Rows held one by one."""
+        """Active rows: those in memory one by one."""
         return len(self.pool.y)
 
     @property

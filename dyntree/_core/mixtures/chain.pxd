@@ -6,7 +6,7 @@ provisional clusters neither end it nor begin one.
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    N_KEPT = 64     # newest durations of a state that are held one by one
+    N_KEPT = 64     # newest durations of a state, stored one by one
 
 cdef struct Tally:  # of durations: count, mean, sum of squared deviations
     double n
@@ -29,8 +29,8 @@ cdef class Chain:
         int64_t *moves              # (capacity, capacity): segments of i followed by j
         int64_t *left               # (capacity,): segments of i followed by any
         double *tally               # (capacity, 3): all durations
-        double *base                # (capacity, 3): those that are no longer held
-        int64_t *kept               # (capacity, N_KEPT, 2): row at its end, duration
+        double *base                # (capacity, 3): those that are no longer stored
+        int64_t *newest             # (capacity, N_KEPT, 2): row at its end, duration
         int64_t *n_kept             # (capacity,)
 
     cdef void grow(self, int32_t capacity)

@@ -78,7 +78,7 @@ cdef class Chain:
         cdef double[:, ::1] f = self.store["tally"]
         self.left = &a[0]
         self.moves = &b[0, 0]
-        self.kept = &c[0, 0, 0]
+        self.newest = &c[0, 0, 0]
         self.tally = &f[0, 0]
         f = self.store["base"]
         self.base = &f[0, 0]
@@ -166,14 +166,14 @@ cdef class Chain:
 
     cdef void record(self, int32_t k, int64_t dwell, int64_t row) noexcept nogil:
         """Take down how long a segment of state k was."""
-        cdef int64_t *kept = self.kept + 2 * <int64_t> k * N_KEPT
+        cdef int64_t *newest = self.newest + 2 * <int64_t> k * N_KEPT
         put(self.tally + 3 * k, <double> dwell)
         if self.n_kept[k] == N_KEPT:
-            put(self.base + 3 * k, <double> kept[1])
-            memmove(kept, kept + 2, 2 * (N_KEPT - 1) * sizeof(int64_t))
+            put(self.base + 3 * k, <double> newest[1])
+            memmove(newest, newest + 2, 2 * (N_KEPT - 1) * sizeof(int64_t))
             self.n_kept[k] -= 1
-        kept[2 * self.n_kept[k]] = row
-        kept[2 * self.n_kept[k] + 1] = dwell
+        newest[2 * self.n_kept[k]] = row
+        newest[2 * self.n_kept[k] + 1] = dwell
         self.n_kept[k] += 1
 
     cdef void drop(self, int32_t k, int32_t n) noexcept nogil:
@@ -196,14 +196,14 @@ cdef class Chain:
         memmove(self.tally + 3 * k, self.tally + 3 * (k + 1), i * sizeof(double))
         memmove(self.base + 3 * k, self.base + 3 * (k + 1), i * sizeof(double))
         memmove(
-            self.kept + 2 * <int64_t> k * N_KEPT,
-            self.kept + 2 * <int64_t> (k + 1) * N_KEPT,
+            self.newest + 2 * <int64_t> k * N_KEPT,
+            self.newest + 2 * <int64_t> (k + 1) * N_KEPT,
             2 * <int64_t> (n - k) * N_KEPT * sizeof(int64_t),
         )
         self.left[n] = self.n_kept[n] = 0
         memset(self.tally + 3 * n, 0, 3 * sizeof(double))
         memset(self.base + 3 * n, 0, 3 * sizeof(double))
-        memset(self.kept + 2 * <int64_t> n * N_KEPT, 0, 2 * N_KEPT * sizeof(int64_t))
+        memset(self.newest + 2 * <int64_t> n * N_KEPT, 0, 2 * N_KEPT * sizeof(int64_t))
         if self.state == k:
             self.dwell = 0
         self.state = -1 if self.state == k else self.state - (self.state > k)
@@ -221,8 +221,8 @@ cdef class Chain:
         """
         cdef int32_t i, width = self.capacity, state
         cdef int64_t grown_up, other_grown_up, row
-        cdef int64_t *mine = self.kept + 2 * <int64_t> k * N_KEPT
-        cdef int64_t *theirs = self.kept + 2 * <int64_t> other * N_KEPT
+        cdef int64_t *mine = self.newest + 2 * <int64_t> k * N_KEPT
+        cdef int64_t *theirs = self.newest + 2 * <int64_t> other * N_KEPT
         cdef int64_t a = 0, b = 0, n_a = self.n_kept[k], n_b = self.n_kept[other]
         cdef int64_t joint[2 * N_KEPT][2]
         cdef int64_t n_joint = 0, first

@@ -55,8 +55,8 @@ cdef class Clusters:
         int32_t n_merged, merged_room
 
     # --- what a kind of cluster is
-    # squared distance of x (n_features,) to every cluster; what is surely not the least
-    # may be told by a lower bound, unless all are wanted
+    # squared distance of x (n_features,) to every cluster; one that is surely not the
+    # least may be a lower bound, unless all are wanted
     cdef void distances(self, const double *x, double *out, bint all) noexcept nogil
     cdef void begin(self, int32_t k, const double *x) noexcept nogil     # a cluster of one row
     cdef void absorb(self, int32_t k, const double *x) noexcept nogil    # weight as before x

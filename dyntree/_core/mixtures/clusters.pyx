@@ -407,7 +407,7 @@ cdef class Clusters:
     cdef void merge_closest(self) noexcept nogil:
         """Merge the two clusters that are nearest to one another.
 
-        A stream at its cap does so again and again, so partners are kept up to date.
+        A stream at its cap does so again and again, so partners are updated.
         """
         cdef int32_t i
         if self.n < 2:

@@ -268,37 +268,38 @@ cdef inline double abs_of(double x) noexcept nogil:
     return x if x > 0.0 else -x
 
 
-def voted(const int64_t[:, ::1] kept):
+def voted(const int64_t[:, ::1] sweeps):
     """Most frequent value of each column, ties to the lower one, and its share.
 
     Parameters
     ----------
-    kept : ndarray of int64 of shape (n_kept, n)
+    sweeps : ndarray of int64 of shape (n_sweeps, n)
 
     Returns
     -------
     winner : ndarray of int64 of shape (n,)
     share : ndarray of shape (n,)
     """
-    cdef int64_t n = kept.shape[1], n_kept = kept.shape[0], i, a, b, votes, best, value
+    cdef int64_t n = sweeps.shape[1], n_sweeps = sweeps.shape[0]
+    cdef int64_t i, a, b, votes, best, value
     winners, shares = np.empty(n, dtype=np.int64), np.empty(n)
     cdef int64_t[::1] winner = winners
     cdef double[::1] share = shares
     with nogil:
         for i in range(n):
             best = -1
-            winner[i] = kept[0, i]
-            for a in range(n_kept):
-                value = kept[a, i]
+            winner[i] = sweeps[0, i]
+            for a in range(n_sweeps):
+                value = sweeps[a, i]
                 if a and value == winner[i]:
                     continue
                 votes = 0
-                for b in range(n_kept):
-                    votes += kept[b, i] == value
+                for b in range(n_sweeps):
+                    votes += sweeps[b, i] == value
                 if votes > best or (votes == best and value < winner[i]):
                     best = votes
                     winner[i] = value
-                if 2 * best > n_kept:
+                if 2 * best > n_sweeps:
                     break
-            share[i] = best / <double> n_kept
+            share[i] = best / <double> n_sweeps
     return winners, shares

@@ -30,7 +30,7 @@ cdef class Directions(Clusters):
     lambda_1 : float
         Variance that a direction of a subspace exceeds.
     max_dim, spare : int
-        Most dimensions of a subspace; columns kept beside them.
+        Most dimensions of a subspace; columns stored beside them.
     exact : bool
         Whether clusters hold their scatter.
     """

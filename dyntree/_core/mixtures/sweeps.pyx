@@ -295,9 +295,9 @@ cdef class Shard:
         cdef Ranked[:, ::1] ranked = ranks
         cdef int32_t[:, ::1] ids = np.empty((n_threads, stride), dtype=np.int32)
         cdef uint8_t[:, ::1] mark = np.zeros((n_threads, m), dtype=np.uint8)
-        fit, told = np.zeros((n_units, 3)), np.zeros((n_units, 4), dtype=np.int64)
+        fit, tallies = np.zeros((n_units, 3)), np.zeros((n_units, 4), dtype=np.int64)
         cdef double[:, ::1] likelihood = fit
-        cdef int64_t[:, ::1] counts = told
+        cdef int64_t[:, ::1] counts = tallies
         cdef int k
         for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
             k = thread_number()
@@ -314,10 +314,10 @@ cdef class Shard:
                     borders[u + 1] - borders[u], &scratch[k, 0], &table[k, 0],
                     &part[k, 0], &change[k, 0, 0], &counts[u, 0],
                 )
-        if told[:, 3].any():
+        if tallies[:, 3].any():
             raise MemoryError()
         fitted, weight, stale = fit.sum(axis=0)
-        n_changed, proposed, accepted = (int(v) for v in told[:, :3].sum(axis=0))
+        n_changed, proposed, accepted = (int(v) for v in tallies[:, :3].sum(axis=0))
         return (
             sums.sum(axis=0), float(fitted), float(weight), float(stale), n_changed,
             proposed, accepted,
@@ -484,8 +484,8 @@ cdef class Shard:
         cdef uint32_t[:, ::1] threshold = np.empty((n_threads, m), dtype=np.uint32)
         cdef int32_t[:, ::1] alias = np.empty((n_threads, m), dtype=np.int32)
         cdef int32_t[:, ::1] order = np.empty((n_threads, m), dtype=np.int32)
-        told = np.zeros((n_units, 3), dtype=np.int64)
-        cdef int64_t[:, ::1] counts = told
+        tallies = np.zeros((n_units, 3), dtype=np.int64)
+        cdef int64_t[:, ::1] counts = tallies
         for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
             k = thread_number()
             self.alias_unit(
@@ -494,7 +494,7 @@ cdef class Shard:
                 &share[k, 0], &threshold[k, 0], &alias[k, 0], &order[k, 0],
                 &change[k, 0, 0], &counts[u, 0],
             )
-        return (sums.sum(axis=0), *(int(v) for v in told.sum(axis=0)))
+        return (sums.sum(axis=0), *(int(v) for v in tallies.sum(axis=0)))
 
     cdef void alias_unit(
         self, Scores scores, CounterSource source, int64_t time, int steps,

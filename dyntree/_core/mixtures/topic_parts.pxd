@@ -1,6 +1,6 @@
 """A part of a topic's items, and what one thread works in while it halves it.
 
-Sums of each half are kept for the groups and words that the part touches, numbered in
+Sums of each half are stored for the groups and words that the part touches, numbered in
 the order in which they come.
 """
 from libc.stdint cimport int32_t, int64_t

@@ -371,7 +371,7 @@ cdef class Halving:
     cdef Store s
     cdef Work works[MOST_THREADS]
     cdef Py_ssize_t n_threads
-    cdef object kept                # what the addresses are of
+    cdef object arrays              # whose addresses are used
     cdef object room
     cdef object whole
     cdef object rows
@@ -379,7 +379,7 @@ cdef class Halving:
     def __init__(self, dict store, dict prior, int n_threads):
         cdef Py_ssize_t k
         p, s = &self.p, &self.s
-        self.kept = dict(store), dict(prior)
+        self.arrays = dict(store), dict(prior)
         p.kind, p.d, p.F, p.V = prior["kind"], prior["d"], prior["F"], prior["V"]
         p.kappa0, p.shape0, p.scale0 = prior["kappa0"], prior["shape0"], prior["scale0"]
         p.a, p.b, p.den = prior["a"], prior["b"], prior["den"]

@@ -276,12 +276,12 @@ def sample_rows(
     )
     cdef Entry[:, ::1] frontier = room
     cdef double[:, ::1] bounds = np.empty((n_threads, means.n_nodes))
-    told = np.zeros((n_units, 3), dtype=np.int64)
-    cdef int64_t[:, ::1] counts = told
+    tallies = np.zeros((n_units, 3), dtype=np.int64)
+    cdef int64_t[:, ::1] counts = tallies
     for u in prange(n_units, nogil=True, num_threads=team(n_threads), schedule="dynamic"):
         k = thread_number()
         means.draw_block(
             shard, source, time, u * BLOCK, min(shard.n_rows, (u + 1) * BLOCK),
             &frontier[k, 0], &bounds[k, 0], &change[k, 0, 0], &counts[u, 0],
         )
-    return (sums.sum(axis=0), *(int(v) for v in told.sum(axis=0)))
+    return (sums.sum(axis=0), *(int(v) for v in tallies.sum(axis=0)))

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 cdef class Watch:
     cdef:
         readonly bint stopped           # learning waits for what is done about a misfit
-        readonly bint told              # a misfit has been found
+        readonly bint misfit            # whether a misfit has been seen
         readonly bint grew              # whether clusters were too many, or too small
         readonly int64_t rows_judged    # in the last whole window
         readonly int64_t growth         # clusters at its end, beyond those at its beginning

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 class Watch:
     window: int
     stopped: bool
-    told: bool
+    misfit: bool
     grew: bool
     rows_judged: int
     growth: int

@@ -62,11 +62,11 @@ cdef class Watch:
             self.n_windows += 1
             if self.least_near == 0.0 or 0.0 < self.near < self.least_near:
                 self.least_near = self.near
-        elif not self.told:
+        elif not self.misfit:
             self.grew = (
                 self.growth > self.n_clusters + 2.0 * usual + 5.0 * sqrt(usual) + MORE
             )
-            self.stopped = self.told = (
+            self.stopped = self.misfit = (
                 self.grew or 0.0 < FALL * self.near < self.least_near
             )
         self.n_clusters = n_clusters
@@ -89,24 +89,24 @@ cdef class Watch:
 
     def hold(self, rows):
         """Take an array as the room of rows."""
-        cdef double[:, ::1] held = rows
+        cdef double[:, ::1] view = rows
         self.store = rows
-        self.rows = &held[0, 0] if rows.size else NULL
+        self.rows = &view[0, 0] if rows.size else NULL
 
     def to_arrays(self):
         """Everything, by name."""
-        told = [
-            self.told, self.n_windows, self.most_growth, self.least_near,
+        state = [
+            self.misfit, self.n_windows, self.most_growth, self.least_near,
             self.n_clusters, self.n, self.n_near, self.total, self.n_wanted,
         ]
-        return {"watch": np.array(told, dtype=np.float64), "gathered": self.gathered()}
+        return {"watch": np.array(state, dtype=np.float64), "gathered": self.gathered()}
 
     def take(self, arrays):
         """Set the state from the arrays of `to_arrays`."""
-        told, rows = arrays["watch"], arrays["gathered"]
-        self.told, self.n_windows, self.most_growth = map(int, told[:3])
-        self.least_near, self.total = told[3], told[7]
-        self.n_clusters, self.n, self.n_near = map(int, told[4:7])
-        self.gather(int(told[8]))
+        state, rows = arrays["watch"], arrays["gathered"]
+        self.misfit, self.n_windows, self.most_growth = map(int, state[:3])
+        self.least_near, self.total = state[3], state[7]
+        self.n_clusters, self.n, self.n_near = map(int, state[4:7])
+        self.gather(int(state[8]))
         self.store[:len(rows)] = rows
         self.n_gathered = len(rows)

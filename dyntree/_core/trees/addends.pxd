@@ -1,4 +1,4 @@
-"""What rows of the pool add to sums, kept while they stay in their seats."""
+"""What rows of the pool add to sums, stored while they stay in their seats."""
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 
@@ -12,13 +12,13 @@ cdef enum:
 @cython.final
 cdef class Addends:
     cdef Family family
-    cdef double *kept                   # (n_seats, stride)
+    cdef double *rows                   # (n_seats, stride)
     cdef int64_t *ids                   # (n_seats,) of which row; -1: of none
-    cdef int32_t n_seats                # 0: rows are long, nothing is kept
+    cdef int32_t n_seats                # 0: rows are long, nothing is stored
 
     cdef int reserve(self, ActivePool d) except -1
     cdef size_t nbytes(self) noexcept
-    # the addends of row s; NULL where they are not kept
+    # the addends of row s; NULL where they are not stored
     cdef const double *of(self, ActivePool d, slot_t s) noexcept nogil
     cdef void add(self, double *sums, ActivePool d, slot_t s) noexcept nogil
     cdef void remove(self, double *sums, ActivePool d, slot_t s) noexcept nogil

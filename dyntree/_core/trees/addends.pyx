@@ -12,7 +12,7 @@ cdef class Addends:
     """Adds rows of a pool to sums and takes them away, bit for bit as the family does.
 
     A step adds one row to many leaves, and the same rows to the children of many
-    splits. Ids tell whether a seat still has the row that was kept for it.
+    splits. Ids show whether the stored addends of a seat are still those of its row.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ cdef class Addends:
         self.family = family
 
     def __dealloc__(self):
-        free(self.kept)
+        free(self.rows)
         free(self.ids)
 
     cdef int reserve(self, ActivePool d) except -1:
@@ -32,7 +32,7 @@ cdef class Addends:
         cdef int32_t capacity = d.capacity, k
         if capacity <= self.n_seats or self.family.stride > MOST_KEPT:
             return 0
-        resize(<void **> &self.kept, <size_t> capacity * self.family.stride,
+        resize(<void **> &self.rows, <size_t> capacity * self.family.stride,
                sizeof(double))
         resize(<void **> &self.ids, capacity, sizeof(int64_t))
         for k in range(self.n_seats, capacity):
@@ -48,7 +48,7 @@ cdef class Addends:
         cdef double *row
         if s >= self.n_seats:
             return NULL
-        row = self.kept + <size_t> s * stride
+        row = self.rows + <size_t> s * stride
         if self.ids[s] != d.ids[s]:
             self.ids[s] = d.ids[s]
             memset(row, 0, stride * sizeof(double))

@@ -1,8 +1,8 @@
 """Slabs of splits and leaves behind handles with reference counts.
 
-Slabs never move, so a pointer stays good as long as its handle is held. Handles of
+Slabs never move, so a pointer stays good as long as its handle is in use. Handles of
 splits are positive, of leaves negative. Row lists come from blocks of powers of two
-that are kept for reuse, so a stream with a bounded window reaches a fixed size.
+that are reused, so a stream with a bounded window reaches a fixed size.
 """
 cimport cython
 from libc.stdint cimport int32_t, int64_t

@@ -34,7 +34,7 @@ cdef struct Entries:        # what leaves say about points, in the order they we
 cdef struct Walk:           # one thread's way over the blocks
     Kind kind
     int32_t width           # doubles of an entry
-    bint shared             # one entry a leaf, kept over all blocks
+    bint shared             # one entry a leaf, shared by all blocks
     double least_df         # in the variance of a response
     bint summed             # entries are summed, and found by tree and point
     Entries entries

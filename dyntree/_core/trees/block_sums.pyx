@@ -26,7 +26,7 @@ cdef enum:
     FEW = 16                # fewer rows than this go down every tree on their own
     MOST_IDS = 1 << 22      # places of a block in the trees, by its size
     SUMMED = 6              # doubles of an entry that are summed at a time
-    N_QUANTILES = 1024      # whole df whose quantile is kept
+    N_QUANTILES = 1024      # whole df whose quantile is stored
 
 cdef double UPPER = 0.95    # level of the quantiles among the moments
 

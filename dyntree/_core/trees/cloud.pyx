@@ -107,7 +107,7 @@ cdef class Cloud(CloudFacts):
             Call `report` on every row whose number is a multiple; 0 never.
         report : callable, optional
             Called between resampling and moving with the row number, the rows retired,
-            the distinct particles kept, the variance of the weights and the averages
+            the distinct particles left, the variance of the weights and the averages
             of depth, leaves, rows per leaf and retired weight per leaf.
         weights : ndarray of shape (n_rows,), optional
             > 0, for a weighted cloud; 1 by default.
@@ -174,9 +174,9 @@ cdef class Cloud(CloudFacts):
         return self.raise_failure(status)
 
     cdef object fix_units(self, const double *x, double y):
-        """Let a row fix units that there are none of; what was, to go back to, or None.
+        """Let a row fix units that were missing; returns the state before, or None.
 
-        The log densities so far were told in a unit of 1 where the responses had none.
+        Log densities so far were in a unit of 1 where the responses had none.
         """
         before = self.leaf_model.to_state(), self.log_evidence
         cdef int fixed = self.leaf_model.fix_units(x, y, self.pool.seen)

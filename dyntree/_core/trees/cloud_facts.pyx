@@ -12,14 +12,14 @@ cdef class CloudFacts(Particles):
         """Copies of the active rows X and y, in internal order."""
         return self.pool.rows()[:2]
 
-    def spans(self, bint held=False):
+    def spans(self, bint active=False):
         """Ranges of the columns, which questions run over; see `Spans.bounds`.
 
         They are those of all rows learned: a window that ALC leaves rows in draws into
-        a corner. Where the past fades, under R's rules, and if `held` says so, they are
+        a corner. Where the past fades, under R's rules, and if `active` says so, they are
         those of the active rows.
         """
-        if held or self.fades or self.numerics.asks_held:
+        if active or self.fades or self.numerics.asks_held:
             return self.pool.spans().bounds()
         return self.pool.seen.bounds()
 
@@ -110,7 +110,7 @@ cdef class CloudFacts(Particles):
 
     @property
     def weight_unit(self):
-        """What weights were divided by before they came here; 1 without such."""
+        """Unit by which the weights learned have been divided; 1 by default."""
         return self.leaf_model.noise
 
     def set_weight_unit(self, double unit):
@@ -124,12 +124,12 @@ cdef class CloudFacts(Particles):
 
     @property
     def n_active(self):
-        """Rows held one by one."""
+        """Active rows: those in memory one by one."""
         return self.pool.n_rows
 
     @property
     def n_seen(self):
-        """Rows ever held."""
+        """Rows ever learned."""
         return self.pool.n_seen
 
     @property
@@ -178,7 +178,7 @@ cdef class CloudFacts(Particles):
         return self.arena.live_nodes, self.arena.live_leaves
 
     def nbytes(self):
-        """Bytes held by trees, rows and the scratch of a step."""
+        """Bytes of trees, rows and the scratch of a step."""
         return (
             self.arena.nbytes() + self.pool.nbytes() + self.fresh.nbytes()
             + self.leaf_model.nbytes() + self.moves.nbytes()

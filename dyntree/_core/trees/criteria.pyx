@@ -18,10 +18,10 @@ from dyntree._core.trees.gap_walk cimport GapWalk
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.query cimport blocks, rows_for, rows_to_round
 from dyntree._core.trees.query import predictive, split_counts, spread
-from dyntree._core.trees.rectangle cimport Kept, Rectangle
+from dyntree._core.trees.rectangle cimport Rectangle, Sides
 from dyntree._core.trees.r_rectangle cimport RRectangle
 from dyntree._core.trees.references cimport over
-from dyntree._core.trees.references import alc_reference, ieci      # told of here, too
+from dyntree._core.trees.references import alc_reference, ieci      # names of this module, too
 from dyntree._core.trees.row_credit cimport RowCredit
 from dyntree._core.trees.nodes cimport Leaf, Node, goes_left
 from dyntree._core.types cimport handle_t
@@ -37,7 +37,7 @@ cdef double reduction_below(Rectangle r, handle_t h, double *x) noexcept nogil:
     """Reduction in the leaf of x below h; leaves x as the evaluation does."""
     cdef Node *node
     cdef Leaf *leaf
-    cdef Kept kept
+    cdef Sides before
     cdef bint left
     cdef double value
     cdef int32_t itself = 0
@@ -48,9 +48,9 @@ cdef double reduction_below(Rectangle r, handle_t h, double *x) noexcept nogil:
         return value
     node = r.c.arena.node(h)
     left = goes_left(node, x)
-    r.enter(node, left, &kept)
+    r.enter(node, left, &before)
     value = reduction_below(r, node.left if left else node.right, x)
-    r.leave(node, &kept)
+    r.leave(node, &before)
     return value
 
 
@@ -59,7 +59,7 @@ cdef double reduction_over(
 ) noexcept nogil:
     """Reduction below h at a row on both sides of splits that are open for it."""
     cdef Node *node
-    cdef Kept kept
+    cdef Sides before
     cdef double value = 0.0, left
     cdef int32_t itself = 0
     if h < 0:
@@ -68,13 +68,13 @@ cdef double reduction_over(
     node = r.c.arena.node(h)
     left = walk.left_share(node) if walk.is_open(node) else goes_left(node, walk.x)
     if left > 0.0:
-        r.enter(node, True, &kept)
+        r.enter(node, True, &before)
         value += left * reduction_over(r, walk, node.left, weight)
-        r.leave(node, &kept)
+        r.leave(node, &before)
     if left < 1.0:
-        r.enter(node, False, &kept)
+        r.enter(node, False, &before)
         value += (1.0 - left) * reduction_over(r, walk, node.right, weight)
-        r.leave(node, &kept)
+        r.leave(node, &before)
     return value
 
 
@@ -86,7 +86,7 @@ cdef int credit_below(Rectangle r, handle_t h) noexcept nogil:
     """
     cdef Node *node
     cdef Leaf *leaf
-    cdef Kept kept
+    cdef Sides before
     cdef int32_t k
     if h < 0:
         leaf = r.c.arena.leaf(h)
@@ -102,14 +102,14 @@ cdef int credit_below(Rectangle r, handle_t h) noexcept nogil:
                 r.c.leaf_model.round_row(leaf, r.c.pool.x(leaf.rows[k]))
         return 0
     node = r.c.arena.node(h)
-    r.enter(node, True, &kept)
+    r.enter(node, True, &before)
     if credit_below(r, node.left) < 0:
         return -1
-    r.leave(node, &kept)
-    r.enter(node, False, &kept)
+    r.leave(node, &before)
+    r.enter(node, False, &before)
     if credit_below(r, node.right) < 0:
         return -1
-    r.leave(node, &kept)
+    r.leave(node, &before)
     return 0
 
 
@@ -156,7 +156,7 @@ cdef class _Reductions:
     cdef int visit(self, handle_t h, int32_t points) noexcept nogil:
         """Add what the nodes at and below h that are new know; -1: no memory."""
         cdef Node *node
-        cdef Kept kept
+        cdef Sides before
         cdef int32_t k, below
         if points == 0:
             return 0
@@ -171,14 +171,14 @@ cdef class _Reductions:
         if k == 0:
             return -1
         below = self.block.partings[k].right
-        self.rectangle.enter(node, True, &kept)
+        self.rectangle.enter(node, True, &before)
         if self.visit(node.left, self.block.partings[k].left) < 0:
             return -1
-        self.rectangle.leave(node, &kept)
-        self.rectangle.enter(node, False, &kept)
+        self.rectangle.leave(node, &before)
+        self.rectangle.enter(node, False, &before)
         if self.visit(node.right, below) < 0:
             return -1
-        self.rectangle.leave(node, &kept)
+        self.rectangle.leave(node, &before)
         return 0
 
     cdef void add_leaf(self, handle_t h, int32_t points) noexcept nogil:
@@ -218,7 +218,7 @@ cdef class _Losses:
     cdef double find(self, handle_t h) noexcept nogil:
         """Integral at h as if it were a leaf; finds what is lost at and below it."""
         cdef Node *node
-        cdef Kept kept
+        cdef Sides before
         cdef double whole, below
         if h < 0:
             return self.rectangle.volume(self.c.arena.leaf(h))
@@ -227,12 +227,12 @@ cdef class _Losses:
             return self.whole[node.entry]
         self.c.moves.pool_below(h)
         whole = self.rectangle.volume(self.c.moves.pooled)
-        self.rectangle.enter(node, True, &kept)
+        self.rectangle.enter(node, True, &before)
         below = self.find(node.left)
-        self.rectangle.leave(node, &kept)
-        self.rectangle.enter(node, False, &kept)
+        self.rectangle.leave(node, &before)
+        self.rectangle.enter(node, False, &before)
         below = below + self.find(node.right)
-        self.rectangle.leave(node, &kept)
+        self.rectangle.leave(node, &before)
         node.stamp = self.c.stamp
         node.entry = self.n
         self.whole[self.n] = whole
@@ -331,7 +331,7 @@ def alc_active(Particles c, lower, upper, categorical, approx):
     """`alc_rectangle` at the active rows, in internal order, shape (n_active,).
 
     Under native rules each leaf's share is weighed; see `RowCredit`.
-    A leaf's values are kept and used again until its posterior or the rectangle changes.
+    A leaf's values are stored and reused until its posterior or the rectangle changes.
     A row that retires leaves the posterior as it is, unless the past fades. R's rules
     keep values whatever rectangle is given and though the past fades, as CRAN dynaTree
     does.
@@ -356,7 +356,7 @@ def alc_active(Particles c, lower, upper, categorical, approx):
 
 
 def entropy_active(Particles c):
-    """Average entropy of the leaf of each active row, kept as in `alc_active`."""
+    """Average entropy of the leaf of each active row, stored as in `alc_active`."""
     return credits(c, None, b"entropy") / c.n_particles
 
 

@@ -201,11 +201,11 @@ cdef class Forest(RandomTrees):
         return (int(far.argmax()), -1, mean, spread) if far.any() else None
 
     def row_ids(self):
-        """Numbers of the rows that are held, ndarray of int64 of shape (n_active,)."""
+        """Numbers of the active rows, ndarray of int64 of shape (n_active,)."""
         return np.arange(self.n_seen - self.n_active, self.n_seen)
 
     def stats(self):
-        """Height, leaves, and rows held and let go a leaf; means over trees."""
+        """Mean over trees of height, leaves, and active and retired rows per leaf."""
         cdef int32_t k, v
         cdef int64_t n_leaves = 0, height = 0
         for k in range(self.n_trees):
@@ -228,8 +228,8 @@ cdef class Forest(RandomTrees):
         return {"y_centre": mean, "y_spread": spread}
 
     def rows(self):
-        """The rows that are held and their responses, oldest first."""
-        return self.ring.held()
+        """The active rows and their responses, oldest first."""
+        return self.ring.active()
 
     def binary_columns(self):
         """Whether each column has only 0 and 1 in the active rows, ndarray of bool."""
@@ -239,7 +239,7 @@ cdef class Forest(RandomTrees):
     def gap_counts(self):
         """Of each column how many rows had no value, (n_features,).
 
-        NaN once rows are held no more, as nothing counts their gaps.
+        NaN once rows have retired, as nothing counts their gaps.
         """
         counts = np.isnan(self.rows()[0]).sum(axis=0, dtype=np.float64)
         return counts if self.n_retired == 0 else np.full_like(counts, np.nan)
@@ -311,7 +311,7 @@ cdef class Forest(RandomTrees):
         for h in range(n):
             v = &t.knots[room.path[h]]
             own = room.own + <int64_t> h * 4
-            w = 1.0 if h == n - 1 else self.pruned(v, self.kept(v.last, now))
+            w = 1.0 if h == n - 1 else self.pruned(v, self.fading(v.last, now))
             out[0], out[1] = rest * w, own[1]
             out[2] = sqrt(own[3] / own[2] * (self.noise + 1.0 / own[0]))
             out[3] = 2.0 * own[2]
@@ -341,12 +341,12 @@ cdef class Forest(RandomTrees):
 
     @property
     def n_active(self):
-        """Rows held one by one."""
+        """Active rows: those in memory one by one."""
         return min(self.ring.n_seen - self.ring.first, self.ring.room)
 
     @property
     def n_retired(self):
-        """Rows that are held no more."""
+        """Rows learned that are no longer active."""
         return self.ring.n_seen - self.n_active
 
     @property
@@ -370,7 +370,7 @@ cdef class Forest(RandomTrees):
         return self.law.mean, sqrt(self.law.variance) if self.has_unit else 0.0
 
     def nbytes(self):
-        """Bytes held."""
+        """Bytes in memory."""
         cdef int64_t knot = sizeof(Knot) + self.n_sums * sizeof(double) + sizeof(int32_t)
         cdef int64_t found = self.ring.nbytes()
         cdef int32_t k
@@ -383,7 +383,7 @@ cdef class Forest(RandomTrees):
         """Everything the forest is: a header of plain values, and arrays by name."""
         cdef int32_t k, n
         cdef RandomTree *t
-        cdef int64_t row, n_seen = self.ring.n_seen, held = self.n_active
+        cdef int64_t row, n_seen = self.ring.n_seen, n_active = self.n_active
         cdef int64_t[::1] links
         cdef double[::1] sums
         cdef int32_t[::1] spare
@@ -402,10 +402,10 @@ cdef class Forest(RandomTrees):
             spare = spares[k]
             for n in range(t.n_spare):
                 spare[n] = t.spare[n]
-            before.append(np.empty(held, dtype=np.int64))
+            before.append(np.empty(n_active, dtype=np.int64))
             links = before[k]
-            for row in range(held):
-                links[row] = t.before[(n_seen - held + row) % self.ring.places]
+            for row in range(n_active):
+                links[row] = t.before[(n_seen - n_active + row) % self.ring.places]
         together = np.concatenate(knots)
         arrays = {name: together[name] for name in KNOT.names if name != "cut"}
         arrays |= {name: together["cut"][name] for name in CUT.names}
@@ -434,7 +434,7 @@ cdef class Forest(RandomTrees):
         cdef Forest forest = cls(source, **options)
         cdef RandomTree *t
         cdef int32_t k, n
-        cdef int64_t row, held, first = 0, spare_from = 0
+        cdef int64_t row, n_active, first = 0, spare_from = 0
         cdef const int64_t[:, ::1] links = arrays["before"]
         cdef const double[:, ::1] sums = arrays["sums"]
         cdef const int32_t[::1] spare = arrays["spare"]
@@ -444,7 +444,7 @@ cdef class Forest(RandomTrees):
         forest.ring = RowRing.from_arrays(arrays, header["n_held"], header["n_seen"])
         if not forest.n_classes:
             forest.set_scale(*header["scale"])
-        held = links.shape[1]
+        n_active = links.shape[1]
         for k in range(forest.n_trees):
             t = &forest.trees[k]
             n = arrays["n_knots"][k]
@@ -462,8 +462,8 @@ cdef class Forest(RandomTrees):
             t.n_spare = arrays["n_spare"][k]
             for n in range(t.n_spare):
                 t.spare[n] = spare[spare_from + n]
-            for row in range(held):
-                t.before[(forest.ring.n_seen - held + row) % forest.ring.places] = (
+            for row in range(n_active):
+                t.before[(forest.ring.n_seen - n_active + row) % forest.ring.places] = (
                     links[k, row]
                 )
             first += t.n_knots
@@ -475,7 +475,7 @@ cdef class Forest(RandomTrees):
         return self.from_arrays(*self.to_arrays(), source or self.source.copy())
 
     def without_rows(self):
-        """The forest without the rows that it holds, and without references."""
+        """The forest without its active rows, and without references."""
         header, arrays = self.to_arrays()
         arrays["head"][:] = -1
         arrays["held"][:] = 0
@@ -505,7 +505,7 @@ cdef class Forest(RandomTrees):
         )
 
     def widened(self, widen):
-        """The forest with more columns; `widen` gives the rows held their values."""
+        """The forest with more columns; `widen` gives the active rows their values."""
         header, arrays = self.to_arrays()
         arrays["X"] = np.ascontiguousarray(widen(arrays["X"]))
         return self.from_arrays(header, arrays, self.source)

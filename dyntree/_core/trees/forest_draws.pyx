@@ -42,7 +42,7 @@ def tree_laws(RandomTrees f, int32_t k, const double[:, ::1] X):
     cdef int64_t j, now = f.ring.n_seen
     cdef int32_t n, h, c, n_nodes = 0, width = f.n_own
     cdef const Knot *v
-    cdef double kept, total
+    cdef double factor, total
     places = np.full(t.n_knots, -1, dtype=np.int32)
     pruned, laws = np.empty(t.n_knots), np.empty((t.n_knots, width))
     cdef int32_t[::1] place = places
@@ -59,11 +59,11 @@ def tree_laws(RandomTrees f, int32_t k, const double[:, ::1] X):
                     if place[room.path[h]] < 0:
                         place[room.path[h]] = n_nodes
                         v = &t.knots[room.path[h]]
-                        kept = f.kept(v.last, now)
-                        ends[n_nodes] = 1.0 if v.left < 0 else f.pruned(v, kept)
+                        factor = f.fading(v.last, now)
+                        ends[n_nodes] = 1.0 if v.left < 0 else f.pruned(v, factor)
                         total = 1.0
                         if f.n_classes:
-                            total = kept * v.total + f.n_classes * f.law.share
+                            total = factor * v.total + f.n_classes * f.law.share
                         for c in range(width):
                             law[n_nodes, c] = total * room.own[<int64_t> h * width + c]
                         n_nodes += 1

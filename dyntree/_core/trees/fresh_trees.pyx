@@ -1,4 +1,4 @@
-"""FreshTrees: roots of trees that grow row by row, until they know all that is held."""
+"""FreshTrees: roots of trees that grow row by row until they know all active rows."""
 from libc.stdlib cimport free
 
 from dyntree._core.memory cimport resize
@@ -7,7 +7,7 @@ from dyntree._core.memory cimport resize
 cdef class FreshTrees:
     """Trees that no question is asked of yet, and the rows that wait for them.
 
-    Every row that the cloud holds either waits or is held by each of the trees. The
+    Every active row of the cloud either waits or is in each of the trees. The
     cloud makes room for the roots, which it has as many of as of its own.
     """
 

@@ -17,7 +17,7 @@ Retired rows are part of the posterior, and children inherit them: see `inheriti
 Rows may have weights. A frequency f counts a row f times, and all of the above holds for
 n = sum f. A weight w that divides the variance, sigma^2 / w, leaves n the number of rows;
 squares and cross products, means and spreads are weighted, and the prior counts in the
-mean weight omega of the rows held: precisions of slopes, and what stands for an empty
+mean weight omega of the active rows: precisions of slopes, and what stands for an empty
 leaf, have the factor omega. The constant (sum log w) / 2, equal in all trees of the same
 rows, belongs to densities alone: one row says of a level what any other does.
 """
@@ -87,7 +87,7 @@ cdef class GaussianLeaves(InheritingLeaves):
     @cython.final
     cdef double evidence(self, double weight, double half_log_det, double residual, double b0, double log_b0) noexcept nogil
     @cython.final
-    cdef double held(self, const double *row, double residual) noexcept nogil
+    cdef double above_grain(self, const double *row, double residual) noexcept nogil
     @cython.final
     cdef double half_prior_log_det(self, const double *slopes) noexcept nogil
     @cython.final

@@ -124,7 +124,7 @@ cdef class GaussianLeaves(InheritingLeaves):
             self.n_basis + 2, self.skip, self.whole(row, self.lifted), self.slopes, u,
             residual,
         )
-        residual[0] = self.held(row, residual[0])
+        residual[0] = self.above_grain(row, residual[0])
         return half - self.rest_of_row(row)
 
     cdef void factorise_lanes(
@@ -139,7 +139,7 @@ cdef class GaussianLeaves(InheritingLeaves):
             self.n_basis + 2, self.skip, whole, self.slopes, u, half_log_det, residual,
         )
         for k in range(LANES):
-            residual[k] = self.held(rows[k], residual[k])
+            residual[k] = self.above_grain(rows[k], residual[k])
             half_log_det[k] -= self.rest_of_row(rows[k])
 
     cdef const double *whole(self, const double *row, double *room) noexcept nogil:
@@ -183,8 +183,10 @@ cdef class GaussianLeaves(InheritingLeaves):
             total += log(slopes[1 + j])
         return 0.5 * total
 
-    cdef inline double held(self, const double *row, double residual) noexcept nogil:
-        """The residual, or what the grain of as many responses hides where it is more."""
+    cdef inline double above_grain(
+        self, const double *row, double residual
+    ) noexcept nogil:
+        """The residual, at least the variance that rounding of as many responses hides."""
         cdef double least = row[self.first] * self.grain
         return residual if residual > least else least
 

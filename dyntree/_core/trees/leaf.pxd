@@ -25,7 +25,7 @@ cdef enum Fixed:            # which units a row fixed, as flags
 
 cdef enum Place:            # what a survey of all rows did to the place of a prior
     UNKNOWN = -1            # nothing: all responses are equal
-    KEPT = 0
+    UNMOVED = 0
     MOVED = 1
 
 cdef class LeafModel:
@@ -47,7 +47,7 @@ cdef class LeafModel:
     cdef public double max_retired      # most weight a leaf's retired sums may have
     cdef public double noise    # variance, over sigma^2, of a response that is asked about
     cdef readonly bint is_count         # of events, whose rows have exposures
-    # of the density asked for last: twice the log of its mode over it; 0: not told
+    # of the density asked for last: twice the log of its mode over it; 0: not computed
     cdef double deviance
     # variance over sigma^2 of the mean at a row whose gaps are filled; 0 without gaps
     cdef double gap_variance
@@ -80,7 +80,7 @@ cdef class LeafModel:
     # `into` holds the rows of all; its sums become theirs, left to right
     cdef void pool(self, Leaf *into, Leaf **leaves, int n, ActivePool d) noexcept nogil
     # what `pool` would sum: active and retired rows together, and those inherited;
-    # returns the weight of the retired ones before it is held to the most there may be
+    # returns the weight of the retired ones before it is capped at `max_retired`
     cdef double pool_sums(self, Leaf **leaves, int n, double *total, double *inherited) noexcept nogil
     # predictive density of (x, y) of that weight; may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y, double weight) noexcept nogil

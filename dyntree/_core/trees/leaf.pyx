@@ -19,7 +19,7 @@ cdef class LeafModel:
         return 0 if self.addends is None else self.addends.reserve(d)
 
     cdef size_t nbytes(self) noexcept:
-        """Bytes that grow with the rows held."""
+        """Bytes that grow with the active rows."""
         return 0 if self.addends is None else self.addends.nbytes()
 
     cdef void add_row(self, double *sums, ActivePool d, slot_t s) noexcept nogil:
@@ -271,7 +271,7 @@ cdef class LeafModel:
     cdef Place take_place(
         self, double *y, const double *weights, int32_t n, int64_t n_seen
     ) noexcept nogil:
-        return KEPT
+        return UNMOVED
 
     cdef void score_priors(
         self, const Leaf *leaf, double multiplicity, double *scores

@@ -96,7 +96,7 @@ cdef class LeafDraws:
 
     @property
     def roots(self):
-        """Root of each particle's tree, by which equal trees are told."""
+        """Root of each particle's tree; equal trees share it."""
         roots = np.empty(self.c.n_particles, dtype=np.int32)
         cdef int32_t[::1] out = roots
         cdef int32_t i

@@ -173,8 +173,8 @@ cdef class Moves:
     cdef void observe(self, const double *x) noexcept nogil:
         """Open the columns that row x makes fit to be split; closed ones hold no split.
 
-        Where ranges of the rows seen are kept, those are the columns whose value in x
-        is another than before, and those that have a value in some of the rows held and
+        Where ranges of the rows seen are stored, those are the columns whose value in x
+        is another than before, and those that have a value in some active rows and
         none in others; else all that have a value.
         """
         cdef int32_t j, k = 0, n
@@ -293,7 +293,7 @@ cdef class Moves:
         return 0 if self.proposal == REJECT else self.min_leaf - 1
 
     cdef bint extend(self, Leaf *leaf, int32_t variable) noexcept nogil:
-        """Move limits for the few rows that came since; False where that cannot be.
+        """Move limits for the few rows learned since; False where that cannot be.
 
         A value between two order statistics of a column leaves both as they are.
         """

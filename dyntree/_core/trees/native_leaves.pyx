@@ -14,7 +14,7 @@ from dyntree._core.spans cimport Spans
 from dyntree._core.trees.gaussian_leaves cimport N_B, N_RELAX
 from dyntree._core.trees.nodes cimport Leaf
 from dyntree._core.trees.leaf cimport (
-    COLUMN_UNIT, KEPT, MOVED, RESPONSE_UNIT, UNKNOWN, Place,
+    COLUMN_UNIT, UNMOVED, MOVED, RESPONSE_UNIT, UNKNOWN, Place,
 )
 
 cdef double SLOPE_UNIT = 0.04       # prior precision of a slope, per column
@@ -42,8 +42,8 @@ cdef bint fixes_unit(
 ) noexcept nogil:
     """Whether a value gives a unit to a column without one; if so it is written.
 
-    The first value becomes the centre, the first that differs fixes the unit: what came
-    before it stands at the centre, where its coordinate is 0 in any unit.
+    The first value becomes the centre, the first that differs fixes the unit: rows
+    before it stand at the centre, where its coordinate is 0 in any unit.
     """
     cdef double unit
     if spread[0] > 0.0 or value != value:
@@ -364,13 +364,13 @@ cdef class NativeGaussian(GaussianLeaves):
         Rows that are gone count as rows without any spread from then on, and one look
         does not believe in more than OTHER_SPREAD of what was known.
         """
-        cdef double kept = sqrt(min(self.n_told / <double> n_seen, 1.0)), before, wide
+        cdef double factor = sqrt(min(self.n_told / <double> n_seen, 1.0)), before, wide
         cdef int j
         cdef bint moved = False
         for j in range(1, self.n_basis + 1):
             before = self.widest[j]
             wide = max(
-                min(self.spread_in(sums, j), OTHER_SPREAD * before), kept * before
+                min(self.spread_in(sums, j), OTHER_SPREAD * before), factor * before
             )
             moved = moved or (
                 self.slope(j, self.relaxed, wide) != self.slope(j, self.relaxed, before)
@@ -383,7 +383,7 @@ cdef class NativeGaussian(GaussianLeaves):
         self, double *y, const double *weights, int32_t n, int64_t n_seen
     ) noexcept nogil:
         cdef double grain = hidden_variance(y, NULL if self.first else weights, n)
-        cdef Place place = KEPT
+        cdef Place place = UNMOVED
         if grain < 0.0 or not self.survey[0] > 1.0:
             return UNKNOWN
         grain *= self.cross.y_inverse * self.cross.y_inverse
@@ -418,7 +418,7 @@ cdef class NativeGaussian(GaussianLeaves):
                     n_terms + 1, self.skip, whole, self.grid_slopes + k * n_terms,
                     <double *> self.factors, &residual,
                 ) - self.rest_of_row(row)
-                residual = self.held(row, residual)
+                residual = self.above_grain(row, residual)
             for i in range(N_B):
                 scores[i * N_RELAX + k] += multiplicity * self.evidence(
                     row[0], self.half_log_priors[k] - half, residual,

@@ -24,7 +24,7 @@ cpdef enum:                 # places in `derived`, after those of all that inher
 
 @cython.final
 cdef class Events(Family):          # weight, exposure, events, then what hangs on sizes
-    cdef readonly int n_sizes       # 0, or N_SIZE: of which terms of the density are kept
+    cdef readonly int n_sizes       # 0, or N_SIZE: of which terms of the density are stored
 
 @cython.final
 cdef class NativeRates(InheritingLeaves):

@@ -7,12 +7,12 @@ from libc.stdlib cimport free
 from dyntree._core.memory cimport resize
 from dyntree._core.rmath cimport log_gamma
 from dyntree._core.trees.addends cimport Addends
-from dyntree._core.trees.leaf cimport KEPT, MOVED, UNKNOWN, Place
+from dyntree._core.trees.leaf cimport UNMOVED, MOVED, UNKNOWN, Place
 from dyntree._core.trees.pool cimport ActivePool
 from dyntree._core.types cimport slot_t
 
 cdef double OTHER_RATE = 0.2        # difference of log rates at which a prior follows
-cdef double HALF_EVENT = 0.5        # that is added to those that came, for a rate > 0
+cdef double HALF_EVENT = 0.5        # added to the events observed, for a rate > 0
 cdef double LEAST = 3.0             # that a beta's first parameter counts as in criteria
 
 # the grid of priors that a cloud chooses from
@@ -301,7 +301,7 @@ cdef class NativeRates(InheritingLeaves):
             return UNKNOWN
         rate = (max(self.survey[2], 0.0) + HALF_EVENT) / self.survey[1]
         if not fabs(log(rate / self.rate)) > OTHER_RATE:
-            return KEPT
+            return UNMOVED
         self.set_prior(rate, self.size, self.shape)
         return MOVED
 

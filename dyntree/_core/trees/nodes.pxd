@@ -27,13 +27,13 @@ cdef inline bint is_gap_cut(double value) noexcept nogil:
     return value == INFINITY
 
 cdef struct Leaf:
-    double *active          # Family row of the rows still held
+    double *active          # Family row of the active rows
     double *retired         # Family row of the rows given up (discounted)
     double *derived         # written by LeafModel.refresh, read by everything else
     double *low             # (n_features,) lower proposal limits
     double *high            # (n_features,) upper proposal limits
     double *limited         # (n_features,) of how many rows, the first; 0: of none
-    slot_t *rows            # the slots of the rows held, see SharedMoves.order_pooled
+    slot_t *rows            # slots of the active rows, see SharedMoves.order_pooled
     double *credit          # (n_rows,) active-learning statistic per row, or NULL
     int64_t stamp
     int32_t n_rows
@@ -42,7 +42,7 @@ cdef struct Leaf:
     int32_t refs
     int32_t entry
     int32_t ways            # as a split's
-    int32_t n_outside       # as `Particles`, of the rows that came to the leaf
+    int32_t n_outside       # as `Particles`, of the rows that reached the leaf
 
 cdef enum:
     EVIDENCE = 0            # place of the log evidence in any model's `derived`

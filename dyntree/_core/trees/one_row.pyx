@@ -117,7 +117,7 @@ cdef double add_forest(
             rest = room.share / f.n_trees
             for h in range(n):
                 v = &f.trees[k].knots[room.path[h]]
-                w = 1.0 if h == n - 1 else f.pruned(v, f.kept(v.last, now))
+                w = 1.0 if h == n - 1 else f.pruned(v, f.fading(v.last, now))
                 total += weight * (rest * w) * room.own[<int64_t> h * 4 + 1]
                 rest *= 1.0 - w
             if not (gaps and f.next_way(room)):
@@ -171,7 +171,7 @@ def mean(
     weights : ndarray of shape (n_members,)
     row : ndarray of shape (1, n_features)
     low, high : float, optional
-        Ends within which the locations of clouds are held.
+        Bounds to which the locations of clouds are clipped.
 
     Returns
     -------
@@ -396,7 +396,7 @@ def learn(
     cdef int32_t n_classes = classes_of(members[0]), most = 1
     cdef Py_ssize_t k
     cdef double *ahead
-    cdef double *told
+    cdef double *predicted
     cdef double[::1] spare
     cdef Room room
     if weight != 1.0 and any(member.weighting is None for member in members):
@@ -434,18 +434,20 @@ def learn(
         if min(shares, default=1.0) < 1.0:
             weight *= np.median(shares)
         for k, member in enumerate(members):
-            told = NULL if proba is None else &proba[k, 0]
+            predicted = NULL if proba is None else &proba[k, 0]
             if isinstance(member, LinearFilters):
-                if told == NULL:
+                if predicted == NULL:
                     spare = np.empty(max(1, n_classes))
-                    told = &spare[0]
+                    predicted = &spare[0]
                 out[k] = (<LinearFilters> member).take(
-                    x, y, weight, exposure, told
+                    x, y, weight, exposure, predicted
                 )
             elif isinstance(member, Forest):
                 try:
                     (<Forest> member).open(&room)
-                    out[k] = (<Forest> member).take(x, y, weight, &room, ahead, told)
+                    out[k] = (<Forest> member).take(
+                        x, y, weight, &room, ahead, predicted
+                    )
                 finally:
                     (<Forest> member).close(&room)
     finally:

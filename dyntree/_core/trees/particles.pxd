@@ -48,7 +48,7 @@ cdef class Particles:
     cdef handle_t *roots
     cdef readonly FreshTrees fresh          # learn by steps while they change places
     cdef int64_t time
-    # rows far outside of what is foreseen
+    # rows far outside of their predictive law
     cdef readonly bint is_robust            # they count with less weight
     cdef readonly int32_t n_outside         # of the last rows, those that all lay outside
     cdef readonly double last_share         # of its weight that the last row counted with

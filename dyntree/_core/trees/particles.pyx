@@ -110,8 +110,8 @@ cdef class Particles:
         Native rules: rows have weights, which divide their variance or say how often
         they stand there; labels have the latter. Without it all of them weigh 1.
     robust : bool, default False
-        Weights that divide variances: whether rows outside of what is foreseen count
-        with less, see `judge`.
+        Weights that divide variances: whether rows far outside of their predictive law
+        count with less, see `judge`.
     """
 
     def __init__(
@@ -412,7 +412,7 @@ cdef class Particles:
         The share of its weight with which its deviance is FAR in the leaf that foresaw it
         best, squared, is what it counts with (of the weights of Geman and McClure 1985
         the tail); by that weight the particles are weighed. After RUN rows outside, of
-        all or of those that came to the leaf in half of the particles, there is a
+        all or of those that reached the leaf in half of the particles, there is a
         change, and nothing is done.
         """
         cdef double weight = self.pool.w(s), share = 0.0
@@ -447,7 +447,7 @@ cdef class Particles:
         self, RandomStream *stream, double *log_mean, double *variance
     ) noexcept nogil:
         """Resample by `weights`; returns how many distinct particles survive."""
-        cdef int32_t n, i, kept = 0
+        cdef int32_t n, i, n_distinct = 0
         n = self.numerics.resample(
             self.weights, self.n_particles, self.n_target, stream, self.ancestors,
             self.work, log_mean, variance,
@@ -466,10 +466,10 @@ cdef class Particles:
                 self.arena.share_by(self.roots[i], <int32_t> self.work[i] - 1)
             elif self.work[i] == 0.0:
                 self.arena.drop(self.roots[i])
-            kept += self.work[i] > 0.0
+            n_distinct += self.work[i] > 0.0
         self.roots, self.next_roots = self.next_roots, self.roots
         self.n_particles = n
-        return kept
+        return n_distinct
 
     # ------------------------------------------------------------ add, decide, apply
     cdef void append_row(self, Leaf *leaf, slot_t s) noexcept nogil:
@@ -575,7 +575,7 @@ cdef class Particles:
         An error in `report` waits in `report_error`: the row must be learned first.
         """
         cdef double variance = 0.0
-        cdef int32_t kept = self.n_particles
+        cdef int32_t n_distinct = self.n_particles
         cdef int64_t row = self.pool.n_rows + self.n_retired
         cdef bint weighed = self.n_particles > 1 or self.numerics.weighs_one
         cdef bint failed = False, mixes = False
@@ -599,7 +599,7 @@ cdef class Particles:
                 if self.is_outside and not failed:
                     self.judge(s)
                 if not failed:
-                    kept = self.resample(log_mean, &variance)
+                    n_distinct = self.resample(log_mean, &variance)
         if failed:
             if mixes:
                 self.reopen(parted)
@@ -608,7 +608,7 @@ cdef class Particles:
             self.n_degenerate += 1
         if every > 0 and report is not None and row % every == 0:
             try:
-                report(self.pool.n_rows, self.n_retired, kept, variance,
+                report(self.pool.n_rows, self.n_retired, n_distinct, variance,
                        *self.shapes().mean(axis=0))
             except BaseException as raised:
                 self.report_error = raised
@@ -628,7 +628,7 @@ cdef class Particles:
         return MOVES_LEFT_OUT if failed else LEARNED
 
     cdef int raise_failure(self, StepStatus status) except -1:
-        """Raise what kept a step from being complete, if anything did."""
+        """Raise the error that left a step incomplete, if any."""
         error, self.report_error = self.report_error, None
         if status != LEARNED:
             raise MemoryError()

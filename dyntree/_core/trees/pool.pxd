@@ -1,4 +1,4 @@
-"""The bounded store of the rows that are still held one by one."""
+"""The bounded store of the active rows, which are in memory one by one."""
 cimport cython
 from libc.stdint cimport int32_t, int64_t
 
@@ -13,7 +13,7 @@ cdef class ActivePool:
     cdef readonly int32_t n_features
     cdef readonly bint is_weighted
     cdef readonly bint is_exposed
-    cdef int32_t n_rows        # rows held now
+    cdef int32_t n_rows        # active rows
     cdef int64_t n_seen        # rows ever put; the next row's id
     cdef int32_t capacity
     cdef Spans seen                     # of every row learned, where rules ask for it
@@ -24,11 +24,11 @@ cdef class ActivePool:
     cdef int64_t *ids                   # (capacity,)
     cdef slot_t *order                  # position -> slot, the internal order
     cdef slot_t *vacant                 # stack of free slots
-    cdef slot_t *older                  # (capacity,) neighbours by age of the rows held
+    cdef slot_t *older                  # (capacity,) neighbours by age of the active rows
     cdef slot_t *younger
-    cdef slot_t eldest                  # NO_SLOT: no row is held
+    cdef slot_t eldest                  # NO_SLOT: no row is active
     cdef slot_t youngest
-    cdef int32_t *n_gaps                # (n_features,) rows held without a value
+    cdef int32_t *n_gaps                # (n_features,) active rows without a value
 
     cdef int reserve(self, int32_t n_rows) except -1
     cdef slot_t put(self, const double *x, double y, double w, double e) noexcept nogil

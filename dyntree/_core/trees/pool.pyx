@@ -10,7 +10,7 @@ from dyntree._core.memory cimport resize
 
 @cython.final
 cdef class ActivePool:
-    """Rows (x, y, id) in slots that stay put while a row is held.
+    """Rows (x, y, id) in slots that stay put while a row is active.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ cdef class ActivePool:
         c_free(self.n_gaps)
 
     cdef int reserve(self, int32_t n_rows) except -1:
-        """Make room for `n_rows` rows in all; nothing held changes."""
+        """Make room for `n_rows` rows in all; stored rows stay as they are."""
         cdef int32_t capacity = self.capacity, k
         if n_rows <= capacity:
             return 0
@@ -137,7 +137,7 @@ cdef class ActivePool:
         return -1
 
     def rows(self):
-        """Copies of the rows held, in internal order: X, y and row ids."""
+        """Copies of the active rows, in internal order: X, y and row ids."""
         X = np.empty((self.n_rows, self.n_features))
         y = np.empty(self.n_rows)
         ids = np.empty(self.n_rows, dtype=np.int64)
@@ -154,7 +154,7 @@ cdef class ActivePool:
         return X, y, ids
 
     def weights(self):
-        """Weights of the rows held, in internal order; a copy."""
+        """Weights of the active rows, in internal order; a copy."""
         w = np.ones(self.n_rows)
         cdef double[::1] view = w
         cdef int32_t k
@@ -163,7 +163,7 @@ cdef class ActivePool:
         return w
 
     def exposures(self):
-        """Exposures of the rows held, in internal order; a copy."""
+        """Exposures of the active rows, in internal order; a copy."""
         e = np.ones(self.n_rows)
         cdef double[::1] view = e
         cdef int32_t k
@@ -172,7 +172,7 @@ cdef class ActivePool:
         return e
 
     def spans(self):
-        """Ranges of the rows held; a new `Spans`."""
+        """Ranges of the active rows; a new `Spans`."""
         cdef Spans spans = Spans(self.n_features)
         cdef int32_t k
         for k in range(self.n_rows):

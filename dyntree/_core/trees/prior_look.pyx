@@ -37,9 +37,9 @@ cdef int look(Particles c) except -1:
     counts = np.empty(c.arena.live_leaves, dtype=np.int64)
     met = np.empty(c.arena.live_leaves, dtype=np.int32)
     changes = np.empty(c.arena.live_leaves)
-    held = np.empty((2, c.pool.n_rows + 1))
+    room = np.empty((2, c.pool.n_rows + 1))
     cdef int64_t[::1] count = counts
-    cdef double[::1] change = changes, responses = held[0], weights = held[1]
+    cdef double[::1] change = changes, responses = room[0], weights = room[1]
     cdef handle_t[::1] handles = met
     c.moves.reserve(0, c.arena.live_leaves + 1)
     with nogil:

@@ -1,6 +1,6 @@
 """Doors into the nogil rooms of trees, for the tests; nothing else may use them.
 
-A door converts its arguments, makes one call and hands back what came out. Handles are
+Each function converts its arguments, makes one call and returns its result. Handles are
 those of `types`.
 """
 import numpy as np
@@ -39,7 +39,7 @@ def pool_position(ActivePool pool, int32_t slot):
 
 
 def pool_counts(ActivePool pool):
-    """Rows held, rows ever held, capacity."""
+    """Active rows, rows ever stored, capacity."""
     return pool.n_rows, pool.n_seen, pool.capacity
 
 
@@ -109,15 +109,15 @@ def failed_split(Numerics numerics, int proposal, double stay):
 def resample(Numerics numerics, densities, int32_t n_target, RandomSource source):
     """Ancestors (None where everybody stays), log mean density, weight variance."""
     cdef double[::1] weights = np.array(densities, dtype=np.float64)
-    cdef int32_t n = <int32_t> weights.shape[0], kept
+    cdef int32_t n = <int32_t> weights.shape[0], n_after
     cdef int32_t[::1] ancestors = np.empty(n_target, dtype=np.int32)
     cdef double[::1] work = np.empty(n)
     cdef double log_mean = 0.0, variance = 0.0
     cdef RandomStream s = source.open(0, 0, 0)
-    kept = numerics.resample(
+    n_after = numerics.resample(
         &weights[0], n, n_target, &s, &ancestors[0], &work[0], &log_mean, &variance
     )
-    return np.asarray(ancestors)[:kept] if kept else None, log_mean, variance
+    return np.asarray(ancestors)[:n_after] if n_after else None, log_mean, variance
 
 
 # ---------------------------------------------------------------- rooms of a cloud
@@ -316,5 +316,5 @@ def offers(Particles c, handles, int32_t n, int32_t only=-1):
 
 
 def set_tree_prior(Particles c, double alpha, double beta):
-    """Give the moves another tree prior: a leaf held together by alpha = 0 may split."""
+    """Give the moves another tree prior: a leaf that alpha = 0 left whole may split."""
     c.moves.set_tree_prior(alpha, beta)

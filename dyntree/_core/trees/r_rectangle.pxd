@@ -1,7 +1,7 @@
 """R's integrals over a rectangle, departures from the formulas included."""
 from dyntree._core.trees.r_rules cimport RGaussian
 from dyntree._core.trees.particles cimport Particles
-from dyntree._core.trees.rectangle cimport Kept, Rectangle
+from dyntree._core.trees.rectangle cimport Rectangle, Sides
 from dyntree._core.trees.nodes cimport Leaf, Node
 
 cdef class RRectangle(Rectangle):

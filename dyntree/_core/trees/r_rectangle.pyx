@@ -31,12 +31,12 @@ cdef class RRectangle(Rectangle):
     def __dealloc__(self):
         free(self.shifted_low)
 
-    cdef void enter(self, const Node *node, bint left, Kept *kept) noexcept nogil:
+    cdef void enter(self, const Node *node, bint left, Sides *before) noexcept nogil:
         cdef int32_t j = node.variable
         cdef double cut = self.high[j] / 2.0 if self.categorical[j] else node.value
-        kept.low = self.low[j]
-        kept.high = self.high[j]
-        kept.share = self.share
+        before.low = self.low[j]
+        before.high = self.high[j]
+        before.share = self.share
         if left:
             self.high[j] = cut
         else:

@@ -246,7 +246,7 @@ cdef class CutLaw:
     ) noexcept nogil:
         """Where to cut, in [low, high): above a reference, or the value of a row.
 
-        Halfway to the next value, so that no value of a row is kept.
+        Halfway to the next value, so that the cut reveals no value of a row.
         """
         cdef int32_t k, first, end, i
         cdef double at, above = high

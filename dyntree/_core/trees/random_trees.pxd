@@ -22,11 +22,11 @@ cdef struct Knot:           # a node of a random tree
     Cut cut
     double odds             # r: what the rows say for a split here, prior odds apart
     double total            # rows, as far as they have not faded
-    int64_t last            # number of the row that came last
+    int64_t last            # number of the last row that reached it
     int64_t head            # of the latest row that the leaf holds, -1: none
     int32_t left            # left child, and the right one is next to it; -1: a leaf
     int32_t parent
-    int32_t held            # rows that came since the leaf was made, by their weights
+    int32_t held            # rows that reached the leaf since it was made, by weight
     int32_t depth
 
 cdef struct RandomTree:
@@ -34,7 +34,7 @@ cdef struct RandomTree:
     double *sums            # (room, n_sums): counts, or mean and squares about it, and
                             # the sum of weights where they divide variances
     int32_t *spare          # left ones of pairs that were given up
-    int64_t *before         # (places of the ring,) row that the same leaf held before
+    int64_t *before         # (places of the ring,) the row before it in the same leaf
     int32_t n_knots, n_spare, room
 
 cdef struct Room:           # scratch of one thread
@@ -76,7 +76,7 @@ cdef class RandomTrees:
     cdef int open(self, Room *room) except -1
     cdef void close(self, Room *room) noexcept nogil
     cdef void clear(self, RandomTree *t, int64_t row) noexcept nogil
-    cdef double kept(self, int64_t since, int64_t now) noexcept nogil
+    cdef double fading(self, int64_t since, int64_t now) noexcept nogil
     cdef int32_t walk(
         self, RandomTree *t, const double *x, int64_t now, bint fades, Room *room
     ) noexcept nogil
@@ -85,7 +85,7 @@ cdef class RandomTrees:
     cdef double left_share(self, RandomTree *t, const Knot *knot, int64_t now) noexcept nogil
     cdef bint goes_left_on_way(self, RandomTree *t, const Knot *knot, int64_t now, Room *room) noexcept nogil
     cdef void part(self, RandomTree *t, const double *x, int64_t now, RandomStream *s) noexcept nogil
-    cdef double pruned(self, const Knot *v, double kept) noexcept nogil
+    cdef double pruned(self, const Knot *v, double factor) noexcept nogil
     # `ahead` becomes the predictive along a path of n knots
     cdef void look_ahead(self, RandomTree *t, int32_t n, int64_t now, Room *room) noexcept nogil
     cdef double density_ahead(self, RandomTree *t, int32_t n, int64_t now, double y, double w, Room *room) noexcept nogil
@@ -101,10 +101,10 @@ cdef class RandomTrees:
     ) noexcept nogil
     # of a real response of weight w
     cdef double log_density(self, const double *own, double y, double w) noexcept nogil
-    # of w equal labels, which came c times among n
+    # of w equal labels, which make up c of n
     cdef double log_repeated(self, double n, double c, double w) noexcept nogil
-    # `kept` is what is left of a row of weight w
-    cdef void add(self, RandomTree *t, int32_t v, double y, double kept, double w) noexcept nogil
+    # a row of weight w, faded by a factor
+    cdef void add(self, RandomTree *t, int32_t v, double y, double factor, double w) noexcept nogil
     cdef void hold(self, Knot *leaf, double w) noexcept nogil
     # the sum of weights that the mean of a knot is of
     cdef double precision(self, const RandomTree *t, int32_t v) noexcept nogil

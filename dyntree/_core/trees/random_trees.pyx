@@ -47,7 +47,7 @@ cdef class RandomTrees:
     split_share : float in (0, 1)
         rho: prior probability that a node is no leaf.
     weighting : {"variance", "frequency"}, optional
-        Rows have weights, which divide their variance or say how often they came.
+        Rows have weights, which divide their variance or count their repeats.
     """
 
     def __cinit__(
@@ -152,8 +152,8 @@ cdef class RandomTrees:
         t.n_knots, t.n_spare = 1, 0
 
     # ------------------------------------------------------------ one row, one tree
-    cdef double kept(self, int64_t since, int64_t now) noexcept nogil:
-        """What is left of what was counted at a row."""
+    cdef double fading(self, int64_t since, int64_t now) noexcept nogil:
+        """Factor by which what was counted at row `since` has faded at row `now`."""
         if self.log_discount == 0.0 or since >= now:
             return 1.0
         return exp(self.log_discount * <double> (now - since))
@@ -166,7 +166,7 @@ cdef class RandomTrees:
         With `fades` the knots fade to that time for good.
         """
         cdef int32_t v = 0, n = 0, c
-        cdef double kept, total, known, rows, off
+        cdef double factor, total, known, rows, off
         cdef double *sums
         cdef double *own
         cdef Knot *knot
@@ -177,30 +177,30 @@ cdef class RandomTrees:
             sums = t.sums + <int64_t> v * self.n_sums
             own = room.own + <int64_t> n * self.n_own
             room.path[n] = v
-            kept = self.kept(knot.last, now)
+            factor = self.fading(knot.last, now)
             if fades:
                 knot.last = now
-                if kept < 1.0:
-                    knot.total *= kept
-                    knot.odds *= kept
+                if factor < 1.0:
+                    knot.total *= factor
+                    knot.odds *= factor
                     for c in range(0 if self.n_classes else 1, self.n_sums):
-                        sums[c] *= kept     # all but a mean
-                kept = 1.0
-            total = kept * knot.total
+                        sums[c] *= factor     # all but a mean
+                factor = 1.0
+            total = factor * knot.total
             if self.n_classes:
                 for c in range(self.n_classes):
-                    own[c] = (kept * sums[c] + self.law.share) / (
+                    own[c] = (factor * sums[c] + self.law.share) / (
                         total + self.n_classes * self.law.share
                     )
             else:
-                known = kept * sums[2] if self.law.divides else total
+                known = factor * sums[2] if self.law.divides else total
                 rows = MEAN_ROWS + known
                 off = sums[0] - self.law.mean
                 own[0] = rows
                 own[1] = (MEAN_ROWS * self.law.mean + known * sums[0]) / rows
                 own[2] = SHAPE + 0.5 * total
                 own[3] = LEAF_SHARE * SHAPE * self.law.variance + 0.5 * (
-                    kept * sums[1] + MEAN_ROWS * known / rows * off * off
+                    factor * sums[1] + MEAN_ROWS * known / rows * off * off
                 )
             n += 1
             if knot.left < 0:
@@ -228,8 +228,8 @@ cdef class RandomTrees:
         """Share of the rows below a cut that lie to its left; a half if none does."""
         cdef const Knot *left = &t.knots[knot.left]
         cdef const Knot *right = left + 1
-        cdef double n_left = self.kept(left.last, now) * left.total
-        cdef double n_right = self.kept(right.last, now) * right.total
+        cdef double n_left = self.fading(left.last, now) * left.total
+        cdef double n_right = self.fading(right.last, now) * right.total
         return n_left / (n_left + n_right) if n_left + n_right > 0.0 else 0.5
 
     cdef bint goes_left_on_way(
@@ -287,8 +287,8 @@ cdef class RandomTrees:
             v = &t.knots[room.path[h]]
             if self.n_classes:
                 here = self.log_repeated(
-                    self.kept(v.last, now) * v.total,
-                    self.kept(v.last, now) * t.sums[
+                    self.fading(v.last, now) * v.total,
+                    self.fading(v.last, now) * t.sums[
                         <int64_t> room.path[h] * self.n_classes + <int32_t> y
                     ], w,
                 )
@@ -297,7 +297,7 @@ cdef class RandomTrees:
             if h == n - 1:
                 found = here
                 continue
-            share = self.pruned(v, self.kept(v.last, now))
+            share = self.pruned(v, self.fading(v.last, now))
             most = fmax(found, here)
             found = most + log(
                 share * exp(here - most) + (1.0 - share) * exp(found - most)
@@ -315,14 +315,14 @@ cdef class RandomTrees:
         for h in range(n - 2, -1, -1):
             v = &t.knots[room.path[h]]
             own = room.own + <int64_t> h * C
-            w = self.pruned(v, self.kept(v.last, now))
+            w = self.pruned(v, self.fading(v.last, now))
             for c in range(C):
                 room.ahead[c] = w * own[c] + (1.0 - w) * room.ahead[c]
 
     # ------------------------------------------------------------ learning
-    cdef double pruned(self, const Knot *v, double kept) noexcept nogil:
+    cdef double pruned(self, const Knot *v, double factor) noexcept nogil:
         """Probability that the tree is pruned at a knot."""
-        return 1.0 / (1.0 + exp(kept * v.odds + self.prior_odds))
+        return 1.0 / (1.0 + exp(factor * v.odds + self.prior_odds))
 
     cdef double learn_row(
         self, RandomTree *t, int64_t row, Room *room, RandomStream *s
@@ -438,12 +438,12 @@ cdef class RandomTrees:
         return found
 
     cdef void add(
-        self, RandomTree *t, int32_t v, double y, double kept, double w
+        self, RandomTree *t, int32_t v, double y, double factor, double w
     ) noexcept nogil:
         """Count a response in a knot."""
         cdef double *sums = t.sums + <int64_t> v * self.n_sums
-        cdef double off, weight = kept * w
-        t.knots[v].total += kept if self.law.divides else weight
+        cdef double off, weight = factor * w
+        t.knots[v].total += factor if self.law.divides else weight
         if self.law.divides:
             sums[2] += weight
         if self.n_classes:
@@ -503,7 +503,7 @@ cdef class RandomTrees:
         cdef int32_t n = 0, i, c, left
         cdef int64_t one = t.knots[v].head
         cdef int64_t oldest = max(row - self.ring.room, self.ring.first - 1)
-        cdef double kept
+        cdef double factor
         cdef Cut cut
         cdef Knot *child
         cdef int64_t *ids = room.cut.ids
@@ -529,9 +529,9 @@ cdef class RandomTrees:
         t.knots[v].cut, t.knots[v].left, t.knots[v].head = cut, left, -1
         for i in range(n - 1, -1, -1):
             c = left + (0 if goes_left(&cut, room.cut.rows[i]) else 1)
-            kept = self.kept(ids[i], row)
+            factor = self.fading(ids[i], row)
             self.add(
-                t, c, room.cut.responses[i], kept,
+                t, c, room.cut.responses[i], factor,
                 1.0 if room.cut.weights == NULL else room.cut.weights[i],
             )
             t.before[ids[i] % self.ring.places] = t.knots[c].head
@@ -573,7 +573,7 @@ cdef class RandomTrees:
         )
 
     cdef void raise_odds(self, RandomTree *t, int32_t v) noexcept nogil:
-        """Let the knots above know what a new cut found in rows that came before.
+        """Update the odds of the knots above a new cut by the evidence of earlier rows.
 
         The ratio of the evidence with the cut and without multiplies what the parent's
         child says for those rows, and so on up to the root.
@@ -589,7 +589,7 @@ cdef class RandomTrees:
             u = t.knots[u].parent
 
     cdef void give_up(self, RandomTree *t, RandomStream *s) noexcept nogil:
-        """Make room: of some pairs of leaves the one goes that no row came to longest."""
+        """Make room: of a few random pairs of leaves remove the least recently reached."""
         cdef int32_t k, v, c, left, best = -1
         cdef int64_t least = INT64_MAX
         for k in range(N_LOOKED):
@@ -616,7 +616,7 @@ cdef class RandomTrees:
     cdef void regrow(
         self, RandomTree *t, int64_t row, Room *room, RandomStream *s
     ) noexcept nogil:
-        """Grow a tree anew from rows that are held, all before a row."""
+        """Grow a tree anew from the active rows before a row."""
         cdef int64_t one, first = max(row - self.regrow_rows, self.ring.first)
         self.clear(t, first)
         for one in range(first, row):

@@ -8,7 +8,7 @@ from libc.stdint cimport int32_t
 from dyntree._core.trees.particles cimport Particles
 from dyntree._core.trees.nodes cimport Leaf, Node
 
-cdef struct Kept:           # what entering a child's side changed
+cdef struct Sides:          # of a rectangle before it was narrowed to a child's side
     double low
     double high
     double share
@@ -26,9 +26,9 @@ cdef class Rectangle:
     cdef double *gaps       # (n_features,) how often each column is missing
     cdef bint counts_gaps   # else both sides of a split that parts by gaps count in full
 
-    cdef void enter(self, const Node *node, bint left, Kept *kept) noexcept nogil
+    cdef void enter(self, const Node *node, bint left, Sides *before) noexcept nogil
     cdef double side(self, const Node *node, bint left) noexcept nogil
-    cdef void leave(self, const Node *node, const Kept *kept) noexcept nogil
+    cdef void leave(self, const Node *node, const Sides *before) noexcept nogil
     cdef double whole(self) noexcept nogil
     # predictive variance that a response at row which[k] of `rows`, of such a weight (NULL:
     # one that is asked about), would take off the leaf's share

@@ -57,13 +57,13 @@ cdef class Rectangle:
         free(self.low)
         free(self.categorical)
 
-    cdef void enter(self, const Node *node, bint left, Kept *kept) noexcept nogil:
+    cdef void enter(self, const Node *node, bint left, Sides *before) noexcept nogil:
         """Narrow the rectangle to a child's side of a split."""
         cdef int32_t j = node.variable
         cdef double width = self.high[j] - self.low[j], cut = node.value
-        kept.low = self.low[j]
-        kept.high = self.high[j]
-        kept.share = self.share
+        before.low = self.low[j]
+        before.high = self.high[j]
+        before.share = self.share
         if is_gap_cut(cut):
             if self.counts_gaps:
                 self.share *= self.side(node, left)
@@ -95,11 +95,11 @@ cdef class Rectangle:
         cdef double missing = self.gaps[node.variable]
         return 1.0 - missing if left else missing
 
-    cdef void leave(self, const Node *node, const Kept *kept) noexcept nogil:
+    cdef void leave(self, const Node *node, const Sides *before) noexcept nogil:
         """Undo `enter`."""
-        self.low[node.variable] = kept.low
-        self.high[node.variable] = kept.high
-        self.share = kept.share
+        self.low[node.variable] = before.low
+        self.high[node.variable] = before.high
+        self.share = before.share
 
     cdef double whole(self) noexcept nogil:
         """What sums over leaves are divided by."""

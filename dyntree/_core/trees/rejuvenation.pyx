@@ -8,7 +8,7 @@ from dyntree._core.rng cimport DELAYING, RandomStream
 from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus
 
 cdef int32_t PACE = 3               # rows that fresh trees learn for each that comes
-cdef int32_t YOUNG_PACE = 2         # the same, until they know a third of those held
+cdef int32_t YOUNG_PACE = 2         # the same, until they know a third of the active rows
 
 
 cdef class Rejuvenation:
@@ -128,7 +128,7 @@ cdef int regrow(Particles c, int64_t every) except -1:
     """Let fresh trees begin, go on or join, as is due after a row.
 
     At every so many rows seen, once some have retired, trees begin that know no row yet;
-    all rows held wait for them, and so do those that come later. At each row they learn
+    all active rows wait for them, and so do later rows. At each row they learn
     some that wait, drawn at random, so that rows are learned in random order: three, or
     two while they know less than a third of the rows, as young trees move most and take
     longest. No row waits before the next trees are due: where these are too few, as many

@@ -8,7 +8,7 @@ leaves without credit get it.
 from libc.stdint cimport int32_t
 
 from dyntree._core.trees.particles cimport Particles
-from dyntree._core.trees.rectangle cimport Kept, Rectangle
+from dyntree._core.trees.rectangle cimport Rectangle, Sides
 from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t
 
@@ -18,7 +18,7 @@ cdef struct PathStep:       # one split on the way down to where a walk is
     bint left
     bint taken              # whether the rectangle was narrowed to this side
     double share            # how often rows come by the splits so far that part by gaps
-    Kept kept
+    Sides before
 
 cdef class RowCredit:
     cdef Particles c

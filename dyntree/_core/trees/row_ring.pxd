@@ -8,7 +8,7 @@ cdef enum:
 cdef class RowRing:
     cdef:
         readonly int32_t n_features
-        readonly int64_t room           # rows that count as held
+        readonly int64_t room           # most active rows
         int64_t places                  # room + AHEAD
         readonly int64_t n_seen         # rows ever put
         int64_t first                   # number of the first that was not let go
@@ -18,7 +18,7 @@ cdef class RowRing:
         double *reference               # (n_features, N_REFERENCE): sorted
         int32_t *n_reference            # (n_features,)
 
-    # row number `row`, of those held
+    # row number `row`, an active one
     cdef const double *row(self, int64_t row) noexcept nogil
     cdef double response(self, int64_t row) noexcept nogil
     cdef double weight(self, int64_t row) noexcept nogil

@@ -24,7 +24,7 @@ cdef class RowRing:
     ----------
     n_features : int
     room : int
-        Rows that are held.
+        Most active rows.
     is_weighted : bool, default False
         Whether rows have weights; else all weigh 1.
     """
@@ -82,9 +82,9 @@ cdef class RowRing:
         return n
 
     cdef void refresh(self) noexcept nogil:
-        """Sort the values of up to 256 rows, evenly spaced among those held."""
-        cdef int64_t held = min(self.n_seen - self.first, self.room)
-        cdef int64_t i, n_taken = min(held, <int64_t> N_REFERENCE)
+        """Sort the values of up to 256 rows, evenly spaced among the active ones."""
+        cdef int64_t n_active = min(self.n_seen - self.first, self.room)
+        cdef int64_t i, n_taken = min(n_active, <int64_t> N_REFERENCE)
         cdef int32_t j, n
         cdef double value
         cdef double *out
@@ -92,7 +92,7 @@ cdef class RowRing:
             out = self.reference + <int64_t> j * N_REFERENCE
             n = 0
             for i in range(n_taken):
-                value = self.row(self.n_seen - 1 - i * held // n_taken)[j]
+                value = self.row(self.n_seen - 1 - i * n_active // n_taken)[j]
                 if not isnan(value):
                     out[n] = value
                     n += 1
@@ -118,14 +118,14 @@ cdef class RowRing:
         return (low + high) / (2.0 * max(n, 1))
 
     def nbytes(self):
-        """Bytes held."""
+        """Bytes in memory."""
         cdef int64_t n_columns = self.n_features + 1 + (self.weights != NULL)
         return (self.places * n_columns + self.n_features * (
             N_REFERENCE + 1
         )) * sizeof(double)
 
-    def held(self):
-        """The rows that are held and their responses, oldest first."""
+    def active(self):
+        """The active rows and their responses, oldest first."""
         cdef int64_t n = min(self.n_seen - self.first, self.room), k
         X, y = np.empty((n, self.n_features)), np.empty(n)
         cdef double[:, ::1] rows = X
@@ -138,14 +138,14 @@ cdef class RowRing:
             responses[k] = self.response(self.n_seen - n + k)
         return X, y
 
-    def held_weights(self):
-        """Weights of the rows that are held, oldest first."""
+    def active_weights(self):
+        """Weights of the active rows, oldest first."""
         cdef int64_t n = min(self.n_seen - self.first, self.room)
         return np.array([self.weight(self.n_seen - n + k) for k in range(n)], float)
 
     def to_arrays(self):
         """Rows and references, by name; `from_arrays` takes them back."""
-        X, y = self.held()
+        X, y = self.active()
         values = np.full((self.n_features, N_REFERENCE), np.nan)
         cdef double[:, ::1] out = values
         cdef int32_t j
@@ -156,7 +156,7 @@ cdef class RowRing:
             )
         arrays = {"X": X, "y": y, "reference": values}
         if self.weights != NULL:
-            arrays["weights"] = self.held_weights()
+            arrays["weights"] = self.active_weights()
         return arrays
 
     @classmethod

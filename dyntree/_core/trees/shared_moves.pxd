@@ -1,6 +1,6 @@
 """Shared proposals: particles in one leaf choose among the splits all of them propose.
 
-A tree's move is drawn given the row that came, and growing then has the mean posterior
+A tree's move is drawn given the new row, and growing then has the mean posterior
 odds over all splits that may be proposed (Taddy, Gramacy and Polson 2011, section 3.2,
 with the split averaged over rather than drawn first). Those odds belong to the leaf:
 each particle that holds it contributes a proposal, or one in eight of them beyond the

@@ -178,7 +178,7 @@ cdef class SharedMoves(Moves):
     cdef int32_t draw(
         self, Leaf *leaf, Cut *cuts, int32_t n, RandomStream *s
     ) noexcept nogil:
-        """Propose n times; returns how many splits came of it."""
+        """Propose n times; returns how many splits were found."""
         cdef int32_t k, n_drawn = 0
         cdef bint may_inherit = self.may_inherit(leaf)
         cdef Move move

@@ -369,10 +369,10 @@ def without_rows(header, arrays, int stride):
     spans = np.full_like(arrays["spans"], np.nan)
     spans[:, 2] = 0.0
     spans[:, 3] = arrays["spans"][:, 3]
-    kept = {name: arrays[name][:0] for name in (
+    empty = {name: arrays[name][:0] for name in (
         "X", "y", "row_ids", "leaf_rows", "leaf_credit", "weights", "exposures",
     ) if name in arrays}
     return (
         dict(header, n_retired=header["n_seen"]),
-        dict(arrays, leaf_sums=sums, leaf_shape=shape, spans=spans, **kept),
+        dict(arrays, leaf_sums=sums, leaf_shape=shape, spans=spans, **empty),
     )

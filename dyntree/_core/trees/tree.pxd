@@ -25,8 +25,8 @@ cdef handle_t copy_subtree(Arena a, handle_t h) noexcept nogil
 cdef void take_out(Leaf *leaf, int32_t k, bint in_order) noexcept nogil
 cdef int32_t seat_of(const Leaf *leaf, slot_t s) noexcept nogil
 
-# A walk over distinct parts goes on from one when the last of the ways to it has come:
-# count n particles that came one way in walk `now`; whether it was the last. The part's
+# A walk over distinct parts goes on from one after the last of the ways to it:
+# count n particles of one way in walk `now`; returns whether it was the last. The part's
 # `entry` then is how many particles hold it.
 cdef inline bint all_came(
     int64_t *stamp, int32_t *entry, int32_t *ways, int32_t refs, int64_t now, int32_t n

@@ -25,13 +25,13 @@ from dyntree.mixtures.canopy.parts import Parts
 @contextmanager
 def unchanged_on_errors(estimator: BaseEstimator) -> Iterator[None]:
     """Let an estimator be what it was, where an error or an interrupt ends a fit."""
-    held = estimator.__dict__
-    before = dict(held)
+    attributes = estimator.__dict__
+    before = dict(attributes)
     try:
         yield
     except BaseException:
-        held.clear()
-        held.update(before)
+        attributes.clear()
+        attributes.update(before)
         raise
 
 
@@ -41,9 +41,9 @@ def parted(
     """Rows to learn and their weights, and a share of those with any to hold out."""
     parts = Parts(rows, sample_weight=sample_weight)
     out = parts.share_of(validation, seed)
-    kept = np.setdiff1d(np.arange(rows.shape[0]), out)
-    weight = None if parts.weight is None else parts.weight[kept]
-    return rows[kept], weight, rows[out]
+    rest = np.setdiff1d(np.arange(rows.shape[0]), out)
+    weight = None if parts.weight is None else parts.weight[rest]
+    return rows[rest], weight, rows[out]
 
 
 COUNTS = ("poisson", "multinomial")  # families of counts, which may be sparse
@@ -61,10 +61,10 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
     ----------
     n_init : int, default 1
         Number of fits from different starts. The one with the largest likelihood is
-        kept.
+        retained.
     validation : float or array_like of shape (n_held_out, n_features), optional
         Rows that decide when to stop, and which fit is chosen. A float is the share of
-        the rows that is held out, the same rows for all `n_init` fits.
+        the rows held out, the same rows for all `n_init` fits.
     warm_start : bool, default False
         Whether `fit` begins with the components of the last fit. Components then keep
         their numbers.

@@ -22,7 +22,7 @@ from dyntree.encoding.values import is_missing
 from dyntree.errors import ArgumentError, Message
 from dyntree.params import as_array
 
-HELD = "_columns_in"  # where an estimator keeps columns that hold times
+COLUMNS_SEEN = "_columns_in"  # where an estimator keeps columns that hold times
 
 
 def as_frame(X: Any) -> Any:
@@ -107,15 +107,15 @@ def checked_rows(estimator: Any, X: Any, reset: bool, **checks: Any) -> Any:
         For text and categories, and for columns of another kind than before.
     """
     X = as_frame(X)
-    known = None if reset else vars(estimator).get(HELD)
+    known = None if reset else vars(estimator).get(COLUMNS_SEEN)
     if known is None and not holds_more(X):
         if reset:
-            vars(estimator).pop(HELD, None)
+            vars(estimator).pop(COLUMNS_SEEN, None)
         return validate_data(estimator, X, reset=reset, **checks)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     if reset:
         known, rows = FeatureMap.learn(X)
-        setattr(estimator, HELD, known)
+        setattr(estimator, COLUMNS_SEEN, known)
     else:
         names = getattr(estimator, "feature_names_in_", None)
         names = None if names is None else tuple(map(str, names))

@@ -62,15 +62,15 @@ class TreesMixin:
         To ask it, and which library's frame they might be, takes longer than to learn
         a row.
         """
-        held = self.__dict__
+        attributes = self.__dict__
         return (
             type(X) is np.ndarray
             and X.dtype == np.float64
             and X.ndim == 2
             and len(X) > 0
-            and "model_" in held
-            and X.shape[1] == held.get("n_features_in_")
-            and "feature_names_in_" not in held
+            and "model_" in attributes
+            and X.shape[1] == attributes.get("n_features_in_")
+            and "feature_names_in_" not in attributes
             and bool(np.vdot(X, X) < np.inf)  # not where NaN
         )
 

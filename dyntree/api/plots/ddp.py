@@ -125,8 +125,8 @@ def plot_trajectories(
     place = _feature(known, feature)
     lines = known.lifelines()
     first = known.n_phases - known.options.history
-    held = (lines.count[:, max(0, first) :] > 0).any(axis=1)
-    most = _most(np.where(held, lines.count.sum(axis=1), 0), top)
+    in_history = (lines.count[:, max(0, first) :] > 0).any(axis=1)
+    most = _most(np.where(in_history, lines.count.sum(axis=1), 0), top)
     figure, (axes,) = panels(ax, size=(7.0, 4.0))
     for k, id in enumerate(lines.id[most].tolist()):
         path = known.trajectory(id, smooth)
@@ -407,9 +407,9 @@ def _titles(
     """Foremost words of topics: the largest p log(p / mean p)."""
     lines = model.lifelines()
     late = lines.count[:, -model.options.history :].any(axis=1)
-    held = set(lines.id[late].tolist())
+    recent = set(lines.id[late].tolist())
     means = {
-        id: model.trajectory(id, smooth=False).mean[-1] for id in ids if id in held
+        id: model.trajectory(id, smooth=False).mean[-1] for id in ids if id in recent
     }
     titles = []
     for id in ids:

@@ -143,12 +143,12 @@ class Recorder:
         """Return what was recorded so far."""
         table = np.array(self._notes, dtype=np.float64).reshape(-1, N_NOTED)
         counts = table[:, [0, -2, -1]].astype(np.int64)
-        evidence, ess, kept, grow, prune, height, leaves, size = table[:, 1:-2].T.copy()
+        evidence, ess, left, grow, prune, height, leaves, size = table[:, 1:-2].T.copy()
         return Trace(
             counts[:, 0],
             evidence,
             ess,
-            kept,
+            left,
             grow,
             prune,
             height,

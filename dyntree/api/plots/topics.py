@@ -204,7 +204,7 @@ def plot_epoch_seconds(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     return figure
 
 
-def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
+def plot_memory_by_epoch(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     """Draw the bytes in use after each epoch, compared with those of all points seen.
 
     Parameters
@@ -221,11 +221,11 @@ def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     Examples
     --------
     >>> import numpy as np
-    >>> from dyntree.api.plots import plot_memory_held
+    >>> from dyntree.api.plots import plot_memory_by_epoch
     >>> from dyntree.mixtures import MemoryBoundedHDP
     >>> documents = list(np.random.default_rng(0).normal(size=(20, 30, 2)))
     >>> model = MemoryBoundedHDP(memory_limit="4kB", seed=0).fit(documents)
-    >>> figure = plot_memory_held(model)
+    >>> figure = plot_memory_by_epoch(model)
     >>> figure.axes[0].get_yscale()
     'log'
     """
@@ -234,7 +234,7 @@ def plot_memory_held(model: MemoryBoundedHDP, *, ax: Target = None) -> Figure:
     seen = learned.family.point_bytes * h["free_energy"] / h["free_energy_per_point"]
     figure, (axes,) = panels(ax, size=(6.0, 3.5))
     axes.plot(h["epoch"], seen, "k--", label="points seen")
-    axes.plot(h["epoch"], h["bytes"], "k-", label="held")
+    axes.plot(h["epoch"], h["bytes"], "k-", label="in memory")
     if learned.limits.memory is not None:
         axes.axhline(learned.limits.memory, color="0.4", linestyle=":", label="limit")
     axes.set_yscale("log")

@@ -133,9 +133,9 @@ class DynaTree(Mapping[str, Any]):
         without: Collection[str] = (),
     ) -> DynaTree:
         """Return a new object with some fields added or replaced and others dropped."""
-        kept = {key: item for key, item in self._fields.items() if key not in without}
+        others = {key: item for key, item in self._fields.items() if key not in without}
         after = DynaTree.__new__(DynaTree)
-        after._fields = kept | _frozen_fields(fields)
+        after._fields = others | _frozen_fields(fields)
         after._handle = self._handle
         after.rng = rng or self.rng
         after.spec = self.spec

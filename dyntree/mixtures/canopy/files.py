@@ -32,7 +32,7 @@ from dyntree.mixtures.canopy.user_components import is_positive, moments_of
 from dyntree.mixtures.shared.arrays import Arrays
 
 Header = dict[str, Any]
-KEPT = tuple(  # of the history: how long a sweep took is not what a model is
+STORED = tuple(  # of the history: how long a sweep took is not what a model is
     field.name for field in fields(CanopySweep) if field.name != "seconds"
 )
 SCALES = ("centre", "scale", "variance", "counts")
@@ -82,7 +82,7 @@ def to_arrays(
         "converged": state.converged,
         "is_ready": state.components is not None,
     }
-    for field in KEPT:
+    for field in STORED:
         arrays[f"history_{field}"] = np.ascontiguousarray(state.history[field])
     if state.scaling is not None:
         header["power"] = state.scaling.power
@@ -115,7 +115,7 @@ LAYOUTS = {
     **{f"history_{name}": ints("sweeps") if kind == np.int64 else Layout(
         "f8", ("sweeps",), low=-np.inf, high=np.inf, gaps=True)
        for name, (kind, _) in (history_of([]).dtype.fields or {}).items()
-       if name in KEPT},
+       if name in STORED},
 }  # fmt: skip
 READY = {
     **{f"scaling_{name}": reals("d") for name in ("centre", "variance", "counts")},
@@ -232,10 +232,10 @@ def check_estimate(
 def history_read(arrays: Arrays) -> np.recarray[Any, Any]:
     """Reports of a file."""
     empty = history_of([])
-    columns = [arrays[f"history_{name}"] for name in KEPT]
+    columns = [arrays[f"history_{name}"] for name in STORED]
     out = np.empty(len(columns[0]), dtype=empty.dtype)
     out["seconds"] = np.nan
-    for name, column in zip(KEPT, columns, strict=True):
+    for name, column in zip(STORED, columns, strict=True):
         out[name] = column
     return out.view(np.recarray)
 

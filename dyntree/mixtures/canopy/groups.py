@@ -38,7 +38,7 @@ def cut(first: Ids, last: Ids, parent: NDArray[np.int32], size: int) -> Ids:
     """
     borders: list[int] = []
     above = parent.tolist()
-    filled, family = size, -2  # rows of the open group, and the parent it came from
+    filled, family = size, -2  # rows of the open group, and its parent
     for node, (begin, end) in enumerate(
         zip(first.tolist(), last.tolist(), strict=True)
     ):

@@ -46,7 +46,7 @@ from dyntree.runtime.seeds import given_or_drawn
 Callback = Callable[[CanopySweep], object]
 WATCHED = 4096  # rows whose likelihood tells when to stop
 ROWS_GIVEN = 100.0  # that a component set by hand counts for
-SCORES = 1 << 21  # held at a time
+SCORES = 1 << 21  # in memory at a time
 LARGEST_TABLE = 2_000_000_000  # bytes of a dense answer
 
 
@@ -274,7 +274,7 @@ class Canopy(Mixture):
             Weights of the rows. Each draw assigns a row with its whole weight to one
             component.
         validation : float or array_like, optional
-            Share of the rows that is held out, or other rows, to decide when to stop.
+            Share of the rows to hold out, or other rows, to decide when to stop.
         start : Canopy, optional
             A mixture with the same family, columns and number of components. The fit
             begins with its components instead of `init`. It may be this model.
@@ -517,8 +517,8 @@ class Canopy(Mixture):
 
     def _wait_or_learn(self, features: FeatureMap, new: Matrix) -> None:
         """Let rows wait, or learn the batch that they complete."""
-        held = self._state.waiting.reshape(-1, new.shape[1])
-        batch = np.concatenate([held, new])
+        waiting = self._state.waiting.reshape(-1, new.shape[1])
+        batch = np.concatenate([waiting, new])
         if len(batch) < self.batch_size:
             self._state = replace(self._state, features=features, waiting=batch)
             return

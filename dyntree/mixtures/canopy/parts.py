@@ -168,15 +168,15 @@ class Parts:
 
     def without(self, places: Ids) -> Parts:
         """All rows but some."""
-        kept = np.setdiff1d(np.arange(self.n_rows), places)
+        left = np.setdiff1d(np.arange(self.n_rows), places)
         rest = object.__new__(Parts)
         rest.features, rest.arrays = self.features, []
         for k, rows in enumerate(self.arrays):
-            mine = kept[(kept >= self.first[k]) & (kept < self.first[k + 1])]
+            mine = left[(left >= self.first[k]) & (left < self.first[k + 1])]
             if len(mine):
                 rest.arrays.append(SomeRows(rows, mine - self.first[k]))
         rest.first = np.cumsum([0, *(len(rows) for rows in rest.arrays)])
-        rest.weight = None if self.weight is None else self.weight[kept]
+        rest.weight = None if self.weight is None else self.weight[left]
         return rest
 
     def drawn(self, rng: np.random.Generator, most: int) -> Ids:

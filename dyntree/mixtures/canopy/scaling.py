@@ -19,7 +19,7 @@ from dyntree.mixtures.canopy.parquet import ParquetRows, is_path
 from dyntree.mixtures.shared.arrays import is_constant
 
 Singles = NDArray[np.float32]
-BLOCK = 1 << 18  # numbers that are held in float64 at a time
+BLOCK = 1 << 18  # numbers in float64 at a time
 FARTHEST = 1e12  # scaled; only rows of no weight lie beyond it
 BITS = 60  # that a sum over all rows may fill
 MOST_BITS = 900  # after the point, where the sum is tiny
@@ -88,14 +88,14 @@ class SparseRows:
     dtype = np.dtype(np.float64)
 
     def __init__(self, X: Any) -> None:
-        self.held = X.tocsr()
-        self.shape = self.held.shape
+        self.matrix = X.tocsr()
+        self.shape = self.matrix.shape
 
     def __len__(self) -> int:
         return int(self.shape[0])
 
     def __getitem__(self, places: Any) -> Matrix:
-        rows: Matrix = self.held[places].toarray().astype(np.float64)
+        rows: Matrix = self.matrix[places].toarray().astype(np.float64)
         return rows
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
@@ -161,7 +161,7 @@ def check_rows(
     """Raise ValueError for what a family cannot have had; only counts may be sparse."""
     if not family.is_count:
         if isinstance(X, SparseRows):
-            params.check_dense(argument, X.held)
+            params.check_dense(argument, X.matrix)
         return
     for part in blocks(X):
         rows = np.asarray(X[part], dtype=np.float64)

@@ -41,11 +41,11 @@ class State:
     @property
     def nbytes(self) -> int:
         """Bytes of components, their sums, labels, and rows that wait."""
-        held = self.waiting.nbytes + self.labels.nbytes
+        n_bytes = self.waiting.nbytes + self.labels.nbytes
         for record in (self.components, self.moments):
             if record is not None:
-                held += sum(array.nbytes for array in vars(record).values())
-        return int(held)
+                n_bytes += sum(array.nbytes for array in vars(record).values())
+        return int(n_bytes)
 
     def independent(self) -> State:
         """Return the same with copies of what users can write to."""

@@ -246,7 +246,7 @@ class Fit:
         """Whether the last sweeps gained less than `tol`.
 
         Exact sweeps decide it by the mean of five and of the five before; others, and
-        all where rows were held out, by two looks in a row at the rows watched.
+        all if there are held-out rows, by two looks in a row at the rows watched.
         """
         tol = self.options.tol
         if tol == 0.0:

@@ -154,7 +154,7 @@ LAYOUTS = {
     "particles_id": ints("n", low=0, below="next_id"),
     **{f"particles_{name}": ints("n", low=0, below="phases")
        for name in ("born", "seen")},
-    "particles_first_phase": ints("n", low="first_held", below="phases"),
+    "particles_first_phase": ints("n", low="first_stored", below="phases"),
     "particles_gone": ints("n", low=0, high=1),
     "particles_m": reals("n", above=0.0, high="n_rows"),
     "particles_E": reals("n", above=0.0),
@@ -172,7 +172,7 @@ LAYOUTS = {
     "u": reals(None, low=0.0),
     "counts": ints("counted", 3, low=0),
     "aliases": ints(None, 2, low=0, below="next_id"),
-    "n_labels": ints("held", low=0),
+    "n_labels": ints("stored", low=0),
     "labels": ints("rows", low=-1, below="next_id"),
     "draws_n_clusters": ints(None, low=0),
     "draws_u": reals(None, low=0.0),
@@ -200,8 +200,8 @@ def check_arrays(
     params.flag("was_full", header["diagnostics"]["was_full"])
     check_layouts(
         arrays, LAYOUTS, n_rows=n_rows, phases=max(n_phases, 1), next_id=next_id,
-        first_held=max(n_phases - options.history, 0),
-        most_age=min(n_phases, MOST_COHORTS), held=min(n_phases, options.history),
+        first_stored=max(n_phases - options.history, 0),
+        most_age=min(n_phases, MOST_COHORTS), stored=min(n_phases, options.history),
     )  # fmt: skip
     require(len(arrays["u"]) <= options.history, "u of the stored phases")
     require(len(arrays["mass"]) > 0, "a cohort")
@@ -290,14 +290,14 @@ class File:
                     sums[some, 0].tolist(), strict=True)],
                 "histories of the rows that are counted",
             )  # fmt: skip
-        held = len(self.arrays["n_labels"])
-        at = np.repeat(np.arange(self.n_phases - held, self.n_phases),
+        n_stored = len(self.arrays["n_labels"])
+        at = np.repeat(np.arange(self.n_phases - n_stored, self.n_phases),
                        self.arrays["n_labels"])  # fmt: skip
         labels = self.arrays["labels"]
         some = (labels >= 0) & (at >= self.first_counted)
         ones = np.ones(some.sum(), dtype=np.int64)
         found = added(at[some], self.resolved(labels[some]), ones)
-        since = [key for key in totals if key[0] >= self.n_phases - held]
+        since = [key for key in totals if key[0] >= self.n_phases - n_stored]
         more = isinstance(self.family, Multinomial)  # rows without words count nowhere
         require(
             [found.get(key, 0) - totals[key] in range(1 << 62 if more else 1)
@@ -330,8 +330,8 @@ class File:
         require((born == p["born"])[whole], "births with the first rows")
         require((seen == p["seen"]) | (p["seen"] < self.first_counted), "last rows")
         require(p["born"] <= p["first_phase"], "histories since a birth")
-        first_held = self.n_phases - options.history
-        at = np.maximum(p["born"], first_held)
+        first_stored = self.n_phases - options.history
+        at = np.maximum(p["born"], first_stored)
         require(p["first_phase"] == at, "histories since a birth")
         require((p["seen"] == last) <= (p["alive"] == 1.0), "particles that have rows")
         pruned = (p["alive"] < options.prune) | (p["alive"] <= 0.0)

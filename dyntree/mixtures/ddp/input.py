@@ -89,8 +89,8 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
     else:
         check_paired(X, phases, "phases")
         labels = phases
-    held = X.rows if isinstance(X, Encoded) else X
-    return X, parts_of(labels, len(held) if hasattr(held, "__len__") else 1)
+    rows = X.rows if isinstance(X, Encoded) else X
+    return X, parts_of(labels, len(rows) if hasattr(rows, "__len__") else 1)
 
 
 def without_phases(X: Any, column: str | None) -> Any:

@@ -316,12 +316,12 @@ class DependentDPMixture(Mixture):
         ndarray of int64 of shape (n_rows,)
             It is -1 for rows for which no particle could be determined.
         """
-        n, held = self.n_phases, len(self._state.labels)
+        n, n_stored = self.n_phases, len(self._state.labels)
         if isinstance(phase, bool) or not isinstance(phase, int | np.integer):
             raise ArgumentError("phase", "must be an int", phase)
         number = int(phase) + n if phase < 0 else int(phase)
-        if not n - held <= number < n:
-            known = f"{n - held} to {n - 1}" if held else "none"
+        if not n - n_stored <= number < n:
+            known = f"{n - n_stored} to {n - 1}" if n_stored else "none"
             raise ArgumentError(
                 "phase",
                 "must be one whose labels are stored, {known}",
@@ -330,7 +330,7 @@ class DependentDPMixture(Mixture):
                 ),
                 known=known,
             )
-        return self._resolved(self._state.labels[number - (n - held)])
+        return self._resolved(self._state.labels[number - (n - n_stored)])
 
     @property
     def labels_(self) -> Ids:

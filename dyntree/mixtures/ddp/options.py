@@ -83,7 +83,7 @@ class SweepOptions:
             )
         object.__setattr__(self, "burn_in", burn_in)
 
-    def kept(self) -> list[int]:
+    def voting_sweeps(self) -> list[int]:
         """The sweeps that vote, numbered from 1."""
         assert self.burn_in is not None
         return list(range(self.burn_in + 1, self.n_sweeps + 1, self.thin))

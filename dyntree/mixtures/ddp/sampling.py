@@ -28,7 +28,7 @@ N_PASSES = 3  # row by row, in orders of their own
 class Chain:
     """What one chain left behind."""
 
-    kept: Ids  # (n_kept, n_rows) names
+    labels: Ids  # (n_kept, n_rows) of the sweeps that vote
     rho: Matrix  # (n_kept, K); NaN where a particle has rows
     K: Ids  # (n_sweeps,)
     u: Vector  # (n_sweeps,)
@@ -118,9 +118,9 @@ def kernel_of(
 
 def run_chain(made: Sampler, options: DDPOptions, tell: Callable[[], None]) -> Chain:
     """Run all sweeps of a chain; `tell` is called after each."""
-    kept, rho, log_joint = [], [], []
+    labels, rho, log_joint = [], [], []
     K, u = np.empty(options.n_sweeps, dtype=np.int64), np.empty(options.n_sweeps)
-    votes = set(options.kept())
+    votes = set(options.voting_sweeps())
     source: dict[int, int] = {}
     sampler = made.kernel
     n_proposals = min(sampler.n_clusters, MOST_PROPOSALS)  # each takes all rows of one
@@ -130,13 +130,13 @@ def run_chain(made: Sampler, options: DDPOptions, tell: Callable[[], None]) -> C
         sweep_once(sampler, sweep, n, options)
         K[sweep - 1], u[sweep - 1] = sampler.n_clusters, sampler.u
         if sweep in votes:
-            kept.append(made.labels())
+            labels.append(made.labels())
             rho.append(sampler.alive())
             log_joint.append(sampler.log_joint())
             source |= sampler.sources()
         tell()
     return Chain(
-        np.array(kept), np.array(rho), K, u, np.array(log_joint),
+        np.array(labels), np.array(rho), K, u, np.array(log_joint),
         sampler.identity_moves, sampler.was_full, sampler.alive(), source,
     )  # fmt: skip
 
@@ -190,13 +190,13 @@ def aligned(reference: Ids, labels: Ids, K: int, first_name: int) -> dict[int, i
 
 def pooled(chains: list[Chain], K: int) -> tuple[Ids, dict[int, int]]:
     """Votes of all chains under the names of the first, and the sources of names."""
-    votes, source = [chains[0].kept], dict(chains[0].source)
-    reference = voted(chains[0].kept)[0]
-    free = 1 + max([K, *source, int(chains[0].kept.max(initial=0))])
+    votes, source = [chains[0].labels], dict(chains[0].source)
+    reference = voted(chains[0].labels)[0]
+    free = 1 + max([K, *source, int(chains[0].labels.max(initial=0))])
     for chain in chains[1:]:
-        winner = voted(chain.kept)[0]
+        winner = voted(chain.labels)[0]
         names = aligned(reference, winner, K, free)
-        for name in np.unique(chain.kept[chain.kept >= K]).tolist():
+        for name in np.unique(chain.labels[chain.labels >= K]).tolist():
             if name not in names:
                 names[name] = 1 + max([free, *names.values()])
         top = max([K, *names]) + 1
@@ -204,7 +204,7 @@ def pooled(chains: list[Chain], K: int) -> tuple[Ids, dict[int, int]]:
         for own, name in names.items():
             table[own] = name
             source.setdefault(name, chain.source.get(own, 0))
-        votes.append(table[chain.kept])
+        votes.append(table[chain.labels])
         free = 1 + max([free, *names.values()])
     return np.concatenate(votes), source
 
@@ -215,13 +215,13 @@ def outcome(
     """Voted labels of all rows, u of the last sweep, mean alive probabilities."""
     K = len(ahead.particles)
     votes, source = pooled(chains, K) if len(chains) > 1 else (
-        chains[0].kept, chains[0].source
+        chains[0].labels, chains[0].source
     )  # fmt: skip
     winner, share = voted(np.ascontiguousarray(votes))
     rho = np.concatenate([chain.rho for chain in chains])
     known = ~np.isnan(rho)
     alive = np.where(known, rho, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    # one that had rows in all kept sweeps, and lost each row's vote, is surely alive
+    # one with rows in all voting sweeps that lost the vote of each row is surely alive
     alive = np.where(known.any(axis=0), alive, 1.0)
     labels = np.full(len(counting), -1, dtype=np.int64)
     labels[counting] = winner

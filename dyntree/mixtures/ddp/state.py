@@ -117,7 +117,7 @@ class State:
     history: History
     mass: Vector  # (n_cohorts,)
     source_exposure: Vector  # (n_cohorts,)
-    age: Ids  # (n_cohorts,) phases since the cohort came
+    age: Ids  # (n_cohorts,) phases since the cohort was born
     n_phases: int = 0
     next_id: int = 0
     u: Vector = field(default_factory=lambda: np.empty(0))  # of the last phases
@@ -146,9 +146,9 @@ class State:
     @property
     def nbytes(self) -> int:
         """Bytes used by particles, their histories, and labels."""
-        held = [*vars(self.particles).values(), *vars(self.history).values()]
-        held += [self.mass, self.source_exposure, self.age, self.u, self.counts]
-        return int(sum(array.nbytes for array in (*held, *self.labels)))
+        arrays = [*vars(self.particles).values(), *vars(self.history).values()]
+        arrays += [self.mass, self.source_exposure, self.age, self.u, self.counts]
+        return int(sum(array.nbytes for array in (*arrays, *self.labels)))
 
     def may_be_one(self, one: int, other: int) -> bool:
         """Whether ids may be of one particle: not if they come from two models."""
@@ -202,8 +202,8 @@ def predicted(state: State, options: DDPOptions, family: Family) -> Prediction:
         mass = np.append(mass, options.alpha_new)
         exposure = np.append(exposure, 1.0)
         age = np.append(np.minimum(age + 1, MOST_COHORTS), 0)
-        kept = mass >= LEAST_MASS * options.alpha_new
-        mass, exposure, age = fewer_cohorts(mass[kept], exposure[kept], age[kept])
+        large = mass >= LEAST_MASS * options.alpha_new
+        mass, exposure, age = fewer_cohorts(mass[large], exposure[large], age[large])
     bases, base = bases_of(age, options, family)
     return Prediction(particles, q, mass, exposure, age, bases, base)
 
@@ -387,8 +387,8 @@ def without_old_phases(state: State, options: DDPOptions, family: Family) -> Sta
     first = state.n_phases - options.history
     if first <= 0 or not len(particles):
         return state
-    kept = (particles.gone == 0) | (particles.seen >= first)
-    for place in np.flatnonzero(kept & (particles.first_phase < first)):
+    stays = (particles.gone == 0) | (particles.seen >= first)
+    for place in np.flatnonzero(stays & (particles.first_phase < first)):
         phases, sums = history.of(int(particles.id[place]))
         row = particles.first[place][None]
         for t in range(int(particles.first_phase[place]), first):
@@ -398,14 +398,14 @@ def without_old_phases(state: State, options: DDPOptions, family: Family) -> Sta
             row = family.moved(row, options.transition)
         particles.first[place] = row[0]
         particles.first_phase[place] = first
-    entries = (history.phase >= first) & np.isin(history.owner, particles.id[kept])
-    held = set(particles.id[kept].tolist())
+    entries = (history.phase >= first) & np.isin(history.owner, particles.id[stays])
+    ids = set(particles.id[stays].tolist())
     settled = settled_aliases(state.aliases)
-    aliases = {old: new for old, new in state.aliases.items() if settled[old] in held}
+    aliases = {old: new for old, new in state.aliases.items() if settled[old] in ids}
     return replace(
         state,
         aliases=aliases,
-        particles=particles.taken(np.flatnonzero(kept)),
+        particles=particles.taken(np.flatnonzero(stays)),
         history=history.taken(np.flatnonzero(entries)),
     )
 

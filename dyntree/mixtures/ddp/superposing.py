@@ -162,8 +162,8 @@ def together(kind: Any, parts: Sequence[Any]) -> Any:
 
 def labels_together(labels: Sequence[tuple[Ids, ...]]) -> tuple[Ids, ...]:
     """Labels of the phases stored, the last ones at the end of each; of all rows."""
-    held, nothing = max(len(one) for one in labels), np.empty(0, dtype=np.int64)
+    n_stored, nothing = max(len(one) for one in labels), np.empty(0, dtype=np.int64)
     return tuple(
         np.concatenate([nothing, *(one[-k] for one in labels if k <= len(one))])
-        for k in range(held, 0, -1)
+        for k in range(n_stored, 0, -1)
     )

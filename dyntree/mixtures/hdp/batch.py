@@ -29,7 +29,7 @@ class Batch(ABC):
     names: tuple[str, ...] | None = None  # of the columns
     times: Times = ()
     labels: tuple[Any, ...] | None = None  # of the documents, from groups
-    is_array: bool = False  # whether all rows came as one table
+    is_array: bool = False  # whether all rows were passed as one table
     order: Longs | None = None  # where each row stood in that table
 
     @property

@@ -59,7 +59,7 @@ class Family(ABC):
     """What the model asks of a kind of topics."""
 
     kind: ClassVar[int]  # number by which kernels know it
-    store: ClassVar[Any]  # class of what is held of the data
+    store: ClassVar[Any]  # class of the stored form of the data
     of_words: ClassVar[bool] = False  # whether documents are counts of words
     random_start: ClassVar[bool] = False  # or by k-means++
     epoch_size: ClassVar[int] = 10  # documents

@@ -76,7 +76,7 @@ def cut_to_fit(
     if limit is None:
         yield batch, False
         return
-    # a row is held as it came, standardised, and once more while parts are halved
+    # a row is in memory as passed, standardised, and once more while parts are halved
     each = 3 * max(8, state.family.point_bytes) + ROW_EXTRA
     most = max(1, int(limit) // each)
     sizes = np.bincount(batch.document, minlength=batch.n_documents)
@@ -299,12 +299,12 @@ def compressed_to_limits(
     if draft.document_group is not None:
         draft = replace(draft, document_group=small.group_of[draft.document_group])
     if small.aliases:
-        kept = draft.with_aliases(list(small.aliases))
-        if kept.nbytes == draft.nbytes:
-            draft = kept
+        with_aliases = draft.with_aliases(list(small.aliases))
+        if with_aliases.nbytes == draft.nbytes:
+            draft = with_aliases
     F = held_free_energy(search, small.store, small.topics)
-    held = replace(draft, store=small.store.at_rest(), topics=small.topics, F=F)
-    return small, held
+    state = replace(draft, store=small.store.at_rest(), topics=small.topics, F=F)
+    return small, state
 
 
 def compressed_on_request(context: Context, state: State, limits: Limits) -> State:

@@ -963,9 +963,9 @@ class MemoryBoundedHDP(Mixture):
             optional(params.count, "max_items", max_items, 1) or own.items,
             optional(params.count, "max_groups", max_groups, 1) or own.groups,
         )
-        kept = params.flag("keep", keep)
+        keeps = params.flag("keep", keep)
         small = compressed_on_request(self._context(), state, limits)
-        self._state = small if kept else replace(small, limits=own)
+        self._state = small if keeps else replace(small, limits=own)
         return self
 
     # ------------------------------------------------------------ copies and files

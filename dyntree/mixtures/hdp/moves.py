@@ -256,10 +256,10 @@ def applied(
         else:
             merged = together(store.family, topics, move)
             add.append(merged)
-            kept = int(merged.ids[0])
+            name = int(merged.ids[0])
             for k in move.topics:
-                if int(topics.ids[k]) != kept:
-                    into[int(topics.ids[k])] = kept
+                if int(topics.ids[k]) != name:
+                    into[int(topics.ids[k])] = name
             drop += sorted(move.topics)
     out = topics.taken(np.setdiff1d(np.arange(topics.K), drop)).beside(add)
     return (replace(out, alpha=np.ones(1)) if out.K == 1 else out), into

@@ -16,7 +16,7 @@ class RowStore(Store):
     """Single points x, and clumps by their mean and centred scatter."""
 
     family: Any  # a Gaussian one
-    held = (
+    stored = (
         "singlet_x", "singlet_group", "clump_count", "clump_mean", "clump_scatter",
         "clump_indptr", "clump_group", "clump_group_count",
     )  # fmt: skip
@@ -92,18 +92,18 @@ class RowStore(Store):
         new = slice(before.n_points, None)
         x, group = self.x[new], self.group[new]
         gone = rng.random(len(group)) < ASIDE
-        kept = self.of(self.family, x[~gone], group[~gone])
+        mine = self.of(self.family, x[~gone], group[~gone])
         rest = self.of(self.family, x[gone], group[gone])
         if self.n_clumps > before.n_clumps:  # rows that have weights
             new = slice(before.n_clumps, None)
             x, weight = self.clump_mean[new], self.clump_count[new]
             group = self.clump_group[self.clump_indptr[:-1][new]]
             gone = rng.random(len(weight)) < ASIDE
-            kept = kept.joined(
+            mine = mine.joined(
                 self.of(self.family, x[~gone], group[~gone], weight[~gone])
             )
             rest = rest.joined(self.of(self.family, x[gone], group[gone], weight[gone]))
-        return before.joined(kept), rest
+        return before.joined(mine), rest
 
     def on_scale(self, ratio: Vector, offset: Vector) -> Self:
         """The store in other units."""

@@ -142,12 +142,12 @@ def check_times(times: Times, features: FeatureMap) -> None:
     if times != features.times:
         k = min({*times} ^ {*features.times})[0]
         name = features.feature_names[k]
-        was, came = (dict(one).get(k, NUMBERS) for one in (features.times, times))
-        nouns = ZONES if {was, came} == {*ZONES} else NOUNS
+        was, kind = (dict(one).get(k, NUMBERS) for one in (features.times, times))
+        nouns = ZONES if {was, kind} == {*ZONES} else NOUNS
         raise ArgumentError(
             "documents",
             "must hold {nouns} in column {label!r}, as at first",
-            nouns[came],
+            nouns[kind],
             nouns=nouns[was],
             label=name,
         )
@@ -237,8 +237,8 @@ def group_numbers(
     """Number of each row's document, from 0 as labels come, and the labels."""
     column = column_of(groups)
     if column.values.ndim != 1 or len(column) != n_rows:
-        came = column.values.shape
-        n = came[0] if len(came) == 1 else Message("shape {shape}", shape=came)
+        shape = column.values.shape
+        n = shape[0] if len(shape) == 1 else Message("shape {shape}", shape=shape)
         raise ArgumentError("groups", f"must have one label per row ({n_rows})", n)
     labels: dict[Any, int] = {}
     place = []

@@ -47,7 +47,7 @@ class State:
     aliases: Longs  # (n, 2)
     history: Matrix  # (n, 16)
     limits: Limits
-    F: float  # standardised units, of what is held
+    F: float  # standardised units, of the data in memory
     warned: tuple[str, ...] = ()
     document_ids: NDArray[Any] | None = None
     document_group: Ints | None = None
@@ -97,8 +97,8 @@ class State:
     @property
     def fixed_bytes(self) -> int:
         """Bytes of all arrays but those of topics, groups, points and clumps."""
-        held = [self.history, self.aliases, self.shift, self.scale]
-        return sum(array.nbytes for array in (*held, *self.optional().values()))
+        arrays = [self.history, self.aliases, self.shift, self.scale]
+        return sum(array.nbytes for array in (*arrays, *self.optional().values()))
 
     # ------------------------------------------------------------ records that grow
     def trimmed(self) -> State:

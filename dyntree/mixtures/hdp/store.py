@@ -71,7 +71,7 @@ class Store(ABC):
     Points of words are pairs of a word and a document, with how often they occur.
     """
 
-    held: ClassVar[tuple[str, ...]]  # arrays that such a store has, as in files
+    stored: ClassVar[tuple[str, ...]]  # arrays that such a store has, as in files
 
     family: Family
     x: Matrix  # (n_points, d)
@@ -126,7 +126,7 @@ class Store(ABC):
 
     def arrays(self) -> Arrays:
         """All arrays that a checkpoint holds, and memory is counted by."""
-        return {name: getattr(self, FIELDS.get(name, name)) for name in self.held}
+        return {name: getattr(self, FIELDS.get(name, name)) for name in self.stored}
 
     @property
     def nbytes(self) -> int:

@@ -259,7 +259,7 @@ def swept_until_settled(
     n_points, F = store.total, np.inf
     expected = search.family.expected(*topics.statistics)
     most = search.options.max_sweeps if max_sweeps is None else max_sweeps
-    solution, jitters, held, k = None, 0, 0, 0
+    solution, jitters, n_held, k = None, 0, 0, 0
     for k in range(1, max(most, 1) + 1):
         K = topics.K
         new = swept_once(search, store, topics, expected)
@@ -269,7 +269,7 @@ def swept_until_settled(
             new = swept_once(search, store, topics, expected, keep_alpha=True)
             if F + SLACK * max(abs(new.F), n_points) < new.F:
                 break  # the topics before are as good as rounding lets them be
-            held += 1
+            n_held += 1
         solution, topics, expected = new, new.topics, new.expected
         if search.monitor is not None:
             search.monitor.sweep(solution.F, topics.K)
@@ -279,7 +279,7 @@ def swept_until_settled(
             break
         F = new.F
     assert solution is not None
-    return replace(solution, n_sweeps=k, n_jitters=jitters, n_held=held)
+    return replace(solution, n_sweeps=k, n_jitters=jitters, n_held=n_held)
 
 
 def best_topics(

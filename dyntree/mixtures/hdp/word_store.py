@@ -24,7 +24,7 @@ from dyntree.mixtures.shared.arrays import Arrays
 class WordStore(Store):
     """Words of documents with their counts, and clumps by the counts of words."""
 
-    held = (
+    stored = (
         "singlet_word", "singlet_count", "singlet_group", "clump_count",
         "clump_indptr", "clump_group", "clump_group_count", "clump_word_indptr",
         "clump_word", "clump_word_count",
@@ -99,9 +99,9 @@ class WordStore(Store):
         """
         new = np.arange(before.n_points, self.n_points)
         gone = (rng.random(len(new)) < ASIDE) & (self.word_count[new] == 1.0)
-        kept = self.singles(new[~gone], self.group[new[~gone]])
+        mine = self.singles(new[~gone], self.group[new[~gone]])
         rest = self.singles(new[gone], self.group[new[gone]])
-        return before.joined(kept), rest
+        return before.joined(mine), rest
 
     def content(self, items: Longs, clump: Longs, count: Vector, stay: Longs) -> Arrays:
         """Words that stay; counts of words in clumps."""

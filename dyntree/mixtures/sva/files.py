@@ -270,16 +270,18 @@ def check_chain(arrays: Arrays) -> None:
     moves, n = arrays["moves"], len(arrays["ids"])
     require(np.diag(moves) == 0, "no moves from a state to itself")
     require(moves.sum(axis=1) == arrays["left"], "moves that were counted")
-    kept, n_kept = arrays["kept"], arrays["n_kept"]
-    held = np.arange(kept.shape[1]) < n_kept[:, None]
-    require(np.where(held[:, :, None], kept >= 1, kept == 0), "durations of a row")
-    require((np.diff(kept[:, :, 0]) >= 0) | ~held[:, 1:], "durations in order")
+    newest, n_kept = arrays["kept"], arrays["n_kept"]
+    stored = np.arange(newest.shape[1]) < n_kept[:, None]
+    require(
+        np.where(stored[:, :, None], newest >= 1, newest == 0), "durations of a row"
+    )
+    require((np.diff(newest[:, :, 0]) >= 0) | ~stored[:, 1:], "durations in order")
     count, mean, m2 = arrays["base"].T
-    long = np.where(held, kept[:, :, 1], 0).astype(np.float64)
+    long = np.where(stored, newest[:, :, 1], 0).astype(np.float64)
     total = count + n_kept
     whole = np.where(total > 0.0, (count * mean + long.sum(axis=1)), 0.0)
     whole /= np.maximum(total, 1.0)
-    off = np.where(held, long - whole[:, None], 0.0)
+    off = np.where(stored, long - whole[:, None], 0.0)
     spread = m2 + count * (mean - whole) ** 2 + (off**2).sum(axis=1)
     require(count == np.floor(count), "numbers of durations")
     check_close("tally", arrays["tally"], np.column_stack([total, whole, spread]))

@@ -213,14 +213,14 @@ class SmallVarianceMixture(Mixture):
 
     def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
         """Hold the first rows back until scales can be chosen; returns how many."""
-        held = self._state.waiting.reshape(-1, rows.shape[1])
+        waiting_before = self._state.waiting.reshape(-1, rows.shape[1])
         n_needed = self.options.n_kept_back
-        n_new = min(len(rows), max(0, n_needed - len(held)))
-        waiting = np.concatenate([held, rows[:n_new]])
+        n_new = min(len(rows), max(0, n_needed - len(waiting_before)))
+        waiting = np.concatenate([waiting_before, rows[:n_new]])
         if len(waiting) < n_needed:
             self._state = State(features, waiting)
             return n_new
-        labels[:n_new] = self._start(features, waiting)[len(held) :]
+        labels[:n_new] = self._start(features, waiting)[len(waiting_before) :]
         return n_new
 
     def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:

@@ -28,5 +28,5 @@ class State:
     @property
     def nbytes(self) -> int:
         """Bytes in use."""
-        held = 0 if self.clusters is None else self.clusters.memory_usage()
-        return int(held) + self.waiting.nbytes
+        n_bytes = 0 if self.clusters is None else self.clusters.memory_usage()
+        return int(n_bytes) + self.waiting.nbytes

@@ -114,14 +114,14 @@ class DynamicFiniteMixture(PhaseBaseline):
             sampler.start(nearest(rows, spread_centres(rows, K, rng)))
         else:
             sampler.labels_once(0, True)
-        kept, votes = [], set(self.sweeps.kept())
+        labels_of_sweeps, votes = [], set(self.sweeps.voting_sweeps())
         for sweep in range(1, self.sweeps.n_sweeps + 1):
             sampler.labels_once(sweep, False)
             sampler.rest_of_sweep(sweep, False)
             if sweep in votes:
-                kept.append(sampler.labels())
+                labels_of_sweeps.append(sampler.labels())
         labels = np.empty(len(rows), dtype=np.int64)
-        labels[order] = voted(np.array(kept))[0]
+        labels[order] = voted(np.array(labels_of_sweeps))[0]
         return labels
 
     def _mixture(self, family: Family, ahead: int) -> tuple[Ids, Matrix, Vector]:

@@ -101,8 +101,8 @@ def draw_dirichlet_process(
     weights = -np.diff(ends)
     weights[-1] += ends[-1]
     atoms = params.as_array("base", base(n, rng), np.float64).reshape(n, -1)
-    kept = weights > 0.0
-    return DirichletDraw(atoms[kept], weights[kept] / weights[kept].sum(), alpha)
+    some = weights > 0.0
+    return DirichletDraw(atoms[some], weights[some] / weights[some].sum(), alpha)
 
 
 def check_draw(name: str, draw: Any) -> DirichletDraw:
@@ -148,9 +148,9 @@ def superpose(draws: Sequence[DirichletDraw], seed: Seed = None) -> DirichletDra
         [share * one.weights for share, one in zip(c, parts, strict=True)]
     )
     atoms = np.concatenate([one.atoms for one in parts])
-    kept = weights > 0.0
+    some = weights > 0.0
     return DirichletDraw(
-        atoms[kept], weights[kept] / weights[kept].sum(), float(alpha.sum())
+        atoms[some], weights[some] / weights[some].sum(), float(alpha.sum())
     )
 
 
@@ -191,8 +191,8 @@ def thin(
     if q.ndim > 1 or not np.all((q >= 0.0) & (q <= 1.0)):
         raise ArgumentError("keep", "must give probabilities in [0, 1]", given)
     q = np.broadcast_to(q, draw.weights.shape)
-    kept = params.generator(seed).random(len(q)) < q
-    if not kept.any():
+    some = params.generator(seed).random(len(q)) < q
+    if not some.any():
         raise ArgumentError(
             "keep",
             "must leave an atom",
@@ -200,9 +200,9 @@ def thin(
             "Draw more atoms, or keep more.",
         )
     mean = float(draw.weights @ q) if callable(keep) else float(q[0])
-    weights = draw.weights[kept]
+    weights = draw.weights[some]
     return DirichletDraw(
-        draw.atoms[kept], weights / weights.sum(), draw.concentration * mean
+        draw.atoms[some], weights / weights.sum(), draw.concentration * mean
     )
 
 

@@ -245,10 +245,10 @@ class UrnMixture(PhaseBaseline):
         seats = self._seated(
             np.concatenate([self._seats, new]), np.append(s, new[:, 0]), sums[:, 0]
         )
-        kept = np.flatnonzero(self._counted(seats) > 0.0)
+        used = np.flatnonzero(self._counted(seats) > 0.0)
         after = family.posterior(everyone, sums) if len(everyone) else everyone
         self._next_id += len(names)
-        self._ids, self._rows, self._seats = ids[kept], after[kept], seats[kept]
+        self._ids, self._rows, self._seats = ids[used], after[used], seats[used]
         return ids[places]
 
     def _sampled(
@@ -273,7 +273,7 @@ class UrnMixture(PhaseBaseline):
 
     def _votes(self, sampler: UrnSampler) -> Iterator[Ids]:
         """Labels of the sweeps that vote."""
-        votes = set(self.sweeps.kept())
+        votes = set(self.sweeps.voting_sweeps())
         for sweep in range(1, self.sweeps.n_sweeps + 1):
             sampler.step()
             if sweep in votes:

@@ -34,7 +34,7 @@ def region(
     candidates: Matrix | None = None,
     bounds: Bounds | None = None,
     categorical: Sequence[bool] | None = None,
-    held: bool = False,
+    active: bool = False,
 ) -> Region:
     """Lower and upper bounds and 0/1 flags of every stored column.
 
@@ -48,16 +48,16 @@ def region(
     bounds : array_like of shape (n_features, 2), optional
     categorical : sequence of bool of shape (n_features,), optional
         By default the columns whose values are exactly 0 and 1.
-    held : bool, default False
+    active : bool, default False
         Whether defaults are those of the active rows, whatever `Cloud.spans` says.
     """
     is_bare = cloud.options["rules"] == "native" and not cloud.n_active
-    if is_bare and (held or bounds is None or categorical is None):
+    if is_bare and (active or bounds is None or categorical is None):
         raise ValueError(
             "bounds and categorical must be given, and no rows can be drawn, because "
             "remove_data dropped all rows and their ranges."
         )
-    low, high, flags = cloud.spans(held)
+    low, high, flags = cloud.spans(active)
     m = len(low)
     if candidates is not None and len(candidates):
         low = np.fmin(low, np.fmin.reduce(candidates, axis=0))

@@ -332,19 +332,19 @@ def _drawn_ways(
     return np.clip(ways, first, np.append(first[1:], len(row)) - 1)
 
 
-def moved(proba: Any, kept: Matrix, rest: Matrix) -> Any:
-    """Draws of probabilities of which parts of each class go to others.
+def moved(proba: Any, stays: Matrix, rest: Matrix) -> Any:
+    """Draws of probabilities after a share of each class has moved to others.
 
     Parameters
     ----------
     proba : ndarray of shape (n_draws, n_rows, n_classes)
-    kept : ndarray of shape (n_rows, n_classes)
-        Share of the probability of each class that it keeps.
+    stays : ndarray of shape (n_rows, n_classes)
+        Share of the probability of each class that stays with it.
     rest : ndarray of shape (n_rows, n_classes)
-        Where what is left goes; each row sums to one, or to zero where nothing is.
+        How the rest is divided; each row sums to one, or to zero if there is no rest.
     """
-    gone = (proba * (1.0 - kept)).sum(axis=-1, keepdims=True)
-    return proba * kept + gone * rest
+    gone = (proba * (1.0 - stays)).sum(axis=-1, keepdims=True)
+    return proba * stays + gone * rest
 
 
 def transport(before: Matrix, after: Matrix) -> tuple[Matrix, Matrix]:
@@ -353,10 +353,10 @@ def transport(before: Matrix, after: Matrix) -> tuple[Matrix, Matrix]:
     Both are probabilities of shape (n_rows, n_classes).
     """
     with np.errstate(all="ignore"):
-        kept = np.where(after < before, after / before, 1.0)
+        stays = np.where(after < before, after / before, 1.0)
     lacking = np.maximum(after - before, 0.0)
     total = lacking.sum(axis=1, keepdims=True)
-    return kept, lacking / np.where(total > 0.0, total, 1.0)
+    return stays, lacking / np.where(total > 0.0, total, 1.0)
 
 
 def effective_roots(cloud: Any) -> float:

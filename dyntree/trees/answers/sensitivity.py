@@ -32,9 +32,9 @@ def input_law(
     cloud, ones = state.cloud, state.ones
     low, high, flags = region(cloud, ones, None, bounds, categorical, method == "boot")
     low, high, flags = low[ones:], high[ones:], flags[ones:]
-    held = cloud.rows()[0][:, ones:]
+    rows = cloud.rows()[0][:, ones:]
     shapes = np.where(flags, 0.0, 1.0) if shape is None else _floats("shape", shape)
-    modes = _means(held, flags) if mode is None else _floats("mode", mode)
+    modes = _means(rows, flags) if mode is None else _floats("mode", mode)
     if shapes.shape != low.shape or modes.shape != low.shape:
         raise ValueError(
             Message(

@@ -360,13 +360,13 @@ def test_summary(formula: str, options: dict[str, Any], words: list[str]) -> Non
     assert fit.model.exog_names[0] in summary.as_html()
 
 
-def test_a_summary_tells_that_rows_held_are_those_of_all_clouds() -> None:
+def test_a_summary_shows_the_active_rows_of_all_clouds() -> None:
     x = np.linspace(0.0, 1.0, 60)
     data = pd.DataFrame({"x": x, "y": np.sin(6 * x)})
     one = dtf.dynamic_tree("y ~ x", data, n_particles=10, n_clouds=1, seed=1).fit()
     several = dtf.dynamic_tree("y ~ x", data, n_particles=10, n_clouds=3, seed=1).fit()
-    assert re.search(r"Rows Held: +60 ", one.summary().as_text())
-    assert re.search(r"Rows Held: +180 in all ", several.summary().as_text())
+    assert re.search(r"Active Rows: +60 ", one.summary().as_text())
+    assert re.search(r"Active Rows: +180 in all ", several.summary().as_text())
 
 
 def test_summary_before_there_are_trees() -> None:

@@ -139,7 +139,7 @@ def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:
     try:
         with Stops() as stops:
             signal.raise_signal(signal.SIGHUP)
-        assert stops.came is None
+        assert stops.signal is None
     finally:
         signal.signal(signal.SIGHUP, before)
 
@@ -150,7 +150,7 @@ def test_the_second_signal_ends_at_once() -> None:
         "from dyntree.commands.stops import Stops\n"
         "with Stops() as stops:\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
-        "    print(stops.came, flush=True)\n"
+        "    print(stops.signal, flush=True)\n"
         "    signal.raise_signal(signal.SIGTERM)\n"
         "    print('still here')\n"
     )
@@ -165,7 +165,7 @@ def test_handlers_are_as_before() -> None:
     before = [signal.getsignal(number) for number in POLITE]
     with Stops() as stops:
         signal.raise_signal(signal.SIGTERM)
-    assert stops.came == signal.SIGTERM
+    assert stops.signal == signal.SIGTERM
     assert [signal.getsignal(number) for number in POLITE] == before
 
 
@@ -196,7 +196,7 @@ def test_a_stop_ends_a_file_at_once_and_keeps_what_is_not_taken(tmp_path: Path) 
         assert next(lines) == "a\n"
         lines.taken()
         assert next(lines) == '"b\n'
-        stops.came = 15
+        stops.signal = 15
         with pytest.raises(Stopped):
             next(lines)
     assert lines.unfinished + chunks.unread == '"b\nb"\nc\nd'

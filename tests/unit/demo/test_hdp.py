@@ -13,7 +13,7 @@ import pytest
 from dyntree.demo import hdp as demo
 from tests.unit.demo.conftest import heard
 
-PRINTED = "bytes held"
+PRINTED = "bytes in memory"
 
 
 def test_the_demonstration_segments_within_its_memory(folder: Path) -> None:

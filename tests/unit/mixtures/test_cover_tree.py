@@ -199,7 +199,7 @@ def test_rows_that_come_one_by_one_are_not_copied_each_time() -> None:
     homes = set()
     for _ in range(1000):
         tree.insert([[1.0, 2.0]])
-        homes.add(tree._held.late.ctypes.data)
+        homes.add(tree._stored.late.ctypes.data)
     assert len(homes) < 20
 
 
@@ -516,7 +516,7 @@ def test_all_distances_give_the_bits_of_the_tree(
         tree.remove(rng.choice(450, size=50, replace=False))
         tree.insert(X[450:])
         Q = np.concatenate([X[::3], scale * rng.normal(size=(150, d))])
-        held = tree._held
+        held = tree._stored
         for k in (1, 7, 400):
             by_tree = held.searcher.query(Q, k, 1, held.gone, *held.waiting)
             by_all = neighbours.by_all(

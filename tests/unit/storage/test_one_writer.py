@@ -73,7 +73,7 @@ def test_an_error_lets_go_of_it(tmp_path: Path) -> None:
         raise KeyError
     with sole_writer(tmp_path / "m.dyn"):
         pass
-    assert not one_writer.held
+    assert not one_writer.open_locks
 
 
 def test_another_process_is_named(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_a_lock_file_that_is_gone_is_no_error(tmp_path: Path) -> None:
     with sole_writer(folder / "m.dyn"):
         (folder / LOCK).unlink()
         folder.rmdir()
-    assert not one_writer.held
+    assert not one_writer.open_locks
 
 
 @pytest.mark.parametrize("number", sorted(one_writer.NO_LOCKS))
@@ -203,7 +203,7 @@ def test_other_errors_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(one_writer.fcntl, "flock", fail)
     with pytest.raises(OSError, match="burns"), sole_writer(tmp_path / "m.dyn"):
         pass
-    assert not one_writer.held
+    assert not one_writer.open_locks
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_files_of_others_are_as_they_were(name: str, tmp_path: Path) -> None:
         assert name == LOCK
         assert "must be a lock file of dyntree, or a free name" in str(error)  # noqa: PT017
     assert theirs.read_text() == "[[package]]\n"
-    assert not one_writer.held
+    assert not one_writer.open_locks
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "pipe", "folder"])

@@ -53,7 +53,7 @@ def retired_in(tree: Any) -> float:
 def test_trees_are_done_before_the_next_are_due(
     model: str, rule: str, every: int
 ) -> None:
-    """They begin at due rows alone, and what joins holds just the rows held."""
+    """They begin at due rows alone, and what joins holds just the active rows."""
     if rule == "worth":
         rule = {"class": "entropy", "prior": "random"}.get(model, "alc")
     cloud = cloud_of(model)

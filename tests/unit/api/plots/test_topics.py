@@ -38,7 +38,7 @@ def test_histories_are_drawn(model: MemoryBoundedHDP) -> None:
     h = model.history_
     energy = plots.plot_free_energy(model).axes[0].lines[0]
     assert energy.get_ydata().tolist() == h.free_energy_per_point.tolist()
-    seen, held, limit = plots.plot_memory_held(model).axes[0].lines
+    seen, held, limit = plots.plot_memory_by_epoch(model).axes[0].lines
     assert seen.get_ydata() == pytest.approx(np.arange(1, 5) * 5 * 40 * 28)
     assert held.get_ydata().tolist() == h.bytes.tolist()
     assert limit.get_ydata()[0] == 20_000
@@ -103,7 +103,7 @@ def test_tradeoffs_have_a_curve_each() -> None:
 
 
 def test_other_models_are_refused() -> None:
-    for name in ("plot_free_energy", "plot_memory_held", "plot_epoch_seconds"):
+    for name in ("plot_free_energy", "plot_memory_by_epoch", "plot_epoch_seconds"):
         plot = getattr(plots, name)
         with pytest.raises(ValueError, match="model must be a MemoryBoundedHDP"):
             plot(OnlineDPGMM())

@@ -246,7 +246,7 @@ def test_questions_are_answered() -> None:
     assert trees.relevance().values.shape == (48, 2)
     assert trees.frozen_view().n_particles == 48
     assert trees.facts()["clouds"] == 4
-    assert trees.facts()["rows held"] == trees.n_active == 320
+    assert trees.facts()["active rows"] == trees.n_active == 320
 
 
 @pytest.mark.parametrize(
