@@ -92,7 +92,9 @@ class SubprocessBackend:
                 self._is_ready = self._printed() is not None
             with CtrlC(stop) as ctrl_c:
                 found = self._exchange(request)
-            if found is not None and ctrl_c.came:  # a late signal is for no next call
+            if (
+                found is not None and ctrl_c.n_signals
+            ):  # a late signal is for no next call
                 self._exchange(_NOTHING)
         except BaseException:  # the answer would be taken for that of the next call
             self._process.kill()
@@ -102,13 +104,13 @@ class SubprocessBackend:
             for timer in timers:
                 timer.cancel()
         if found is not None:
-            if ctrl_c.came:
+            if ctrl_c.n_signals:
                 raise KeyboardInterrupt
             return found
         code = self._process.wait()
         first = self._errors.read_text(errors="replace").strip()[:500]
         self.close()
-        if ctrl_c.came:
+        if ctrl_c.n_signals:
             raise KeyboardInterrupt(
                 f"R did not stop within {PATIENCE:g} seconds, or Ctrl-C was hit twice, "
                 "and it was ended. Its clouds are gone; call session() for a new R and "
@@ -191,9 +193,11 @@ class Rpy2Backend:
             try:  # no object of rpy2's outlives this: an interrupt would leave a part
                 answer = bytes(self._server(self._rinterface.ByteSexpVector(request)))
             except self._rinterface.embedded.RRuntimeError:
-                if not ctrl_c.came:  # R's way to say that it went back to its prompt
+                if (
+                    not ctrl_c.n_signals
+                ):  # R's way to say that it went back to its prompt
                     raise
-        if ctrl_c.came:
+        if ctrl_c.n_signals:
             self._library.R_interrupts_pending = 0
             raise KeyboardInterrupt
         return answer, "".join(printed)
@@ -212,11 +216,11 @@ class Rpy2Backend:
     @contextlib.contextmanager
     def _printing(self, into: list[str]) -> Iterator[None]:
         names = ("consolewrite_print", "consolewrite_warnerror")
-        held = [getattr(self._callbacks, name) for name in names]
+        before = [getattr(self._callbacks, name) for name in names]
         for name in names:
             setattr(self._callbacks, name, into.append)
         try:
             yield
         finally:
-            for name, before in zip(names, held, strict=True):
-                setattr(self._callbacks, name, before)
+            for name, callback in zip(names, before, strict=True):
+                setattr(self._callbacks, name, callback)

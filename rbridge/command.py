@@ -39,14 +39,14 @@ def run(arguments: argparse.Namespace) -> None:
         to be compared.
     """
     X, y = _numbers(arguments)
-    held = len(y) - max(_N_LATER, len(y) // 10)
-    if held < 2 * _N_LATER:
+    n_fit = len(y) - max(_N_LATER, len(y) // 10)
+    if n_fit < 2 * _N_LATER:
         raise ValueError(
             f"the table must have at least {3 * _N_LATER} rows; got {len(y)}."
         )
     report = crosscheck(
-        X[:held],
-        y[:held],
+        X[:n_fit],
+        y[:n_fit],
         seed=arguments.seed,
         model=arguments.model,
         options={
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
             "icept": arguments.intercept,
             "rprop": arguments.proposal,
         },
-        steps=everything(arguments.model, arguments.intercept, X[held:], y[held:]),
+        steps=everything(arguments.model, arguments.intercept, X[n_fit:], y[n_fit:]),
         session=(
             session(arguments.backend) if arguments.backend else default_session()
         ),

@@ -29,12 +29,12 @@ class CtrlC:
 
     Attributes
     ----------
-    came : int
+    n_signals : int
         Number of signals so far.
     """
 
     def __init__(self, tell: Callable[[int], None]) -> None:
-        self._tell, self.came, self._noted = tell, 0, 0
+        self._tell, self.n_signals, self._noted = tell, 0, 0
         main = threading.current_thread() is threading.main_thread()
         self._acts = main and signal.getsignal(signal.SIGINT) is not None
         self._before: Any = None
@@ -65,8 +65,8 @@ class CtrlC:
         self._thread.join()
         os.close(self._read)
         os.close(self._write)
-        signal.signal(signal.SIGINT, self._before)  # last: what comes then may raise
-        self.came = max(self.came, self._noted)
+        signal.signal(signal.SIGINT, self._before)  # last: a later signal may raise
+        self.n_signals = max(self.n_signals, self._noted)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         """Leave the signal to the thread; know of those that come too late for it."""
@@ -76,5 +76,5 @@ class CtrlC:
         """Pass each SIGINT on to R."""
         while (found := os.read(self._read, 1)) != _STOP:
             if found[0] == signal.SIGINT:
-                self.came += 1
-                self._tell(self.came)
+                self.n_signals += 1
+                self._tell(self.n_signals)

@@ -142,13 +142,13 @@ def _learn(
 
 
 def _tell(model: Any) -> dict[str, Any]:
-    """What R's object knows of the trees."""
+    """Facts of the trees that R's object shows."""
     facts = model.facts()
     answer = {
         "model": facts["model"],
         "n_particles": facts["particles"],
         "n_seen": model.n_seen,
-        "n_held": facts["rows held"],
+        "n_active": facts["active rows"],
         "log_evidence": facts["log evidence"],
         "levels": None if model.classes is None else list(map(str, model.classes)),
         "window": facts.get("window"),

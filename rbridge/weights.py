@@ -20,7 +20,7 @@ from dyntree.trees.learning.weights import check_weights, in_units, unit_of
 
 from . import counts
 
-BESIDE = ("exposure", "weights")  # fields with one value a row held
+BESIDE = ("exposure", "weights")  # fields with one value per active row
 
 
 def weights_in(weights: ArrayLike, n_rows: int) -> Vector:
@@ -104,9 +104,9 @@ def retire(object: DynaTree, *given: Any, **named: Any) -> DynaTree:
     """Forget rows one by one, with weights and exposures; see `rmirror.retire`."""
     after = rmirror.retire(object, *given, **named)
     order = np.argsort(object.row_ids)
-    held = order[np.searchsorted(object.row_ids[order], after.row_ids)]
+    active = order[np.searchsorted(object.row_ids[order], after.row_ids)]
     return after.extended(
-        {name: object[name][held] for name in BESIDE if name in object}
+        {name: object[name][active] for name in BESIDE if name in object}
     )
 
 

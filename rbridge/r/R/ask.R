@@ -11,7 +11,7 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   check_flag(quants, "quants")
   check_flag(ei, "ei")
   if (!is.null(type)) type <- of_model(object, type)
-  if (missing(XX)) { # at the rows that are held
+  if (missing(XX)) { # at the active rows
     names <- held_names(object)
     more <- list(exposure = object$exposure, offset = held_offset(object))
     XX <- held_rows(object)
@@ -80,9 +80,9 @@ left_out <- function(object, XX, names, type, na.action) {
   if (!is.function(found)) refuse(na.action, "na.action", "be a function or its name")
   frame <- as.data.frame(unname(XX))
   if (!is.null(names)) row.names(frame) <- make.unique(as.character(names))
-  kept <- found(frame)
-  if (!is.data.frame(kept)) refuse(na.action, "na.action", "give a data frame")
-  attr(kept, "na.action")
+  complete <- found(frame)
+  if (!is.data.frame(complete)) refuse(na.action, "na.action", "give a data frame")
+  attr(complete, "na.action")
 }
 
 # Averages of the particles' quantiles, a column each; of counts those of their mixture.

@@ -9,7 +9,7 @@
 # so that saveRDS() keeps all that is needed to go on, at no cost for each call.
 
 max_since <- 128L
-least_size <- 2^18 # bytes of requests that are kept before size counts
+least_size <- 2^18 # bytes of requests that are stored before size counts
 
 new_cloud <- function(tree, saved, lpred, time, names = NULL, offset = NULL,
                       since = list()) {
@@ -43,7 +43,7 @@ cloud_of <- function(object, call = sys.call(-1L)) {
   cloud
 }
 
-# Makes the trees of an object that came from a file.
+# Makes the trees of an object that was read from a file.
 revive <- function(cloud, call) {
   tree <- new_holder(call)
   reply <- unserialize(crossing(tree$restore(cloud$saved, cloud$since), call))

@@ -89,9 +89,9 @@ omit_responses <- function(object, ...) {
     there <- there & stats::complete.cases(object[[name]])
   if (all(there)) return(object)
   out <- stats::setNames(which(!there), row.names(object)[!there])
-  kept <- object[there, , drop = FALSE]
-  attr(kept, "na.action") <- structure(out, class = "omit")
-  kept
+  complete <- object[there, , drop = FALSE]
+  attr(complete, "na.action") <- structure(out, class = "omit")
+  complete
 }
 
 # Labels of native rules make a classification where no model is named.
@@ -199,13 +199,13 @@ check_given <- function(object, given) {
          call. = FALSE)
 }
 
-# Rows that are learned without values, after rows that came with some.
+# Warns if rows are learned without values that rows of the fit had.
 warn_of_defaults <- function(object, given) {
   had <- c(exposure = any(object$exposure != 1), weights = any(object$weights != 1),
            offset = any(held_offset(object) != 0))
   for (name in names(had)[had]) if (is.null(given[[name]]))
     warning(name, " is ", if (name == "offset") 0 else 1, " in these rows, as none is ",
-            "given, but rows of the fit came with ", name, ". Give ", name, " =.",
+            "given, but rows of the fit had ", name, ". Give ", name, " =.",
             call. = FALSE)
 }
 

@@ -25,7 +25,7 @@ formula.dyntree <- function(x, ...) {
 
 terms.dyntree <- function(x, ...) stats::terms(formula.dyntree(x))
 
-# In-sample answers at the rows that are held, as predict() gives them.
+# In-sample predictions at the active rows, as of predict().
 fitted.dyntree <- function(object, ...)
   predict.dyntree(object, type = of_model(object, "response"))
 

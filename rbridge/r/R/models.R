@@ -25,8 +25,8 @@ held_model <- function(call) {
   crossing(make(), call)
 }
 
-# A model that has learned its first rows: what it tells, and its state.
-# rows: the name of the argument that they came in.
+# A model that has learned its first rows: its facts, and its state.
+# rows: the name of the argument with the rows.
 made <- function(face, options, given, rows, call) {
   model <- held_model(call)
   asked <- c(list(face = face, rows = rows, options = options), given)

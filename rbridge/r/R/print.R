@@ -1,8 +1,8 @@
 print.dyntree <- function(x, ...) {
   repeats <- if (is.null(x$R)) "" else paste(",", x$R, "repeats")
   cat("Dynamic tree, ", x$model, " leaves", repeats, "\n", sep = "")
-  held <- if (is.null(x$removed)) "" else paste0(" (", x$removed, " retired)")
-  cat(x$N, " particles, ", nrow(x$X), " rows held", held, ", ",
+  retired <- if (is.null(x$removed)) "" else paste0(" (", x$removed, " retired)")
+  cat(x$N, " particles, ", nrow(x$X), " active rows", retired, ", ",
       ncol(x$X) - ones(x), " inputs", if (!is.null(x$rules)) ", native rules", "\n",
       sep = "")
   cat("fields: ")
@@ -24,7 +24,7 @@ summary.dyntree <- function(object, ...) {
   structure(reply, class = "summary.dyntree")
 }
 
-# Residuals at the rows held, of labels the share that is foretold wrong; "prior" has none.
+# Residuals at the active rows, of labels the share misclassified; "prior" has none.
 in_sample <- function(object) {
   if (object$model == "prior") return(NULL)
   reply <- predict.dyntree(object)
@@ -47,7 +47,7 @@ print.summary.dyntree <- function(x, digits = max(3L, getOption("digits") - 3L),
     cat("\n")
   }
   if (length(x$residuals) > 1L) {
-    cat("Residuals at the rows held:\n")
+    cat("Residuals at the active rows:\n")
     five <- stats::setNames(stats::quantile(x$residuals),
                             c("Min", "1Q", "Median", "3Q", "Max"))
     print(zapsmall(five, digits + 1L), digits = digits)
@@ -61,11 +61,11 @@ print.summary.dyntree <- function(x, digits = max(3L, getOption("digits") - 3L),
     cat("\n")
   }
   if (identical(x$model, "class") && !is.null(x$residuals))
-    cat("Labels foretold wrong at the rows held: ", format(x$residuals, digits = digits),
+    cat("Share of labels misclassified at the active rows: ", format(x$residuals, digits = digits),
         "\n", sep = "")
   repeats <- if (is.null(x$R)) "" else paste0(" in ", x$R, " repeats")
   cat("Dynamic tree, ", x$model, " leaves, ", x$N, " particles", repeats, ", ", x$rows,
-      " rows held, ", x$retired, " retired\n", sep = "")
+      " active rows, ", x$retired, " retired\n", sep = "")
   cat("Log evidence: ", paste(format(x$evidence, digits = digits), collapse = " "),
       if (x$rules == "native") ", native rules", "\n", sep = "")
   invisible(x)

@@ -74,7 +74,7 @@ raise_conditions <- function(reply, call) {
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
 # interrupt on the threshold, under whatever name. R's own interrupts wait meanwhile, as
-# reticulate cannot bear them everywhere; Python's end long work.
+# reticulate is not safe with them everywhere; Python's end long work.
 crossing <- function(value, call)
   withCallingHandlers(suspendInterrupts(value),
                       error = function(e) stop_interrupted(call, conditionMessage(e)))

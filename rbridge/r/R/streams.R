@@ -364,9 +364,9 @@ print.dyntree_trees <- function(x, ...) {
   invisible(x)
 }
 
-# How many rows trees have learned, and one window holds.
+# How many rows trees have learned, and how many are active in one window.
 rows_of <- function(x) paste0(x$n_seen, " rows learned", if (!is.null(x$window))
-  paste0(", ", x$n_held, " held"))
+  paste0(", ", x$n_active, " active"))
 
 what_trees <- function(x) {
   leaves <- switch(x$model, class = "class counts", poisson = "Poisson rates",

@@ -25,7 +25,7 @@ whole <- dynaTree(X, y, N = N, verb = 0)
 whole <- predict(whole, XX)
 errors$whole <- sqrt(mean((whole$mean - f(XX))^2))
 deletecloud(whole)
-kept <- list()
+results <- list()
 for (rule in names(choose)) {
   fit <- dynaTree(X[start, ], y[start], N = N, verb = 0)
   for (t in window + seq_len(n)) {
@@ -35,10 +35,10 @@ for (rule in names(choose)) {
   }
   fit <- predict(fit, XX)
   errors[[rule]] <- sqrt(mean((fit$mean - f(XX))^2))
-  kept[[rule]] <- list(X = fit$X, mean = fit$mean, lpred = fit$lpred)
-  plot(fit$X, main = paste("rows kept:", rule), xlab = "x1", ylab = "x2")
+  results[[rule]] <- list(X = fit$X, mean = fit$mean, lpred = fit$lpred)
+  plot(fit$X, main = paste("active rows:", rule), xlab = "x1", ylab = "x2")
   deletecloud(fit)
 }
 print(unlist(errors))
-result <- list(errors = errors, kept = kept, stream = .Random.seed)
+result <- list(errors = errors, results = results, stream = .Random.seed)
 cat("online:", proc.time()[[3]] - began, "s\n")

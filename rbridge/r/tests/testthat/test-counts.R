@@ -65,9 +65,9 @@ test_that("formulas name exposures, or their logarithms", {
                         verb = 0)
   expect_equal(by_offset$lpred, by_matrix$lpred, tolerance = 1e-8)
   expect_identical(colnames(by_offset$X), c("a", "b"))
-  told <- predict(by_matrix, d[1:4, c("a", "b")], exposure = d$hours[1:4])$mean
-  expect_identical(predict(named, d[1:4, ])$mean, told)
-  expect_equal(predict(by_offset, d[1:4, ])$mean, told, tolerance = 1e-8)
+  answer <- predict(by_matrix, d[1:4, c("a", "b")], exposure = d$hours[1:4])$mean
+  expect_identical(predict(named, d[1:4, ])$mean, answer)
+  expect_equal(predict(by_offset, d[1:4, ])$mean, answer, tolerance = 1e-8)
   expect_identical(predict(named, d[1:4, ], exposure = 1)$mean,
                    predict(by_matrix, d[1:4, c("a", "b")])$mean)
   expect_error(predict(by_offset, d[1:4, c("a", "b")]), "hours")

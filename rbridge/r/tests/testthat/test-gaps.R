@@ -5,10 +5,10 @@ test_that("inputs may have gaps under native rules", {
   there <- !is.na(airquality$Ozone)
   expect_identical(nobs(fit), sum(there))
   expect_true(anyNA(fit$X))
-  told <- predict(fit, airquality, type = "response")
-  expect_length(told, nrow(airquality))
-  expect_true(all(is.finite(told)))
-  expect_gt(cor(told[there], airquality$Ozone[there]), 0.7)
+  answer <- predict(fit, airquality, type = "response")
+  expect_length(answer, nrow(airquality))
+  expect_true(all(is.finite(answer)))
+  expect_gt(cor(answer[there], airquality$Ozone[there]), 0.7)
   fit <- update(fit, airquality[1:3, ], c(40, 36, 12), verb = 0)
   expect_identical(nobs(fit), sum(there) + 3L)
   read <- tempfile()
@@ -17,9 +17,9 @@ test_that("inputs may have gaps under native rules", {
                    predict(fit, airquality, type = "response"))
   again <- update(readRDS(read), airquality[5, ], 20, verb = 0)
   expect_true(all(is.finite(predict(again, airquality, type = "response"))))
-  for (told in list(relevance(fit)$relevance, alc(fit, airquality[1:9, 2:4])$alc,
+  for (answer in list(relevance(fit)$relevance, alc(fit, airquality[1:9, 2:4])$alc,
                     sens(fit, nns = 20, nME = 5, verb = 0)$MEmean))
-    expect_true(all(is.finite(unlist(told))))
+    expect_true(all(is.finite(unlist(answer))))
 })
 
 test_that("gaps are left out or refused where they can be no inputs", {

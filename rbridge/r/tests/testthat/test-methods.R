@@ -23,9 +23,9 @@ test_that("predict gives one part alone where it is asked for", {
   whole <- predict(fit, cars[1:4, ])
   expect_identical(predict(fit, cars[1:4, ], type = "response"),
                    stats::setNames(whole$mean, 1:4))
-  told <- predict(fit, cars[1:4, ], type = "quantile")
-  expect_identical(unname(told), unname(cbind(whole$q1, whole$q2)))
-  expect_identical(dimnames(told), list(as.character(1:4), c("5%", "95%")))
+  answer <- predict(fit, cars[1:4, ], type = "quantile")
+  expect_identical(unname(answer), unname(cbind(whole$q1, whole$q2)))
+  expect_identical(dimnames(answer), list(as.character(1:4), c("5%", "95%")))
   expect_error(predict(fit, cars, type = "prob"), "type must be one of \"response\"")
   expect_error(predict(fit, cars, quants = FALSE, type = "quantile"), "quants = TRUE")
   labels <- dynaTree(Species ~ ., data = iris, model = "class", N = 30, verb = 0)
@@ -48,7 +48,7 @@ test_that("labels make a classification under native rules", {
   d <- iris[iris$Species != "setosa", ]
   d$text <- as.character(d$Species)
   d$late <- d$Species == "virginica"
-  told <- lapply(list(Species ~ ., text ~ . - Species, late ~ . - Species - text),
+  answer <- lapply(list(Species ~ ., text ~ . - Species, late ~ . - Species - text),
     function(f) {
       f <- update(f, . ~ Petal.Length + Petal.Width)
       set.seed(1)
@@ -56,9 +56,9 @@ test_that("labels make a classification under native rules", {
       expect_identical(fit$model, "class")
       predict(fit, d[c(1, 99), ], type = "prob")
     })
-  expect_identical(lapply(told, colnames), list(
+  expect_identical(lapply(answer, colnames), list(
     c("versicolor", "virginica"), c("versicolor", "virginica"), c("FALSE", "TRUE")))
-  expect_identical(unname(told[[1]]), unname(told[[3]]))
+  expect_identical(unname(answer[[1]]), unname(answer[[3]]))
   options(dyntree.rules = "r")
   expect_error(dynaTree(Species ~ Petal.Width, data = d, verb = 0), "y is a factor")
 })

@@ -117,7 +117,7 @@ test_that("mixtures print, summarise and draw", {
   }
 })
 
-test_that("phases are told apart by what they are, not by how they are written", {
+test_that("phases differ by what they are, not by how they are written", {
   X <- clusters()
   begin <- as.POSIXct("2024-10-27 00:30:00", tz = "UTC")
   attr(begin, "tzone") <- "Europe/Berlin" # where half past two comes twice that night

@@ -30,7 +30,7 @@ test_that("objects that were saved go on to the bit, in another session, too", {
   }
 })
 
-test_that("many updates are kept in a new checkpoint", {
+test_that("many updates are stored in a new checkpoint", {
   d <- mixed_rows()
   fit <- dyntree_stream(y ~ x, d[1:20, ], window = 15, n_particles = 5, seed = 1)
   first <- fit
@@ -97,7 +97,7 @@ test_that("what is not understood is refused, by name and in R's words", {
     expect_error(predict(structure(unclass(one$fit), state = NULL, class = class(one$fit)),
                          one$rows), "object must be what .* returned")
   }
-  told <- list(
+  cases <- list(
     quote(dyntree_stream(y ~ x, d, window = NA)), "^window must have no missing value; got NA",
     quote(dyntree_stream(y ~ x, d, window = 1.5)), "^window must be a whole number >= 2.*1.5",
     quote(dyntree_stream(y ~ x, d, window = NULL)), "^window must be .*; got NULL",
@@ -139,9 +139,9 @@ test_that("what is not understood is refused, by name and in R's words", {
     quote(hdp_topics(W - 1)), "^x: row \\d+, word \\d+ is -1",
     quote(hdp_topics(cbind(W, w1 = 1))), "^x must have columns of different names",
     quote(hdp_topics(replace(W, 1, NA))), "^x must have no missing value; got NA in row 1")
-  for (k in seq(1, length(told), 2)) {
-    message <- tryCatch(eval(told[[k]]), error = conditionMessage)
-    expect_match(message, told[[k + 1]], perl = TRUE)
+  for (k in seq(1, length(cases), 2)) {
+    message <- tryCatch(eval(cases[[k]]), error = conditionMessage)
+    expect_match(message, cases[[k + 1]], perl = TRUE)
     expect_no_match(message, no_python, perl = TRUE)
   }
 })

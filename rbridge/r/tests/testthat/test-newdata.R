@@ -106,7 +106,7 @@ test_that("update() of nothing but a fit is the fit anew", {
   expect_identical(plain(update(fit)), plain(fit))
 })
 
-test_that("integer64, whose bits are other numbers, is told and not read", {
+test_that("integer64, whose bits are other numbers, is refused by name", {
   native()
   big <- structure(1:60 * 2^-1074, class = "integer64")
   d <- data.frame(a = seq_len(60) / 60, y = seq_len(60) / 9)
@@ -147,7 +147,7 @@ test_that("rows without values after rows with some are learned with a warning",
   expect_silent(update(dynaTree(X, d$y, N = 5, verb = 0), X, d$y, verb = 0))
 })
 
-test_that("what came is named where it is not what was asked for", {
+test_that("errors name what was passed instead of what was asked for", {
   native()
   d <- measured()
   d$text <- "p"

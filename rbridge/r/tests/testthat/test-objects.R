@@ -58,7 +58,7 @@ test_that("an object that was saved goes on to the bit", {
     y <- if (model == "class") 1 + (d$y > 1) else d$y
     icept <- if (model == "linear") "augmented" else "implicit"
     fit <- dynaTree(d$X, y, N = 30, model = model, icept = icept, verb = 0)
-    for (i in rep(1:40, 2)) # beyond what is kept since a checkpoint
+    for (i in rep(1:40, 2)) # beyond what is stored since a checkpoint
       fit <- update(retire(fit, 1, lambda = 0.9), d$X[i, , drop = FALSE], y[i])
     fit <- retire(rejuvenate(fit, verb = 0), 5)
     file <- tempfile()
@@ -109,7 +109,7 @@ test_that("native rules are an option away", {
 
 test_that("objects print, summarise and draw", {
   fit <- fitted_tree()
-  expect_output(print(fit), "Dynamic tree, constant leaves.*60 rows held, 3 inputs")
+  expect_output(print(fit), "Dynamic tree, constant leaves.*60 active rows, 3 inputs")
   expect_output(print(summary(fit)), "x1.*Average tree.*Log evidence")
   expect_error(plot(fit), "call predict first")
   grDevices::pdf(NULL)

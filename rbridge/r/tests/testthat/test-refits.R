@@ -75,35 +75,35 @@ test_that("quantiles are those of any probabilities", {
     old <- options(dyntree.rules = rules)
     fit <- dynaTree(mpg ~ wt + hp, mtcars, N = 20, model = "linear", verb = 0)
     whole <- predict(fit, mtcars)
-    told <- predict(fit, mtcars[c("hp", "cyl", "wt")], type = "quantile",
+    answer <- predict(fit, mtcars[c("hp", "cyl", "wt")], type = "quantile",
                     probs = c(0.05, 0.5, 0.95))
-    expect_equal(unname(told[, c(1, 3)]), unname(cbind(whole$q1, whole$q2)))
-    expect_equal(unname(told[, 2]), whole$mean)
-    expect_identical(colnames(told), c("5%", "50%", "95%"))
+    expect_equal(unname(answer[, c(1, 3)]), unname(cbind(whole$q1, whole$q2)))
+    expect_equal(unname(answer[, 2]), whole$mean)
+    expect_identical(colnames(answer), c("5%", "50%", "95%"))
     expect_error(predict(fit, mtcars, type = "quantile", probs = 1), "between 0 and 1")
     options(old)
   }
   native()
   d <- events()
   fit <- dynaTree(k ~ a, d, N = 20, model = "negbin", exposure = hours, verb = 0)
-  told <- predict(fit, d, type = "quantile", probs = c(0.05, 0.95))
-  expect_identical(unname(told), unname(with(predict(fit, d), cbind(q1, q2))))
+  answer <- predict(fit, d, type = "quantile", probs = c(0.05, 0.95))
+  expect_identical(unname(answer), unname(with(predict(fit, d), cbind(q1, q2))))
 })
 
 test_that("summaries say what was fitted and how well", {
   fit <- dynaTree(mpg ~ wt + hp, mtcars, N = 20, icept = "augmented", model = "linear",
                   verb = 0)
-  told <- summary(retire(fit, 1:2))
-  expect_length(told$residuals, 30L)
-  shown <- capture.output(print(told))
+  answer <- summary(retire(fit, 1:2))
+  expect_length(answer$residuals, 30L)
+  shown <- capture.output(print(answer))
   expect_match(shown[1:2], "^Call:$|^dynaTree\\(formula = mpg ~ wt \\+ hp, data = mtcars")
   text <- paste(shown, collapse = "\n")
-  for (part in c("Residuals at the rows held:\n +Min +1Q +Median +3Q +Max", "\nwt +[01]",
-                 "avgheight avgleaves", "linear leaves, 20 particles, 30 rows held, 2 retired",
+  for (part in c("Residuals at the active rows:\n +Min +1Q +Median +3Q +Max", "\nwt +[01]",
+                 "avgheight avgleaves", "linear leaves, 20 particles, 30 active rows, 2 retired",
                  "Log evidence: -[0-9.]+$"))
     expect_match(text, part)
   labels <- dynaTree(Species ~ ., iris, model = "class", N = 10, verb = 0)
-  expect_output(print(summary(labels)), "Labels foretold wrong at the rows held: 0")
+  expect_output(print(summary(labels)), "Share of labels misclassified at the active rows: 0")
   several <- dynaTrees(cars$speed, cars$dist, N = 5, R = 2, verb = 0, pverb = 0)
   expect_output(print(summary(several)), "in 2 repeats.*Log evidence: -[0-9.]+ -[0-9.]+")
 })
@@ -115,9 +115,9 @@ test_that("fits are tidied, glanced at and augmented as broom has it", {
     if (nzchar(system.file(package = "generics"))) return(getExportedValue("generics", name))
     utils::getFromNamespace(paste0(name, ".dyntree"), "dyntree")
   }
-  told <- generic("tidy")(fit)
-  expect_identical(told$term, c("wt", "hp"))
-  expect_identical(told$use, unname(summary(fit)$inputs["use", ]))
+  answer <- generic("tidy")(fit)
+  expect_identical(answer$term, c("wt", "hp"))
+  expect_identical(answer$use, unname(summary(fit)$inputs["use", ]))
   glanced <- generic("glance")(fit)
   expect_identical(dim(glanced), c(1L, 9L))
   expect_equal(glanced$logLik, as.numeric(logLik(fit)))

@@ -61,7 +61,7 @@ test_that("rows with missing values are refused, not dropped", {
   expect_error(update(fit, d[1:3, ], d$y[1:3]), "X must be finite")
 })
 
-test_that("columns in another order than those of the fit are told", {
+test_that("columns in another order than those of the fit give a warning", {
   X <- rows()$X
   colnames(X) <- c("a", "b", "c")
   fit <- dynaTree(X, rows()$y, N = 30, verb = 0)

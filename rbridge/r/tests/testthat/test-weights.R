@@ -77,10 +77,10 @@ test_that("an offset is taken off the response and put back", {
   expect_equal(fit$y, d$y)
   expect_identical(colnames(fit$X), "x")
   new <- data.frame(x = c(0.2, 0.7), o = c(-5, 5))
-  told <- predict(fit, new, yy = c(-4, 4))
+  answer <- predict(fit, new, yy = c(-4, 4))
   plain <- predict(rest, new["x"], yy = c(1, -1))
-  for (name in c("mean", "q1", "q2")) expect_equal(told[[name]], plain[[name]] + new$o)
-  expect_identical(told[c("var", "yypred")], plain[c("var", "yypred")], ignore_attr = TRUE)
+  for (name in c("mean", "q1", "q2")) expect_equal(answer[[name]], plain[[name]] + new$o)
+  expect_identical(answer[c("var", "yypred")], plain[c("var", "yypred")], ignore_attr = TRUE)
   expect_equal(unname(predict(fit, new, type = "quantile", probs = 0.3)),
                unname(predict(rest, new["x"], type = "quantile", probs = 0.3)) + new$o)
   expect_equal(unname(residuals(fit)), unname(residuals(rest)))
@@ -88,10 +88,10 @@ test_that("an offset is taken off the response and put back", {
   set.seed(7)
   named <- dynaTree(y ~ x, d, offset = o, N = 30, verb = 0)
   expect_identical(named$lpred, fit$lpred)
-  expect_identical(predict(named, new)$mean, told$mean)
+  expect_identical(predict(named, new)$mean, answer$mean)
   set.seed(7)
   by_matrix <- dynaTree(d["x"], d$y, offset = d$o, N = 30, verb = 0)
-  expect_identical(predict(by_matrix, new["x"], offset = new$o)$mean, told$mean)
+  expect_identical(predict(by_matrix, new["x"], offset = new$o)$mean, answer$mean)
   expect_equal(predict(by_matrix, new["x"])$mean, plain$mean)
   file <- tempfile()
   saveRDS(fit, file)
@@ -154,16 +154,16 @@ test_that("rows of weight 0 are left out as na.exclude() leaves rows out", {
   for (k in 1:2) {
     if (k == 2) d$b[c(3, 5)] <- d$y[4] <- 0.5 # none is missing
     fit <- dynaTree(y ~ a + b, d, weights = w, na.action = na.exclude, N = 20, verb = 0)
-    held <- d$w > 0 & !is.na(d$b)
-    expect_identical(nrow(fit$X), sum(held))
+    active <- d$w > 0 & !is.na(d$b)
+    expect_identical(nrow(fit$X), sum(active))
     for (answer in list(fitted(fit), residuals(fit), predict(fit, type = "response"))) {
       expect_identical(names(answer), row.names(d))
-      expect_identical(unname(is.na(answer)), !held)
+      expect_identical(unname(is.na(answer)), !active)
     }
-    expect_equal(fitted(fit)[held] + residuals(fit)[held], d$y[held], ignore_attr = TRUE)
+    expect_equal(fitted(fit)[active] + residuals(fit)[active], d$y[active], ignore_attr = TRUE)
     expect_identical(rownames(predict(fit, type = "quantile")), row.names(d))
     omitted <- dynaTree(y ~ a + b, d, weights = w, na.action = na.omit, N = 20, verb = 0)
-    expect_identical(names(fitted(omitted)), row.names(d)[held])
+    expect_identical(names(fitted(omitted)), row.names(d)[active])
   }
   expect_null(attr(update(fit, d[1:2, ], verb = 0), "na.action"))
 })

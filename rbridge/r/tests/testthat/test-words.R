@@ -119,7 +119,7 @@ test_that("what an argument may not be is said in R's words", {
 })
 
 # R's own functions read formulas and frames, and say it in their words.
-test_that("formulas and frames that are wrong are told without a word of Python's", {
+test_that("errors of formulas and frames have no word of Python's", {
   calls <- alist(
     fit = dynaTree(formula = y ~ a + b, data = d, subset = NULL, na.action = NULL,
                    weights = NULL, offset = NULL, exposure = NULL, N = 5, verb = 0),
