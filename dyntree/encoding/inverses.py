@@ -114,7 +114,7 @@ def _called(name: str, value: float | Inverse) -> float | Inverse:
     if name == "np.negative":
         return Inverse(value.column, (*value.steps, np.negative), not value.falls)
     if name not in RISING:
-        raise _NoInverse(f"where {name} does not only rise")
+        raise _NoInverse(f"where {name} has no known inverse")
     function, least, largest = RISING[name]
 
     def back(values: Vector) -> Vector:

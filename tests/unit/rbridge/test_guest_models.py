@@ -296,7 +296,12 @@ NO_OPTIONS = {
     "stream", "seed", "...",
 }  # fmt: skip
 SOURCES = Path(rbridge.__file__).parent / "r" / "R"
-STREAMS = ["members", "discount", "tempering"]
+STREAMS = [  # options of averages of streams alone
+    *(
+        inspect.signature(AveragedStream).parameters.keys()
+        - inspect.signature(AveragedTrees).parameters.keys()
+    )
+]
 BAD: list[Any] = [
     "no such thing", -1.5, np.array([1.0, 2.0, 3.0]), np.array([True, False]),
     np.array(["a", "b"], dtype=object), RValue("list", []), np.inf, None,
