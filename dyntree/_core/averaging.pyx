@@ -1,4 +1,4 @@
-"""Averaging: how models that foresee the same rows share one answer.
+"""Averaging: how models that predict the same rows share one answer.
 
 `weigh` gives each a weight by what it said of the rows before (dynamic model averaging:
 Raftery, Karny and Ettler 2010, with the densities tempered); `stack` regresses labels on
@@ -226,13 +226,13 @@ def weigh(
     const double[:, ::1] log_densities, double discount, double tempering,
     double[::1] log_weights, double[:, ::1] weights,
 ):
-    """Let rows change the weights of the models that foresaw them.
+    """Let rows change the weights of the models that predicted them.
 
     Parameters
     ----------
     log_densities : ndarray of shape (n_rows, n_models)
         Log predictive density, or probability, of each row under each model. A row with
-        NaN, which some model did not foresee, changes nothing.
+        NaN, which some model did not predict, changes nothing.
     discount : float in (0, 1]
         a: what is left of a log weight after a row.
     tempering : float > 0
@@ -345,7 +345,7 @@ def stack(
     const double[:, :, ::1] proba, const double[::1] y, double[::1] coef,
     double[:, ::1] covariance, const double[::1] times=None,
 ):
-    """Foresee labels by a regression on the models' log probabilities, then learn them.
+    """Predict labels by a regression on the models' log probabilities, then learn them.
 
     Parameters
     ----------

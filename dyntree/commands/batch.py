@@ -92,7 +92,7 @@ def predict(arguments: argparse.Namespace) -> None:
     if arguments.missing is None and format_of(arguments.table) == "csv":
         arguments.missing = notes.get("missing_words")  # those of the rows learned
     known = dict.fromkeys(model.columns or (), "number")
-    if not hasattr(model, "tree"):  # a mixture, which foresees no response
+    if not hasattr(model, "tree"):  # a mixture, which predicts no response
         read = _read(arguments, known, _cells(arguments, {}))
         frame = read.columns(model.columns or list(read.frame.columns))
         write_table(pd.DataFrame({"cluster": model.predict(frame)}), arguments.out)

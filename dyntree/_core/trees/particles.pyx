@@ -409,7 +409,7 @@ cdef class Particles:
     cdef void judge(self, slot_t s) noexcept nogil:
         """Let row s, which was weighed and lies outside in every leaf, count for less.
 
-        The share of its weight with which its deviance is FAR in the leaf that foresaw it
+        The share of its weight with which its deviance is FAR in the leaf that predicted it
         best, squared, is what it counts with (of the weights of Geman and McClure 1985
         the tail); by that weight the particles are weighed. After RUN rows outside, of
         all or of those that reached the leaf in half of the particles, there is a

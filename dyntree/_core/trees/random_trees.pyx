@@ -589,7 +589,7 @@ cdef class RandomTrees:
             u = t.knots[u].parent
 
     cdef void give_up(self, RandomTree *t, RandomStream *s) noexcept nogil:
-        """Make room: of a few random pairs of leaves remove the least recently reached."""
+        """Make room: remove the least recently reached of a few pairs of leaves."""
         cdef int32_t k, v, c, left, best = -1
         cdef int64_t least = INT64_MAX
         for k in range(N_LOOKED):
@@ -625,7 +625,7 @@ cdef class RandomTrees:
     cdef void teach(
         self, int32_t k, int64_t first, int32_t n_rows, Room *room, double *out
     ) noexcept nogil:
-        """Let a tree learn rows of the ring; `out` (n_rows, n_ahead) foresees.
+        """Let a tree learn rows of the ring; `out` (n_rows, n_ahead) has predictions.
 
         That is the log density of a real response; or probabilities of the labels, and
         beside them the log probability of one that has a weight.

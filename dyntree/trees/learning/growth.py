@@ -97,7 +97,7 @@ def widened(cloud: Any, widen: Callable[[Matrix], Matrix]) -> Any:
     spans = np.zeros((X.shape[1], known.shape[1]))
     spans[:, :2] = widen(known[:, :2].T).T  # 0 at most where a column was missing
     spans[: len(known), 2:] = known[:, 2:]
-    if len(X):  # rows that are gone had gaps as often as those that are held
+    if len(X):  # retired rows had gaps as often as the active ones
         late = np.isnan(X[:, len(known) :])
         spans[len(known) :, 3] = header["n_seen"] * late.mean(axis=0)
     return cloud.with_columns(X, spans)

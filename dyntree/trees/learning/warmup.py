@@ -84,7 +84,7 @@ def admit_rows(
     growth : Growth
         What comes of the columns among these rows.
     """
-    waits = state.cloud is None  # rows that were kept back must not be lost
+    waits = state.cloud is None  # rows set aside must not be lost
     with late_interrupts() if waits else nullcontext():
         rows, responses, growth, n_old = buffer_or_start(
             state, X, y, weights, check, known
