@@ -239,7 +239,7 @@ class Words:
     templates: Mapping[str, str] = MappingProxyType({})  # to say otherwise as a whole
 
     def argument(self, name: str) -> str:
-        """The name of an argument."""
+        """The name of an argument, as users of this face write it."""
         return name
 
     def setting(self, name: str, value: Any) -> str:

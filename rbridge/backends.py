@@ -45,7 +45,7 @@ class Backend(Protocol):
 
 
 @contextlib.contextmanager
-def _kept(name: str) -> Iterator[None]:
+def _restored(name: str) -> Iterator[None]:
     """Context after which a variable of the environment is as it was."""
     before = os.environ.get(name)
     try:
@@ -168,7 +168,7 @@ class Rpy2Backend:
             from rpy2 import rinterface
             from rpy2.rinterface_lib import callbacks, openrlib
 
-            with _kept(LIBRARIES):
+            with _restored(LIBRARIES):
                 rinterface.initr()
             self._rinterface, self._library = rinterface, openrlib.rlib
             self._callbacks: Any = callbacks

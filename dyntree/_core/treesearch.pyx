@@ -195,9 +195,9 @@ cdef class Searcher:
     cdef int64_t nearest(
         self, const char *x, Changes since, int64_t k, Near *found, Ball *heap
     ) noexcept nogil:
-        """The k nearest rows, nearest first; there must be so many.
+        """Find the k nearest rows, nearest first; there must be at least k.
 
-        Returns how many distances from rows and centres of the tree it took.
+        Returns how many distances from rows and centres of the tree were computed.
         """
         cdef int64_t n = 0, n_balls = 1, looked = 1, i, child, c, node
         cdef Ball ball, new

@@ -48,7 +48,7 @@ def draws_with(
     return replace(draws, values=draws.values + shift)
 
 
-def contrast_with(
+def contrast_draws(
     tree: Trees,
     pairs: tuple[Matrix, Matrix],
     shifts: tuple[Vector, Vector],
@@ -56,7 +56,7 @@ def contrast_with(
     kind: str,
     seed: Any,
 ) -> PosteriorDraws:
-    """Draws of rows less those of others, with the offsets of both."""
+    """Draws of predictions at rows less those at other rows, offsets included."""
     if not tree.tree.options.is_count:
         draws = tree.compute_contrast(*pairs, n_draws, kind, seed)
         return replace(draws, values=draws.values + (shifts[1] - shifts[0]))

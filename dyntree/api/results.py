@@ -18,7 +18,7 @@ from dyntree.api.effects import (
     COMPARISONS,
     check_present,
     chosen_move,
-    contrast_with,
+    contrast_draws,
     draws_with,
     group_averages,
     groups_by,
@@ -997,7 +997,7 @@ class DynamicTreeResults:
         if both[0] is None or both[1] is None or len(rows[0]) != len(rows[1]):
             draws = self.tree.compute_contrast(*rows, n_draws, kind, seed)
             return replace(draws, table=after)
-        draws = contrast_with(self.tree, rows, (both[0], both[1]), n_draws, kind, seed)
+        draws = contrast_draws(self.tree, rows, (both[0], both[1]), n_draws, kind, seed)
         return replace(draws, table=after)
 
     def avg_comparisons(

@@ -131,10 +131,10 @@ class RowWeights:
     def _checked(self, values: Any, n_rows: int, allow_missing: bool) -> Vector:
         """Weights as numbers, finite and >= 0, or NaN."""
 
-        def check(given: Any) -> Vector:
-            return check_weights(given, n_rows, self.argument)
+        def checked_numbers(numbers: Any) -> Vector:
+            return check_weights(numbers, n_rows, self.argument)
 
-        return checked_with_gaps(self.argument, values, check, allow_missing)
+        return checked_with_gaps(self.argument, values, checked_numbers, allow_missing)
 
     def _absent(self, names: Iterable[str]) -> ValueError:
         """Error for data without the column that was named."""

@@ -77,11 +77,11 @@ class BadRows:
             yield
 
     def good(self) -> None:
-        """Know that a row was good."""
+        """Count a good row: it ends a run of bad ones."""
         self._facts["in_a_row"] = 0
 
-    def bad(self, source: str, number: int, record: Record, reason: str) -> None:
-        """Put a row aside, or raise `BadRow`.
+    def refuse(self, source: str, number: int, record: Record, reason: str) -> None:
+        """Set a bad row aside, or raise `BadRow` where the first one stops all.
 
         Parameters
         ----------

@@ -318,7 +318,7 @@ class Session:
                 reason += " The input ended before the row did."
             if record.row is not None:
                 record = self._cut(record, feed)
-            self.bad.bad(source, number, record, reason)
+            self.bad.refuse(source, number, record, reason)
             return b""
         self.bad.good()
         if not record.finished:

@@ -128,7 +128,7 @@ def _take(session: Session, record: Record, rows: Feed, out: Output) -> None:
 
 
 def _take_both(session: Session, rows: Feed, stops: Stops, out: Output) -> None:
-    """Take rows as they come, and labels as far as their rows are there."""
+    """Take rows, and from another input labels of rows that were taken before."""
     assert session.late is not None
     assert session.late.feed is not None
     labels = session.late.feed

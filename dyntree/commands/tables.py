@@ -79,13 +79,13 @@ def split_formula(
 
 
 class TableFile:
-    """A table as a frame, and what is wrong with columns that nobody may want.
+    """A table as a frame, with the faults of columns, raised where one is used.
 
     Parameters
     ----------
     frame : DataFrame
     failures : dict of str to str
-        Of columns with text among numbers: what to say of them.
+        Error messages, by name, of columns with text among numbers.
     """
 
     def __init__(self, frame: pd.DataFrame, failures: dict[str, str]) -> None:

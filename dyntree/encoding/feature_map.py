@@ -584,7 +584,10 @@ class FeatureMap:
         ]
 
     def unseen(self, codes: Matrix, with_declared: bool = False) -> list[str]:
-        """Columns with levels that are not known, as far as others are taken there."""
+        """Names of the columns in which a code is that of a level never seen (-1).
+
+        Columns with declared levels are left out unless `with_declared`.
+        """
         declared = () if with_declared else frozenset(self.declared)
         return [
             name

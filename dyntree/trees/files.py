@@ -267,7 +267,7 @@ def check_computed(cloud: Cloud, header: Header, arrays: Arrays) -> None:
     drift = np.zeros(stride)
     if header["model"] in ("constant", "linear", "prior"):
         lazy |= _rounding(header, arrays, derived, found)
-        drift = _term_sizes(_far_squares(largest, header), header)
+        drift = _term_sizes(_largest_squares_retired(largest, header), header)
         largest = _term_sizes(largest, header)
     elif header["model"] in params.COUNTS:  # logarithms, that exposures and events have
         largest += largest.max() + 1.0
@@ -318,8 +318,8 @@ def _n_terms(stride: int) -> int:
     return int(np.sqrt(2 * stride + 1) - 0.5)
 
 
-def _far_squares(largest: Vector, header: Header) -> Vector:
-    """Squares, at the places of sums of squares, that rows which are gone may have had.
+def _largest_squares_retired(largest: Vector, header: Header) -> Vector:
+    """Largest squares that retired rows may have had, at the places of their sums.
 
     Columns are clipped at a million spreads (`REACH`), of which rounding may add up to
     ten. Responses are not; 1e12 is taken for the most, and ten million times those that

@@ -140,9 +140,11 @@ cdef class Clusters:
         self.merged_into = &a[0]
 
     cdef bint is_narrow(self) noexcept nogil:
+        """Whether subspaces may need more columns than are allocated; here none."""
         return False
 
     cdef void widen(self):
+        """Let `make_room` allocate more columns for the directions of subspaces."""
         pass
 
     cdef bint is_tight(self) noexcept nogil:

@@ -11,7 +11,8 @@ from dyntree._core.vectors cimport add_scaled
 cdef double LOG_2PI = 1.8378770664093453
 
 
-cdef const double *position(Prior *p, Store *store, int64_t i) noexcept nogil:
+cdef const double *point_of(Prior *p, Store *store, int64_t i) noexcept nogil:
+    """Coordinates of an item: of a single point, or the mean of a clump."""
     if i < store.n_points:
         return store.x + i * p.d
     return store.mean + (i - store.n_points) * p.d
@@ -28,7 +29,7 @@ cdef void gather(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
     memset(w.centre, 0, d * sizeof(double))
     for i in range(n):
         c = weight_of(p, store, idx[i])
-        x = position(p, store, idx[i])
+        x = point_of(p, store, idx[i])
         total += c
         for j in range(d):
             w.centre[j] += c * x[j]
@@ -37,7 +38,7 @@ cdef void gather(Prior *p, Store *store, Work *w, const int64_t *idx, Py_ssize_t
     w.parent.N = total
     memset(w.parent.S, 0, p.F * sizeof(double))
     for i in range(n):
-        x = position(p, store, idx[i])
+        x = point_of(p, store, idx[i])
         row = phi + i * p.F
         for j in range(d):
             row[j] = x[j] - w.centre[j]

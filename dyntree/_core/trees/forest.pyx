@@ -1,4 +1,4 @@
-"""Forest: what can be done to random trees, and what can be seen of them."""
+"""Forest: random trees that learn rows, predict them, and are stored in files."""
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals

@@ -5,7 +5,7 @@ from dyntree._core.memory cimport resize
 
 
 cdef class FreshTrees:
-    """Trees that no question is asked of yet, and the rows that wait for them.
+    """Trees that still learn the active rows and do not predict, and rows left to learn.
 
     Every active row of the cloud either waits or is in each of the trees. The
     cloud makes room for the roots, which it has as many of as of its own.
@@ -16,7 +16,7 @@ cdef class FreshTrees:
         free(self.waiting)
 
     cdef int reserve(self, int32_t n_rows) except -1:
-        """Room for so many rows that wait."""
+        """Allocate room for this many waiting rows."""
         if n_rows > self.room:
             resize(<void **> &self.waiting, max(n_rows, 2 * self.room), sizeof(slot_t))
             self.room = max(n_rows, 2 * self.room)

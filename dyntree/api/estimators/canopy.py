@@ -212,7 +212,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
             if best is None or score > most:
                 best, most = model, score
         assert best is not None
-        return self._kept(best, rows)
+        return self._store_fit(best, rows)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn a batch of rows on top of what was learned before.
@@ -236,7 +236,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
             rows = self._checked(X, reset=False)
             self.model_.threads = threads_of(self.n_jobs)
             self.model_.learn_batch(rows, sample_weight=sample_weight)
-            return self._kept(self.model_, rows)
+            return self._store_fit(self.model_, rows)
 
     def set_components(
         self,
@@ -268,7 +268,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.n_features_in_ = model.means.shape[1]
-        return self._kept(model, np.empty((0, self.n_features_in_)))
+        return self._store_fit(model, np.empty((0, self.n_features_in_)))
 
     @property
     def _sparse(self) -> Any:
@@ -286,7 +286,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         )
         return rows
 
-    def _kept(self, model: Canopy, rows: Matrix) -> Self:
+    def _store_fit(self, model: Canopy, rows: Matrix) -> Self:
         """Keep a model, and what there is to say of it."""
         self.model_ = model
         self.weights_, self.means_ = model.weights, model.means

@@ -163,7 +163,7 @@ class MemoryBoundedTopics(
         rows = self._checked(X, True)
         documents = self._documents(rows, groups, ids, sample_weight)
         model = self._fresh().fit(**documents, progress=False)
-        return self._kept(model, rows, groups)
+        return self._store_fit(model, rows, groups)
 
     def partial_fit(
         self,
@@ -196,15 +196,15 @@ class MemoryBoundedTopics(
         model.threads = params.n_threads(threads_of(self.n_jobs))
         documents = self._documents(rows, groups, ids, sample_weight)
         model.partial_fit(**documents, progress=False)
-        return self._kept(model, rows, groups)
+        return self._store_fit(model, rows, groups)
 
-    def _kept(self, model: MemoryBoundedHDP, rows: Any, groups: Any) -> Self:
+    def _store_fit(self, model: MemoryBoundedHDP, rows: Any, groups: Any) -> Self:
         self.model_ = model
         self.labels_ = self._labels(rows, groups)
         return self
 
     def _labels(self, rows: Any, groups: Any) -> Ids:
-        """Topics of rows, where there are groups in the light of their document."""
+        """Most probable topic of each row, by its document too if there are groups."""
         labels: Ids
         if self._is_words:
             labels = self.model_.transform(rows).argmax(axis=1)

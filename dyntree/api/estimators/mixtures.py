@@ -88,7 +88,7 @@ class MixtureMixin(MixtureAnswers):
         for _ in range(n_passes - 1):
             updated(model, rows, lengths)
         model.merge_now()
-        return self._kept(model, rows)
+        return self._store_fit(model, rows)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn more rows in order, on top of what was learned before.
@@ -118,9 +118,9 @@ class MixtureMixin(MixtureAnswers):
         first = not hasattr(self, "model_")
         rows = checked_rows(self, X, first, dtype=np.float64)
         model = self._fresh(rows) if first else self.model_
-        return self._kept(updated(model, rows, lengths), rows)
+        return self._store_fit(updated(model, rows, lengths), rows)
 
-    def _kept(self, model: Any, rows: Matrix) -> Self:
+    def _store_fit(self, model: Any, rows: Matrix) -> Self:
         """Keep a model, and where the rows of the last call belong."""
         self.model_ = model
         self.labels_ = np.full(len(rows), -1, dtype=np.int64)

@@ -107,7 +107,9 @@ def _matrix(
         width = max(map(len, [title, *cells]))
         columns.append([f"{word:>{width}}" for word in (title, *cells)])
     lines = []
-    for block in _blocks([len(column[0]) for column in columns], _WIDTH - label):
+    for block in _columns_in_blocks(
+        [len(column[0]) for column in columns], _WIDTH - label
+    ):
         for i, head in enumerate(["", *heads]):
             words = [head.rjust(label), *(columns[j][i] for j in block)]
             lines.append(" ".join(words))
@@ -116,7 +118,8 @@ def _matrix(
     return lines
 
 
-def _blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+def _columns_in_blocks(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Columns of a printed table, in as many blocks as lines of this width need."""
     blocks: list[list[int]] = [[]]
     used = 0
     for j, width in enumerate(widths):

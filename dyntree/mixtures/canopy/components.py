@@ -174,7 +174,7 @@ class Family(ABC):
 
     @abstractmethod
     def scores(self, known: Components) -> Scores:
-        """Parameters as the core has them."""
+        """Parameters in the form by which the core scores rows."""
 
     @abstractmethod
     def log_density(self, rows: Matrix, known: Components) -> Matrix:

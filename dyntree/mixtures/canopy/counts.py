@@ -87,7 +87,7 @@ class Poisson(Counts):
         return Components(self.weights_of(moments, prior), rates, np.empty(0))
 
     def scores(self, known: Components) -> Scores:
-        """Parameters as the core has them."""
+        """Parameters in the form by which the core scores rows."""
         with np.errstate(divide="ignore"):
             whole = np.log(known.weight) - known.mean.sum(axis=1)
         d = known.mean.shape[1]
@@ -151,7 +151,7 @@ class Multinomial(Counts):
         return Components(self.weights_of(moments, prior), rates, np.empty(0))
 
     def scores(self, known: Components) -> Scores:
-        """Parameters as the core has them."""
+        """Parameters in the form by which the core scores rows."""
         with np.errstate(divide="ignore"):
             whole = np.log(known.weight)
         d = known.mean.shape[1]

@@ -28,8 +28,10 @@ from dyntree.mixtures.canopy.components import (
 VERY_NARROW = 2.0**26  # as NARROW, where products in float64 lose 10^-8
 
 
-def above(spread: NDArray[np.float64], floor: float) -> tuple[NDArray[np.float64], int]:
-    """Covariances whose eigenvalues are at least the floor, and how many were not."""
+def floored(
+    spread: NDArray[np.float64], floor: float
+) -> tuple[NDArray[np.float64], int]:
+    """Raise eigenvalues of covariances to a floor; returns how many of them changed."""
     value, vector = np.linalg.eigh(spread)
     low = (value < floor).any(axis=1)
     if low.any():
@@ -129,7 +131,7 @@ class Diagonal(Gaussian):
         return np.tile(variance, (m, 1))
 
     def scores(self, known: Components) -> Scores:
-        """Parameters as the core has them."""
+        """Parameters in the form by which the core scores rows."""
         inverse = 1.0 / known.spread
         theta = np.concatenate([known.mean * inverse, -0.5 * inverse], axis=1)
         with np.errstate(divide="ignore"):
@@ -257,7 +259,7 @@ class Spherical(Gaussian):
         return np.full(m, float(variance.mean()))
 
     def scores(self, known: Components) -> Scores:
-        """Parameters as the core has them."""
+        """Parameters in the form by which the core scores rows."""
         inverse, d = 1.0 / known.spread, known.mean.shape[1]
         theta = np.column_stack([known.mean * inverse[:, None], -0.5 * inverse])
         with np.errstate(divide="ignore"):
@@ -397,12 +399,12 @@ class Full(Gaussian):
         weights = self.weights_of(moments, prior)
         if prior.reg_covar is not None:
             spread = scatter / weight[:, None, None] + np.diag(prior.reg_covar)
-            spread, low = above(spread, max(float(prior.reg_covar.min()), LEAST))
+            spread, low = floored(spread, max(float(prior.reg_covar.min()), LEAST))
             return Components(weights, mean, spread), low
         own = prior.df + moments.weight + d + 2.0
         spread = (np.diag(prior.df * prior.variance) + scatter) / own[:, None, None]
         floor = max(FLOOR * float(prior.variance.mean()), LEAST)
-        spread, low = above(spread, floor)
+        spread, low = floored(spread, floor)
         return Components(weights, mean, spread), low
 
     def draw(
@@ -430,7 +432,7 @@ class Full(Gaussian):
         return np.tile(np.diag(variance), (m, 1, 1))
 
     def scores(self, known: Components) -> Scores:
-        """Parameters as the core has them."""
+        """Parameters in the form by which the core scores rows."""
         d = known.mean.shape[1]
         root = np.linalg.cholesky(known.spread)
         inverse = np.stack(
@@ -461,7 +463,7 @@ class Full(Gaussian):
         spread = known.spread.copy()
         for z in np.flatnonzero(~sharp):
             least = float((known.mean[z] ** 2).max()) / (2.0 * NARROW)
-            spread[z] = above(spread[z : z + 1], least)[0][0]
+            spread[z] = floored(spread[z : z + 1], least)[0][0]
         return replace(known, spread=spread)
 
     def sample(

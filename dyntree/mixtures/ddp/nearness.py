@@ -31,7 +31,7 @@ class Nearness(NamedTuple):
     distance: Vector
 
     def change(self, other: Nearness) -> float:
-        """Factor between the distances of another phase and these, or 1 if they agree.
+        """Factor by which distances in another phase are larger, or 1 if they agree.
 
         Distances between n rows of the same distribution are proportional to n^(-1/d).
         If clusters move, neighbours are searched in other units, and are farther apart

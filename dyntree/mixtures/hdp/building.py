@@ -47,7 +47,7 @@ class BuildRecord:
     )
 
     def counted(self, solution: Solution) -> Solution:
-        """Count the sweeps of a solution."""
+        """Return a solution after adding its sweeps to the counts of this record."""
         self.n_sweeps += solution.n_sweeps
         self.n_jitters += solution.n_jitters
         self.n_held += solution.n_held

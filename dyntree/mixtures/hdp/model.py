@@ -253,7 +253,7 @@ class MemoryBoundedHDP(Mixture):
 
     @property
     def _epoch_size(self) -> int:
-        """Documents of an epoch."""
+        """Number of documents of an epoch."""
         given = self.settings.epoch_size
         return (
             FAMILIES[self.settings.family].epoch_size if given == "auto" else int(given)

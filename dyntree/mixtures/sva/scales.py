@@ -237,11 +237,11 @@ def subspace_cost_path(sample: Sample, noise: float | str, run: Run) -> LambdaPa
 def line_cost_path(sample: Sample, noise: float | str, run: Run) -> LambdaPath:
     """Try costs of a new cluster on rows of one column."""
 
-    def run_at(cost: float) -> Any:
+    def run_with_cost(cost: float) -> Any:
         own = float(np.sqrt(cost / radius(1.0, 1)))
         return run(cost, noise if isinstance(noise, float) else own)
 
-    found = spherical_cost_path(sample, run_at)
+    found = spherical_cost_path(sample, run_with_cost)
     return replace(found, noise=noise) if isinstance(noise, float) else found
 
 

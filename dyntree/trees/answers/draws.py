@@ -348,7 +348,7 @@ def moved(proba: Any, stays: Matrix, rest: Matrix) -> Any:
 
 
 def transport(before: Matrix, after: Matrix) -> tuple[Matrix, Matrix]:
-    """Least part of `before` to move for `after`: arguments of `moved`.
+    """How to turn `before` into `after` by moving the least: arguments of `moved`.
 
     Both are probabilities of shape (n_rows, n_classes).
     """

@@ -30,11 +30,11 @@ check_arguments <- function(given, call = NULL) {
 # What is wrong with a value of some kind; NULL if nothing is.
 broken_rule <- function(value, kind) {
   right <- switch(kind,
-    number = is_one(value, is.numeric),
+    number = is_single(value, is.numeric),
     count = is_count(value),
-    step = is_count(value) || is_one(value, is.logical),
+    step = is_count(value) || is_single(value, is.logical),
     start = is.null(value) || identical(value, "minp") || is_count(value),
-    flag = is_one(value, is.logical),
+    flag = is_single(value, is.logical),
     flags = is.logical(value) && !anyNA(value),
     numbers = is_numbers(value),
     rows = is_plain(value) || identical(value, "sens"),
@@ -57,17 +57,18 @@ is_laws <- function(x) is.list(x) && !is.data.frame(x) && !is.null(names(x)) &&
   all(names(x) %in% c("rect", "shape", "mode")) &&
   all(vapply(x, function(part) is.null(part) || is_plain(part), NA))
 
-is_count <- function(x) is_one(x, is.numeric) && abs(x) <= .Machine$integer.max
+is_count <- function(x) is_single(x, is.numeric) && abs(x) <= .Machine$integer.max
 
 check_flag <- function(value, name) {
-  if (!is_one(value, is.logical)) refuse(value, name, "be TRUE or FALSE")
+  if (!is_single(value, is.logical)) refuse(value, name, "be TRUE or FALSE")
 }
 
 check_numbers <- function(value, name) {
   if (!is_numbers(value)) refuse(value, name, "hold numbers")
 }
 
-is_one <- function(x, is_kind) length(x) == 1L && is_kind(x) && !is.na(x)
+# Whether a value is one of a kind, such as is.numeric, and not missing.
+is_single <- function(x, is_kind) length(x) == 1L && is_kind(x) && !is.na(x)
 
 # Numbers or logicals: factors, dates and times are neither to R.
 is_plain <- function(x) (is_number(x) || is.logical(x)) && !is.data.frame(x)

@@ -6,7 +6,7 @@ plot.dyntree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1
     stop("plot is for regression; draw the fields p and entropy of a class model")
   if (is.null(x$mean)) stop("nothing to plot; call predict first")
   inputs <- ncol(x[["X"]]) - ones(x)
-  if (!is_one(proj, is.numeric) || !proj %in% seq_len(inputs))
+  if (!is_single(proj, is.numeric) || !proj %in% seq_len(inputs))
     refuse(proj, "proj", paste("be one input, 1 to", inputs))
   column <- proj + ones(x)
   if (!add) draw_rows(x, column, ylim, ...)

@@ -6,7 +6,7 @@ refuse_theirs <- function(...) {
                    sys.call()))
 }
 
-# What answers without asking a cloud asks this first.
+# Stops unless an object is of this package; methods that need no cloud call it first.
 check_ours <- function(object, call = sys.call(-1L))
   if (!inherits(object, "dyntree")) stop(simpleError(not_ours(object), call))
 
