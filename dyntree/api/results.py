@@ -1310,8 +1310,8 @@ class DynamicTreeResults:
     def tells_variables(self) -> bool:
         """Whether there are rows of variables without `exog`."""
         nothing = np.empty((0, len(self.design.names)))
-        is_told = raw_columns(self.design, nothing) is not None
-        return is_told or self.model.table is not None
+        has_columns = raw_columns(self.design, nothing) is not None
+        return has_columns or self.model.table is not None
 
     def variable_importance(
         self, exog: Any = None, n_samples: int = 500, view: TreeView | None = None

@@ -248,8 +248,8 @@ class Feed:
         return self._kind == "ndjson" and not self.is_file
 
     @property
-    def n_held(self) -> int:
-        """Whole lines that a pipe gave, that made no row, and that nobody keeps."""
+    def n_lines_lost(self) -> int:
+        """Number of whole lines of a pipe that made no row and will not be stored."""
         lost = not (self.keeps or self.is_file)
         return self.unfinished.count("\n") if lost else 0
 

@@ -135,7 +135,7 @@ class Session:
         if path is not None or seconds is not None:
             self.reports = Reports(self.facts, seconds, path)
         if self.reports or notes.get("surprise") or "alarm" in notes:
-            seed, alarm = notes["options"].get("seed"), notes.get("alarm_held")
+            seed, alarm = notes["options"].get("seed"), notes.get("alarm_state")
             self.watch = Watch(arguments.over, notes.get("alarm"), seed, alarm)
 
     def _cells(self, kind: str) -> Cells | None:
@@ -546,7 +546,7 @@ class Session:
             return
         self.notes |= out.settle()
         if self.watch is not None and self.watch.alarm is not None:
-            self.notes["alarm_held"] = self.watch.alarm_text
+            self.notes["alarm_state"] = self.watch.alarm_text
         self.bad.save()
         if self.feed is not None:
             self.notes["input"] = self.feed.facts
@@ -562,9 +562,9 @@ class Session:
         for name, feed in zip(UNFINISHED, (self.feed, self.late), strict=True):
             if feed is not None and feed.keeps:
                 self.notes[name] = feed.unfinished
-        if self.feed is not None and (n_held := self.feed.n_held):
+        if self.feed is not None and (n_lost := self.feed.n_lines_lost):
             warnings.warn(
-                f"{n_held} lines were read from a pipe but not used, because a quote "
+                f"{n_lost} lines were read from a pipe but not used, because a quote "
                 "in them does not close. Give them again when the command resumes.",
                 stacklevel=2,
             )

@@ -87,7 +87,7 @@ class Design:
     late: tuple[str, ...] = ()
     offsets: tuple[Expression, ...] = ()
     beside: dict[str, str | None] = field(default_factory=dict)
-    _told: list[str] = field(default_factory=list, compare=False, repr=False)
+    _warned: list[str] = field(default_factory=list, compare=False, repr=False)
     _counts: LevelCounts = field(default_factory=LevelCounts, compare=False, repr=False)
 
     @classmethod
@@ -343,7 +343,7 @@ class Design:
                 for term in self.terms
             )
         )
-        wider = replace(self, terms=terms, _told=self._told, _counts=self._counts)
+        wider = replace(self, terms=terms, _warned=self._warned, _counts=self._counts)
         known = frozenset(self.names)
         fresh = [name for name in wider.names if name not in known]
         return replace(wider, late=(*self.late, *fresh))
@@ -398,8 +398,8 @@ class Design:
                 label=name,
                 way=factor.way_to_name,
             )
-        if name not in self._told:
-            self._told.append(name)
+        if name not in self._warned:
+            self._warned.append(name)
             warn(
                 UnseenLevelWarning,
                 "data has the level {level!r} in column {name!r}, which is new and "

@@ -301,14 +301,14 @@ class LevelCounts:
 
     def __init__(self) -> None:
         self._lead: dict[Hashable, int] = {}
-        self._told: set[Hashable] = set()
+        self._warned: set[Hashable] = set()
 
     def count(self, name: Hashable, n_values: int, n_new: int) -> None:
         """Count values of a column, so many of which were new levels."""
         lead = self._lead.get(name, 0) + 2 * n_new - n_values
         self._lead[name] = lead
-        if lead > MOST_NEW and name not in self._told:
-            self._told.add(name)
+        if lead > MOST_NEW and name not in self._warned:
+            self._warned.add(name)
             warn(
                 ManyLevelsWarning,
                 "column {name!r} holds text, and most of its values are new, as in a "
@@ -322,7 +322,7 @@ class LevelCounts:
     def copy(self) -> LevelCounts:
         """An independent count that goes on from here."""
         again = LevelCounts()
-        again._lead, again._told = dict(self._lead), set(self._told)
+        again._lead, again._warned = dict(self._lead), set(self._warned)
         return again
 
 

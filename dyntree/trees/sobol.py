@@ -44,7 +44,7 @@ def sobol_indices(
     middle: Matrix | None = None
     for first in range(0, len(a), step):
         some = [part[first : first + step] for part in parts]
-        level, noise = _told(view, np.concatenate(some), place)
+        level, noise = _moments_by_tree(view, np.concatenate(some), place)
         if middle is None:  # may be far from 0: sums are of what is about it
             middle = level.mean(axis=1)[:, None]
         f_a, f_b, *f_mixed = np.split(level - middle, len(parts), axis=1)
@@ -68,7 +68,9 @@ def sobol_indices(
     return np.ascontiguousarray(first_order.T), np.ascontiguousarray(total.T)
 
 
-def _told(view: TreeView, rows: Matrix, place: int | None) -> tuple[Matrix, Matrix]:
+def _moments_by_tree(
+    view: TreeView, rows: Matrix, place: int | None
+) -> tuple[Matrix, Matrix]:
     """Mean and variance of a response by each tree, of shape (n_particles, n_rows)."""
     if place is not None:
         proba = view.proba(rows)[:, :, place]

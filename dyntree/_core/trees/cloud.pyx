@@ -53,7 +53,7 @@ cdef class Cloud(CloudFacts):
             while self.pool.n_rows:
                 self.pool.free(self.pool.n_rows - 1)
             raise
-        if not self.numerics.asks_held:
+        if not self.numerics.spans_active:
             self.pool.seen = self.pool.spans()
 
     def check_rows(
@@ -164,7 +164,7 @@ cdef class Cloud(CloudFacts):
             self.n_outside = run_after(self.n_outside, self.is_outside)
             if self.fresh.n:
                 self.fresh.wait(s)
-            if not self.numerics.asks_held:
+            if not self.numerics.spans_active:
                 self.pool.seen.widen(x)
             self.log_evidence += log_density[0]
             if self.leaf_model.y_open and self.pool.is_weighted:

@@ -19,7 +19,7 @@ cdef class CloudFacts(Particles):
         a corner. Where the past fades, under R's rules, and if `active` says so, they are
         those of the active rows.
         """
-        if active or self.fades or self.numerics.asks_held:
+        if active or self.fades or self.numerics.spans_active:
             return self.pool.spans().bounds()
         return self.pool.seen.bounds()
 

@@ -8,7 +8,7 @@ cdef class Numerics:
     cdef readonly bint forgets_all      # forget may be 0
     cdef readonly bint collapses        # leaves may become too small to stay
     cdef readonly bint keeps_credit     # whatever the rectangle, and though the past fades
-    cdef readonly bint asks_held        # ranges are those of the active rows
+    cdef readonly bint spans_active     # ranges are those of the active rows
     cdef readonly bint keeps_order      # rows of a leaf stay by age: one goes, leaves merge
     cdef readonly bint spares_oldest    # of rows worth the same, the first in order goes
     cdef readonly bint integrates       # criteria are integrals; else R's formulas

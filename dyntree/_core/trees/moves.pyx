@@ -178,7 +178,7 @@ cdef class Moves:
         none in others; else all that have a value.
         """
         cdef int32_t j, k = 0, n
-        cdef bint keeps = not self.numerics.asks_held, opens
+        cdef bint keeps = not self.numerics.spans_active, opens
         if self.n_columns == self.pool.n_features - self.first_split:
             return
         for j in range(self.first_split, self.pool.n_features):

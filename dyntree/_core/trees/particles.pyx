@@ -645,7 +645,7 @@ cdef class Particles:
         """How often column j is missing: in the rows that questions run over."""
         cdef int64_t n = self.pool.n_seen
         cdef double gaps = self.pool.seen.view[j, 3]
-        if self.fades or self.numerics.asks_held:
+        if self.fades or self.numerics.spans_active:
             n = self.pool.n_rows
             gaps = self.pool.n_gaps[j]
         return gaps / n if n else 0.0

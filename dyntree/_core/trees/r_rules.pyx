@@ -429,7 +429,7 @@ cdef class RNumerics(Numerics):
     def __init__(self):
         self.collapses = True
         self.keeps_credit = True
-        self.asks_held = True
+        self.spans_active = True
         self.spares_oldest = True
 
     cdef int32_t resample(

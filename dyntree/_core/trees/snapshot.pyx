@@ -120,7 +120,7 @@ def to_arrays(Particles cloud, bint growing):
         arrays["weights"] = cloud.pool.weights()
     if cloud.pool.is_exposed:
         arrays["exposures"] = cloud.pool.exposures()
-    if not cloud.numerics.asks_held:
+    if not cloud.numerics.spans_active:
         arrays["spans"] = cloud.pool.seen.table.copy()
     if cloud.is_robust:
         arrays["leaf_outside"] = np.array(

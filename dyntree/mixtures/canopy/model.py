@@ -490,7 +490,7 @@ class Canopy(Mixture):
             while first < len(rows):
                 room = self.batch_size - len(self._state.waiting)
                 new = rows[first : first + room]
-                with self._kept_on_errors(before):
+                with self._restored_on_errors(before):
                     self._wait_or_learn(features, new)
                 first += len(new)
                 tell(len(new))
@@ -534,12 +534,12 @@ class Canopy(Mixture):
         """
         state = self._state
         if len(state.waiting) and state.features is not None:
-            with self._kept_on_errors(state):
+            with self._restored_on_errors(state):
                 self._learn(state.waiting, state.features)
         return self
 
     @contextmanager
-    def _kept_on_errors(self, before: State) -> Iterator[None]:
+    def _restored_on_errors(self, before: State) -> Iterator[None]:
         """Be as before, where anything but an interrupt ends the learning."""
         try:
             yield
@@ -562,7 +562,7 @@ class Canopy(Mixture):
         """
         features, rows = self._encoded(X)
         weight = check_weight(sample_weight, len(rows), X)
-        with self._kept_on_errors(self._state):
+        with self._restored_on_errors(self._state):
             waiting = self._state.waiting
             if not self.is_ready and len(waiting):  # too few for a batch of their own
                 rows = np.concatenate([waiting, rows])

@@ -27,7 +27,7 @@ from dyntree.mixtures.hdp.sweeps import (
     Search,
     Solution,
     best_topics,
-    held_free_energy,
+    stored_free_energy,
     transient_bytes,
 )
 from dyntree.mixtures.hdp.topics import Topics
@@ -302,7 +302,7 @@ def compressed_to_limits(
         with_aliases = draft.with_aliases(list(small.aliases))
         if with_aliases.nbytes == draft.nbytes:
             draft = with_aliases
-    F = held_free_energy(search, small.store, small.topics)
+    F = stored_free_energy(search, small.store, small.topics)
     state = replace(draft, store=small.store.at_rest(), topics=small.topics, F=F)
     return small, state
 

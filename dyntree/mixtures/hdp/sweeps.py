@@ -292,7 +292,7 @@ def best_topics(
     return found.label
 
 
-def held_free_energy(search: Search, store: Store, topics: Topics) -> float:
+def stored_free_energy(search: Search, store: Store, topics: Topics) -> float:
     """Free energy (eq. 29) of the items stored, with topics and alpha as they are."""
     found = swept(search, store, topics, search.family.expected(*topics.statistics))
     new = found.with_statistics_in(topics).taken(np.flatnonzero(found.N > 0.0))

@@ -207,7 +207,7 @@ def new_clusters(
             options.lambda_4, options.duration != "gaussian",
         )  # fmt: skip
     if not is_trial:
-        n_first = max(FIRST_WINDOWS, -(-options.n_kept_back // Watch.window))
+        n_first = max(FIRST_WINDOWS, -(-options.n_set_aside // Watch.window))
         watch = Watch(n_features, n_first)
     return emission_of(options).new_clusters(
         options, n_features, (lambda_, noise), (chain, watch)

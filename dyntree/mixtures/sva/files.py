@@ -119,7 +119,7 @@ def check_arrays(
         check_arrays_by(arrays, layouts)
         require(header["lambda_"] is None, "scales before the first cluster")
         require(header["noise"] is None, "scales before the first cluster")
-        require(n_waiting < max(options.n_kept_back, 1), "rows that should be clusters")
+        require(n_waiting < max(options.n_set_aside, 1), "rows that should be clusters")
         require((n_waiting > 0) <= (features is not None), "columns of rows")
         fits = not n_waiting or arrays["waiting"].shape[1] == width
         require(fits, "columns of rows")
@@ -147,7 +147,7 @@ def check_arrays(
     n_rows, next_id = (int(count) for count in arrays["counts"])
     check_arrays_by(arrays, layouts, n_rows=n_rows, next_id=next_id, **sizes)
     check_clusters(options, n_rows, next_id, arrays)
-    check_watch(options.n_kept_back, n_rows, arrays)
+    check_watch(options.n_set_aside, n_rows, arrays)
     if "cols" in arrays:
         check_subspaces(options, known, arrays)
     if "moves" in arrays:
@@ -193,13 +193,13 @@ def check_clusters(
     require(arrays["merged_into"] != merged, "ids that others became")
 
 
-def check_watch(n_kept_back: int, n_rows: int, arrays: Arrays) -> None:
+def check_watch(n_set_aside: int, n_rows: int, arrays: Arrays) -> None:
     """Raise ValueError unless what is known of the scales' fit is sound."""
     watch, n_gathered = arrays["watch"], len(arrays["gathered"])
     counts, n, n_wanted = np.delete(watch, [3, 7]), watch[5], watch[8]
     require((counts == np.floor(counts)) & (counts <= n_rows), "counts of rows")
     require(watch[0] <= 1.0, "whether a misfit was reported")
-    require((n_wanted == 0) | (n_wanted == n_kept_back), "rows that are to be gathered")
+    require((n_wanted == 0) | (n_wanted == n_set_aside), "rows that are to be gathered")
     require(n_gathered < max(n_wanted, 1), "fewer rows than are to be gathered")
     require(watch[6] <= n, "rows near clusters among those of a window")
     require((watch[6] > 0) | (watch[7] == 0.0), "distances of rows near clusters")

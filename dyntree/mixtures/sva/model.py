@@ -196,7 +196,7 @@ class SmallVarianceMixture(Mixture):
         if len(rows):
             self._start_again(rows)
             return
-        n_wanted = self.options.n_kept_back
+        n_wanted = self.options.n_set_aside
         watch.gather(n_wanted)
         warn_of_misfit(watch, n_wanted)
 
@@ -214,7 +214,7 @@ class SmallVarianceMixture(Mixture):
     def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
         """Hold the first rows back until scales can be chosen; returns how many."""
         waiting_before = self._state.waiting.reshape(-1, rows.shape[1])
-        n_needed = self.options.n_kept_back
+        n_needed = self.options.n_set_aside
         n_new = min(len(rows), max(0, n_needed - len(waiting_before)))
         waiting = np.concatenate([waiting_before, rows[:n_new]])
         if len(waiting) < n_needed:
@@ -325,11 +325,11 @@ class SmallVarianceMixture(Mixture):
         scales = "lambda_ and noise" if self.options.has_noise else "lambda_"
         raise NotReadyError(
             Message(
-                "{what!a} needs the scales, which are chosen from {n_kept_back} "
+                "{what!a} needs the scales, which are chosen from {n_set_aside} "
                 "rows; got {n_seen}. Call finish_warm_up() to choose them now, or "
                 "give {scales} to the model.",
                 what=what,
-                n_kept_back=self.options.n_kept_back,
+                n_set_aside=self.options.n_set_aside,
                 n_seen=self.n_seen,
                 scales=scales,
             )

@@ -70,7 +70,7 @@ class ClusterOptions:
             )
 
     @property
-    def n_kept_back(self) -> int:
+    def n_set_aside(self) -> int:
         """Rows to hold back before scales are chosen; 0 where all are given."""
         return 0
 
@@ -112,7 +112,7 @@ class GMMOptions(ClusterOptions):
     warm_up: int = checked(500, params.count, 2, MOST_ROWS)
 
     @property
-    def n_kept_back(self) -> int:
+    def n_set_aside(self) -> int:
         """Rows to hold back before `lambda_` is chosen; 0 where it is given."""
         return self.warm_up if self.lambda_ == "auto" else 0
 
@@ -205,7 +205,7 @@ class MPPCAOptions(SubspaceOptions):
     warm_up: int = checked(800, params.count, 2, MOST_ROWS)
 
     @property
-    def n_kept_back(self) -> int:
+    def n_set_aside(self) -> int:
         """Rows to hold back before scales are chosen; 0 where both are given."""
         return self.warm_up if "auto" in (self.lambda_, self.noise) else 0
 

@@ -12,9 +12,9 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   check_flag(ei, "ei")
   if (!is.null(type)) type <- of_model(object, type)
   if (missing(XX)) { # at the active rows
-    names <- held_names(object)
-    more <- list(exposure = object$exposure, offset = held_offset(object))
-    XX <- held_rows(object)
+    names <- active_names(object)
+    more <- list(exposure = object$exposure, offset = active_offset(object))
+    XX <- active_rows(object)
     gaps <- attr(object, "na.action")
   } else {
     names <- if (!is.null(type)) row_names(object, XX)
@@ -28,7 +28,7 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
       more <- lapply(more, function(values) values[-gaps])
     }
     if (!is.null(type) && !nrow(XX)) { # no answers, as those of one row are made
-      one <- held_rows(object)[1L, , drop = FALSE]
+      one <- active_rows(object)[1L, , drop = FALSE]
       answer <- predict.dyntree(object, one, type = type, probs = probs)
       answer <- if (is.matrix(answer)) answer[0L, , drop = FALSE] else answer[0L]
       return(stats::napredict(gaps, named(answer, names)))
@@ -52,8 +52,8 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   stats::napredict(gaps, named(of_type(object, type), names))
 }
 
-# The inputs of the rows that an object holds.
-held_rows <- function(object) {
+# The inputs of the active rows of an object.
+active_rows <- function(object) {
   X <- object[["X"]]
   if (ones(object)) X[, -1L, drop = FALSE] else X
 }

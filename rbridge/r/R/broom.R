@@ -18,7 +18,7 @@ glance.dyntree <- function(x, ...) {
 
 augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   asked <- if (is.null(newdata)) data else newdata
-  rows <- if (is.null(asked)) held_frame(x) else as.data.frame(asked)
+  rows <- if (is.null(asked)) active_frame(x) else as.data.frame(asked)
   reply <- if (is.null(asked)) predict.dyntree(x) else
     predict.dyntree(x, if (is.null(attr(x, "terms"))) asked else rows)
   if (x$model == "class") {
@@ -36,13 +36,13 @@ augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
 
 # The rows that an object holds, with the variables of its formula if they are those of
 # the fit.
-held_frame <- function(object) {
+active_frame <- function(object) {
   if (!is.null(attr(object, "formula"))) {
     frame <- model.frame.dyntree(object)
     if (identical(attr(object, "rows"), seq_len(nrow(frame)))) return(frame)
   }
-  X <- as.data.frame(held_rows(object))
-  names <- held_names(object)
+  X <- as.data.frame(active_rows(object))
+  names <- active_names(object)
   if (!is.null(names)) row.names(X) <- make.unique(as.character(names))
   X
 }

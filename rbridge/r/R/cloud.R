@@ -122,6 +122,6 @@ more_rows <- function(cloud, n, names, offset) {
     cloud$offset <- c(cloud$offset, if (is.null(offset)) numeric(n) else offset)
 }
 
-# Of the rows that an object holds.
-held_names <- function(object) attr(object, "cloud")$names[attr(object, "rows")]
-held_offset <- function(object) attr(object, "cloud")$offset[attr(object, "rows")]
+# Names and offsets of the active rows of an object.
+active_names <- function(object) attr(object, "cloud")$names[attr(object, "rows")]
+active_offset <- function(object) attr(object, "cloud")$offset[attr(object, "rows")]

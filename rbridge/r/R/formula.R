@@ -202,7 +202,7 @@ check_given <- function(object, given) {
 # Warns if rows are learned without values that rows of the fit had.
 warn_of_defaults <- function(object, given) {
   had <- c(exposure = any(object$exposure != 1), weights = any(object$weights != 1),
-           offset = any(held_offset(object) != 0))
+           offset = any(active_offset(object) != 0))
   for (name in names(had)[had]) if (is.null(given[[name]]))
     warning(name, " is ", if (name == "offset") 0 else 1, " in these rows, as none is ",
             "given, but rows of the fit had ", name, ". Give ", name, " =.",

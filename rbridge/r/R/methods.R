@@ -34,7 +34,7 @@ residuals.dyntree <- function(object, ...) {
   if (object$model == "class")
     stop("labels have no residuals; compare fitted(object) with the labels.", call. = FALSE)
   rest <- object$y - predict.dyntree(object)$mean
-  stats::naresid(attr(object, "na.action"), named(rest, held_names(object)))
+  stats::naresid(attr(object, "na.action"), named(rest, active_names(object)))
 }
 
 # "response", "class", "prob" or "quantile": the parts of a prediction.

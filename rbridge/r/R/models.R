@@ -18,7 +18,7 @@ new_state <- function(face, model, saved, since = list()) {
 }
 
 # Python's holder of a model, still empty.
-held_model <- function(call) {
+new_model <- function(call) {
   guest() # which says what is missing
   if (is.null(python$models)) python$models <- imported("rbridge.guest_models")
   make <- python$models$RModel
@@ -28,7 +28,7 @@ held_model <- function(call) {
 # A model that has learned its first rows: its facts, and its state.
 # rows: the name of the argument with the rows.
 made <- function(face, options, given, rows, call) {
-  model <- held_model(call)
+  model <- new_model(call)
   asked <- c(list(face = face, rows = rows, options = options), given)
   reply <- exchange("make", asked, call, model$answer, save = TRUE)
   raise_conditions(reply, call)
@@ -43,7 +43,7 @@ state_of <- function(object, call) {
       "object must be what ", class(object)[1L], "() returned, with its attribute ",
       "\"state\"; got one without it, which has no model. Fit it again."), call))
   if (is.null(state$model) || py_is_null_xptr(state$model)) {
-    model <- held_model(call)
+    model <- new_model(call)
     reply <- unserialize(crossing(model$restore(state$saved, state$since), call))
     if (!is.null(reply$interrupted)) stop_interrupted(call)
     raise_conditions(reply, call)

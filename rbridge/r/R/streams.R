@@ -91,7 +91,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
-  with_told(structure(c(object, list(
+  with_facts(structure(c(object, list(
     categories = names(options$categories), named = named,
     new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
     variables = variables_of(stats::delete.response(terms), data,
@@ -127,8 +127,8 @@ offset_of <- function(frame, model, call, learns = TRUE) {
 
 less <- function(y, offset) if (is.null(offset)) y else y - offset
 
-# An object with what its model tells of itself now.
-with_told <- function(object, found) {
+# An object with the facts of its model now.
+with_facts <- function(object, found) {
   reply <- found$value
   if (!is.null(reply$members))
     reply$members <- as.data.frame(lapply(reply$members, function(one)
@@ -287,7 +287,7 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   new <- levels_in(x)
   if (object$new_levels == "grow") for (column in names(object$xlevels))
     object$xlevels[[column]] <- union(object$xlevels[[column]], new[[column]])
-  with_told(object, found)
+  with_facts(object, found)
 }
 
 predict.dyntree_trees <- function(object, newdata,

@@ -20,7 +20,7 @@ def test_the_demonstration_finds_the_strokes(folder: Path) -> None:
     told: dict[str, Any] = json.loads((folder / "summary.json").read_text())
     assert told["states"] == told["strokes"] == 6
     assert sorted(told["stroke_of_state"]) == [0, 1, 2, 3, 4, 5]
-    assert told["rows_told"] > 0.85
+    assert told["rows_identified"] > 0.85
     assert abs(told["segments_decoded"] - told["segments_made"]) <= 3
     assert told["next_state_right"] > 0.75
 

@@ -270,7 +270,7 @@ def test_what_raises_anywhere_changes_nothing(
     for module, name in (
         (sweeps, "sweep_items"), (moves, "Halving"), (compression, "Halving"),
         (learning, "compressed"), (building, "applied"), (sweeps, "document_terms"),
-        (learning, "held_free_energy"),
+        (learning, "stored_free_energy"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, failing(getattr(module, name)))
     before = model.copy()

@@ -258,7 +258,7 @@ def test_scales_are_found_and_with_them_the_subspaces(seed: int) -> None:
     assert given.noise == NOISE
     assert agreement(given.predict(X), label) == 1.0
     other = OnlineDPMPPCA(given.lambda_).update(X).merge_now()
-    assert (other.lambda_, other.options.n_kept_back) == (given.lambda_, 800)
+    assert (other.lambda_, other.options.n_set_aside) == (given.lambda_, 800)
     assert agreement(other.predict(X), label) == 1.0
 
 
