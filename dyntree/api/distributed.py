@@ -76,7 +76,7 @@ def _squares(recipe: Any, centre: Vector) -> Vector:
 
 
 def _taken(recipe: Any, places: NDArray[np.int64]) -> Matrix:
-    """Some rows of a shard."""
+    """Rows of a shard at these places, in float64."""
     return np.asarray(_rows_of(recipe)[places], dtype=np.float64)
 
 

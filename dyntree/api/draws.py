@@ -137,7 +137,9 @@ def to_datatree(
     ]
     first = views[0].tree
     besides = [
-        _beside(first, len(rows[0]), exposure if own is None else None, shift)
+        _offset_or_exposure(
+            first, len(rows[0]), exposure if own is None else None, shift
+        )
         for own, shift in zip(features, shifts, strict=True)
     ]
     observed = None if y is None else _observed(first, y, len(rows[0]))
@@ -202,10 +204,10 @@ def _trees(
     return trees, features, shifts
 
 
-def _beside(
+def _offset_or_exposure(
     tree: DynamicTree, n_rows: int, exposure: Any, shift: Vector | None
 ) -> Vector | None:
-    """Exposures of counts, or offsets of other responses, None where there are none."""
+    """Exposures of counts, or offsets of other responses; None if there are none."""
     if shift is not None:
         return np.exp(shift) if tree.options.is_count else shift
     if exposure is None and not tree.options.is_count:
@@ -287,7 +289,7 @@ def _chain(
     """Groups of one model, each variable without the dimension chain.
 
     Features are in the order of `names`: in repeats levels may come in another one.
-    What stands beside the trees is as of `_beside`.
+    `beside` is as from `_offset_or_exposure`.
     """
     tree, n, each = view.tree, view.n_particles, ("draw", "row")
     order = [tree.feature_names.index(name) for name in names]

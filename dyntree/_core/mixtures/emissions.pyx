@@ -196,6 +196,7 @@ cdef class Emission:
         return 0.0
 
     cdef void move(self, int32_t into, int32_t source) noexcept nogil:
+        """Copy the sums of a slot, and which prior it has, to another slot."""
         memcpy(
             self.sums + <int64_t> into * self.n_sums,
             self.sums + <int64_t> source * self.n_sums, self.n_sums * sizeof(double),

@@ -85,7 +85,7 @@ cdef class LeafModel:
     # predictive density of (x, y) of that weight; may round x where rounds_rows says so
     cdef double density(self, Leaf *leaf, double *x, double y, double weight) noexcept nogil
     # the same of a row in the pool
-    # share of its weight with which a row has at most so large a deviance, <= 1
+    # share <= 1 of its weight with which the deviance of a row is at most `most`
     cdef double share_within(self, const Leaf *leaf, const double *x, double y, double weight, double most) noexcept nogil
     cdef double row_density(self, Leaf *leaf, ActivePool d, slot_t s) noexcept nogil
     # log evidence of each of n <= LANES rows of sums, one after the other

@@ -197,6 +197,7 @@ cdef class LeafModel:
     cdef double share_within(
         self, const Leaf *leaf, const double *x, double y, double weight, double most
     ) noexcept nogil:
+        """Share of its weight with which a row's deviance is at most `most`."""
         return 1.0
 
     cdef double active_evidence(self, Leaf *leaf) noexcept nogil:

@@ -295,7 +295,7 @@ def after_phase(
     sums: Matrix,
     names: Ids,
 ) -> tuple[State, Ids]:
-    """The state after a phase, and the ids of names.
+    """The state after a phase, and the ids of old and new particles.
 
     Sums are those of the rows by position, with new particles in the order of `names`.
     """
@@ -324,14 +324,14 @@ def after_phase(
     counts = np.column_stack([
         np.full(len(occupied), phase), ids[occupied], r[occupied].astype(np.int64)
     ])  # fmt: skip
-    after_phase = replace(
+    whole = replace(
         state, particles=everyone, history=history, mass=ahead.mass,
         source_exposure=ahead.source_exposure + step, age=ahead.age,
         n_phases=phase + 1, next_id=state.next_id + len(names),
         u=np.append(state.u, found.u)[-options.history :],
         counts=np.concatenate([state.counts, counts]),
     )  # fmt: skip
-    return with_fewer_counts(after_phase), ids
+    return with_fewer_counts(whole), ids
 
 
 def with_fewer_counts(state: State) -> State:

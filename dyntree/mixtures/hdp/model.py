@@ -407,7 +407,7 @@ class MemoryBoundedHDP(Mixture):
         return Context(self.settings, self.seed, self.threads, self.callback, total)
 
     def _ready(self, what: str) -> State:
-        """What was learned, where there is something."""
+        """The state, or NotReadyError before the first document."""
         if self._state is None:
             raise NotReadyError(
                 Message(

@@ -25,9 +25,9 @@ CROWD = 8  # rows of a value, from which they are spread over its cell
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows to choose scales from, and what they leave open.
+    """Rows to choose scales from, and the variance that their rounding hides.
 
-    `blur` is the variance, by columns, of the places that a row stands for.
+    `blur` is that variance, by columns: of the values that a rounded one stands for.
     """
 
     rows: Matrix

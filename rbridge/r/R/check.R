@@ -112,7 +112,7 @@ content <- function(x) switch(mode(x), character = "texts", numeric = "numbers",
 percents <- function(probs)
   paste0(formatC(100 * probs, format = "fg", width = 1, digits = 7L), "%")
 
-# One of some texts, or the only one that begins so; the first where all are there.
+# The choice that a value names, in full or by its beginning; the first by default.
 chosen <- function(value, name, choices) {
   found <- if (identical(value, choices)) 1L else
     if (is.character(value) && length(value) == 1L) pmatch(value, choices)

@@ -23,6 +23,7 @@ plot.dyntree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1
 # What counts are divided by, so that they can be drawn beside one another.
 over <- function(exposure) if (is.null(exposure)) 1 else exposure
 
+# The active rows of an object as points, one input against the response.
 draw_rows <- function(x, column, ylim, xlab = NULL, ylab = NULL, ...) {
   y <- x$y / over(x$exposure)
   if (is.null(ylab)) ylab <- if (all(over(x$exposure) == 1)) "y" else "y / exposure"
