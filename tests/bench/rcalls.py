@@ -26,7 +26,7 @@ def main() -> None:
         check=True,
     ).stdout
     day = datetime.datetime.now(datetime.UTC).date()
-    text = f"dyntree {dyntree.__version__}, {day}, class trees, 200 rows held\n{told}"
+    text = f"dyntree {dyntree.__version__}, {day}, class trees, 200 active rows\n{told}"
     (HERE / "rcalls.txt").write_text(text)
     print(text, end="")
 
