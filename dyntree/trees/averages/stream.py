@@ -18,6 +18,7 @@ from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree._core.trees import one_row
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.params import MIXED, NIG
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
@@ -313,9 +314,15 @@ class AveragedStream(TreeAverage):
         self, shared: Mapping[str, Any], memories: Sequence[Mapping[str, Any]]
     ) -> list[Any]:
         """Members that know no row, with seeds that derive from the average's."""
-        seeds = spawned(self.seed, len(memories))
-        pairs = zip(memories, seeds, strict=True)
-        return [member_of(shared, memory, seed) for memory, seed in pairs]
+        seeds, members = spawned(self.seed, len(memories)), []
+        for k, (memory, seed) in enumerate(zip(memories, seeds, strict=True)):
+            try:
+                members.append(member_of(shared, memory, seed))
+            except ArgumentError as error:
+                if error.name not in memory:
+                    raise
+                raise error.named(f"{error.name} of member {k}") from None
+        return members
 
     def _begin(self, members: list[Any]) -> None:
         """Have these members, of which none has shown yet what it is worth."""

@@ -11,7 +11,7 @@ import pytest
 
 from dyntree import AveragedStream, StreamingTree, load, save
 from dyntree._core.trees import one_row
-from dyntree.errors import UnseenLevelWarning
+from dyntree.errors import ArgumentError, UnseenLevelWarning
 from dyntree.evaluate import prequential
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.averages import stream as averaged_stream
@@ -448,6 +448,18 @@ def test_a_changed_file_is_refused(tmp_path: Any) -> None:
         AveragedStream.from_arrays(header | {"members": mixed}, swapped)
     save(stream, tmp_path / "m.dyn")
     assert model_bytes(load(tmp_path / "m.dyn")) == model_bytes(stream)
+
+
+@pytest.mark.parametrize(
+    "member", [{"window": -1}, {"window": 30, "forget": 7}, {"linear": True, "clip": 0},
+               {"n_trees": 0}],
+)  # fmt: skip
+def test_an_error_in_an_option_says_which_member_has_it(member: Any) -> None:
+    name = next(n for n, value in member.items() if value not in (True, 30))
+    with pytest.raises(ArgumentError, match=f"^{name} of member 1 must "):
+        AveragedStream("class", members=[{"window": 20}, member])
+    with pytest.raises(ArgumentError, match="^class_mass must "):
+        AveragedStream("class", members=[{"window": 20}], class_mass=-1.0)
 
 
 def test_the_default_memories_fit_every_leaf_model() -> None:
