@@ -56,7 +56,7 @@ def responses(kind: str, score: np.ndarray, seed: int) -> tuple[np.ndarray, Any]
     if kind == "class":
         return (rng.random(N_ROWS) < expit(2.0 * score - 0.5)).astype(int), None
     exposure = rng.uniform(0.5, 2.0, N_ROWS)
-    noise = rng.gamma(3.0, 1.0 / 3.0, N_ROWS)
+    noise = rng.gamma(3.0, 1.0 / 3.0, N_ROWS) if kind == "negbin" else 1.0
     return rng.poisson(exposure * np.exp(score) * noise), exposure
 
 

@@ -458,7 +458,7 @@ def test_an_error_in_an_option_says_which_member_has_it(member: Any) -> None:
     name = next(n for n, value in member.items() if value not in (True, 30))
     with pytest.raises(ArgumentError, match=f"^{name} of member 1 must "):
         AveragedStream("class", members=[{"window": 20}, member])
-    with pytest.raises(ArgumentError, match="^class_mass must "):
+    with pytest.raises(ArgumentError, match=r"^class_mass must "):
         AveragedStream("class", members=[{"window": 20}], class_mass=-1.0)
 
 
