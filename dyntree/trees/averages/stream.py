@@ -180,6 +180,8 @@ class AveragedStream(TreeAverage):
     persistence_share : float
         Current weight of the last response as a prediction of the next, in a mixed
         average; see Notes.
+    linear_share : float
+        Current weight of the regressions among the members.
     log_evidence : float
         Sum of the log predictive densities of the average, each row given those before.
     spread_factor : float
@@ -387,6 +389,12 @@ class AveragedStream(TreeAverage):
         if not (self._persists and self._persistence[2]):
             return 0.0
         return float(averaging.weights_at(self._log_weights)[-1])
+
+    @property
+    def linear_share(self) -> float:
+        """Weight of the regressions among the members; 0 without any."""
+        is_linear = [isinstance(member, LinearStream) for member in self.members]
+        return float(self.weights[is_linear].sum())
 
     @property
     def stacker_share(self) -> float:

@@ -114,6 +114,8 @@ def test_weights_of_an_average_of_counts_do_not_depend_on_the_call() -> None:
         rows.update(X[k : k + 1], y[k : k + 1], exposure=e[k : k + 1])
     assert model_bytes(whole) == model_bytes(rows)
     assert whole.weights.sum() == pytest.approx(1.0, rel=1e-12)
+    assert whole.linear_share == pytest.approx(whole.weights[-2:].sum(), rel=1e-12)
+    assert AveragedStream("poisson", linear=False).linear_share == 0.0
     history = whole.weight_history.weights.sum(axis=1)
     np.testing.assert_allclose(history, 1.0, rtol=1e-12)
 
