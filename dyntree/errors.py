@@ -78,6 +78,10 @@ class ManyLevelsWarning(UserWarning):
     """Most values of a text column are new levels, or rows have ever new columns."""
 
 
+class HeavyRowsWarning(UserWarning):
+    """Rows of a stream count so often that its log evidence depends on their order."""
+
+
 class DistantInputsWarning(UserWarning):
     """Inputs were too far from the first rows for linear leaves, and were clipped."""
 
@@ -519,6 +523,10 @@ class ArgumentError(ValueError):
     def named(self, name: str) -> Self:
         """The same error about an argument of another name."""
         return type(self)(**self._parts() | {"name": name})
+
+    def at(self, row: int) -> Self:
+        """The same error in another row."""
+        return type(self)(**self._parts() | {"row": row})
 
     def _parts(self) -> dict[str, Any]:
         names = "name", "rule", "got", "remedy", "row", "column"

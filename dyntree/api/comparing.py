@@ -11,7 +11,7 @@ import numpy as np
 from dyntree import params
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.offsets import prediction_of
-from dyntree.api.order_evidence import evidence_over_orders
+from dyntree.api.order_evidence import evidence_over_orders, warn_of_heavy_rows
 from dyntree.api.results import DynamicTreeResults
 from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
@@ -73,7 +73,8 @@ def compare(
         - `log_bayes_factor` against the first row, the mean of the differences of
           repeats with the same order, and `log_bayes_factor_se`;
         - `log_density`, the mean log predictive density of a row one step ahead in the
-          fit itself (for real responses, from the eleventh row on);
+          fit itself (for real responses, from the eleventh row on, unless rows occur
+          several times and are learned in pieces);
         - `coverage` of the central intervals of these predictions;
         - `leaves`, the mean number of leaves of the trees of the fit.
 
@@ -81,6 +82,11 @@ def compare(
     ------
     ValueError
         If fits have no data, or differ in their responses.
+
+    Warns
+    -----
+    HeavyRowsWarning
+        If rows of a stream counted so often that evidence depends on their order.
 
     Notes
     -----
@@ -120,10 +126,12 @@ def compare(
         n_jobs=n_jobs,
         progress=progress,
     )
+    for fit in named.values():
+        warn_of_heavy_rows(fit.tree, fit.row_counts)
     best = int(evidence.mean(axis=1).argmax())
     seen = [fit.one_step_ahead() for fit in named.values()]
     known = np.logical_and.reduce([one.is_predicted for one in seen])
-    if seen[0].classes is None:
+    if seen[0].classes is None and seen[0].weights is None:
         known[:FIRST_ROWS] = False  # what they add is counted with the last of them
     factors, root = evidence - evidence[best], np.sqrt(n_repeats)
     table = pd.DataFrame(

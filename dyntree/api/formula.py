@@ -50,7 +50,7 @@ from dyntree.errors import (
     Message,
     UnseenLevelWarning,
 )
-from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder
+from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder, of_rows
 from dyntree.params.labels import Level
 from dyntree.params.names import suggesting
 from dyntree.runtime.progress import Progress
@@ -666,6 +666,7 @@ class DynamicTreeModel:
         """
         start = self._start
         tree = self.unlearned("fitted") if start is None else start.copy()
+        pieces = self._pieces(tree)
         fit = DynamicTreeResults(
             self, tree[0] if isinstance(tree, AveragedTrees) else tree
         )
@@ -673,10 +674,13 @@ class DynamicTreeModel:
         assert self.endog is not None
         assert self.table is not None
         divides = fit.inner.options.meaning_of_weights == "variance"
-        notes, evidence = OneStepRecorder(), [fit.llf]
-        for k, y in enumerate(self.endog):
-            one = slice(k, k + 1)
-            weight = None if self.weights is None else self.weights[one]
+        notes, evidence = OneStepRecorder(), [fit.tree.log_evidence]
+        rows, sizes = np.arange(len(self.endog)), self.weights
+        if pieces is not None:
+            rows, sizes = pieces
+        for piece, k in enumerate(rows.tolist()):
+            one, y = slice(k, k + 1), self.endog[k]
+            weight = None if sizes is None else sizes[piece : piece + 1]
             shift = None if self.shift is None else self.shift[one]
             asked = self.exog[one]
             new = NewRows(asked, [y], weights=weight, shift=shift)
@@ -696,8 +700,24 @@ class DynamicTreeModel:
             notes.add(prediction, y, not fit.nobs, counts)
             if counts:
                 fit.learn(new)
-            evidence.append(fit.llf)
-        return notes.record(np.diff(evidence))
+            evidence.append(fit.tree.log_evidence)
+        seen = notes.record(np.diff(evidence))
+        return seen if pieces is None else of_rows(seen, *pieces)
+
+    def _pieces(self, tree: Trees) -> tuple[NDArray[np.int64], Vector] | None:
+        """Rows of the data that are learned in pieces, in order, and sizes of these.
+
+        Rows of weight 0 come last, with one piece of that size.
+        """
+        assert self.endog is not None
+        counted = np.flatnonzero(self.counted)
+        weights = None if self.weights is None else self.weights[counted]
+        found = tree.pieces_of(self.endog[counted], weights)
+        if found is None:
+            return None
+        others = np.flatnonzero(~self.counted)
+        rows = np.concatenate([counted[found.rows], others])
+        return rows, np.concatenate([found.sizes, np.zeros(len(others))])
 
     def remove_data(self) -> None:
         """Drop the data; `fit` is no longer possible."""

@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from dyntree.api.fitted_model import FittedModel
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import HeavyRowsWarning, warn
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, rows_bar
 from dyntree.runtime.seeds import spawned
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.factory import Trees
 from dyntree.trees.streaming import StreamingTree
+
+HEAVY = 10.0  # times min_leaf: frequencies of rows on whose order evidence depends
 
 
 def evidence_over_orders(
@@ -64,6 +67,31 @@ def evidence_over_orders(
     with rows_bar(progress, len(jobs), "fits", "fit") as tell:
         found = side_by_side(_evidence, jobs, n_jobs, lambda: tell(1))
     return np.reshape(found, (len(models), n_repeats))
+
+
+def warn_of_heavy_rows(tree: Trees, row_counts: Vector) -> None:
+    """Warn if the log evidence of trees is that of a stream with heavy rows.
+
+    Parameters
+    ----------
+    tree : DynamicTree, StreamingTree, AveragedStream or AveragedTrees
+        Rows that it holds count as well.
+    row_counts : ndarray of shape (n_rows,)
+        How often rows count that it has learned.
+    """
+    cloud = tree.state.cloud
+    is_stream = isinstance(tree, StreamingTree | AveragedStream)
+    if not is_stream or cloud is None or cloud.weighting != "frequency":
+        return
+    heaviest = max([*cloud.weights(), *row_counts], default=0.0)
+    if heaviest > HEAVY * (tree.state.options.min_leaf or 1):
+        warn(
+            HeavyRowsWarning,
+            "a row of the stream counted {heaviest:g} times, and the log evidence "
+            "depends on the order of such rows, which are learned whole. To compare "
+            "models of a table, fit them without a window.",
+            heaviest=heaviest,
+        )
 
 
 def _evidence(

@@ -40,7 +40,7 @@ from dyntree.api.offsets import (
     shift_of,
     warn_of_defaults,
 )
-from dyntree.api.order_evidence import evidence_over_orders
+from dyntree.api.order_evidence import evidence_over_orders, warn_of_heavy_rows
 from dyntree.api.predictions import PredictionResults
 from dyntree.api.row_weights import RowWeights
 from dyntree.api.variables import (
@@ -120,7 +120,8 @@ class DynamicTreeResults:
     it. The first call computes these predictions by learning the rows once more from
     the same seed. Appended rows are not included. Of several clouds of trees
     (`n_clouds`) only the first is asked, because the others learned the rows in random
-    orders.
+    orders. Rows that occur several times may be learned in pieces. Their predictions
+    are then those of the pieces, mixed by size.
 
     A variable is a column of the raw data. If it changes, all terms that contain it
     change. By default the rows over which effects of variables are averaged are those
@@ -196,7 +197,13 @@ class DynamicTreeResults:
         """Log evidence: the sum of the log predictive densities of the rows.
 
         The density of each row is conditional on the rows before it.
+
+        Warns
+        -----
+        HeavyRowsWarning
+            If rows of a stream counted so often that it depends on their order.
         """
+        warn_of_heavy_rows(self.tree, self.row_counts)
         return self.tree.log_evidence
 
     def _posterior(self) -> pd.DataFrame:
@@ -830,9 +837,14 @@ class DynamicTreeResults:
         is 0 for a model that knows only the earlier responses, and negative for a worse
         one. No correction for the size of the model is needed, because no row is
         predicted by trees that learned it. The w are the weights of the rows, which
-        also apply to the mean. `rsquared_final` is the share in the usual sense.
+        also apply to the mean, which is that of all rows if they are learned in pieces.
+        `rsquared_final` is the share in the usual sense.
         """
         residuals, y, w = self._counted("rsquared")
+        if self.one_step_ahead().weights is not None:  # in pieces, by no order of rows
+            known = ~np.isnan(residuals)
+            others = y - np.average(y, weights=w)
+            return _share_saved(residuals[known], others[known], w[known])
         if len(y) < 2:
             return float("nan")
         centred = y - y[0]
@@ -1750,7 +1762,8 @@ class DynamicTreeResults:
 
     def _active_rows(self) -> str:
         """Number of active rows; several clouds have their own each."""
-        count = str(self.inner.n_active)
+        states = self.inner.states
+        count = str(sum(len(np.unique(state.row_ids())) for state in states))
         single = getattr(self.tree, "members", None) is None
         return count if single else f"{count} in all"
 

@@ -44,6 +44,10 @@ class OneStepAhead(Record):
         Predictive probabilities of labels.
     classes : tuple or None
         The labels, in the order of the columns of `proba`.
+    weights : ndarray of shape (n_rows,), or None
+        How often each row counts in `coverage`, if rows occurred several times and were
+        learned in pieces. Predictions of such a row are those of its pieces, mixed by
+        their sizes.
 
     Examples
     --------
@@ -63,6 +67,7 @@ class OneStepAhead(Record):
     pit: Matrix
     proba: Matrix | None = None
     classes: tuple[Hashable, ...] | None = None
+    weights: Vector | None = None
 
     @property
     def is_predicted(self) -> NDArray[np.bool_]:
@@ -144,7 +149,11 @@ class OneStepAhead(Record):
         -------
         float
         """
-        return float(np.nanmean(self.inside(level, seed)))
+        inside = self.inside(level, seed)
+        if self.weights is None:
+            return float(np.nanmean(inside))
+        known = self.is_predicted
+        return float(np.average(inside[known], weights=self.weights[known]))
 
 
 class OneStepRecorder:
@@ -209,3 +218,47 @@ class OneStepRecorder:
             proba=None if self._classes is None else self._padded(),
             classes=self._classes,
         )
+
+
+def of_rows(seen: OneStepAhead, rows: NDArray[np.int64], sizes: Vector) -> OneStepAhead:
+    """Predictions of pieces of rows -> those of the rows, mixed by the sizes of pieces.
+
+    Parameters
+    ----------
+    seen : OneStepAhead
+        Of n_pieces rows.
+    rows : ndarray of int64 of shape (n_pieces,)
+        The row of each piece.
+    sizes : ndarray of shape (n_pieces,)
+        How often it counts; 0 for the only piece of a row that counts nowhere.
+
+    Returns
+    -------
+    OneStepAhead
+    """
+    totals = np.asarray(np.bincount(rows, sizes), dtype=np.float64)
+    times = np.where(totals[rows] > 0.0, sizes, 1.0)
+
+    def mean(values: Vector) -> Vector:
+        known = ~np.isnan(values)
+        total, weight = (
+            np.bincount(rows[known], part[known], len(totals))
+            for part in (times * values, times)
+        )
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / weight)
+
+    first = np.unique(rows, return_index=True)[1]
+    evidence = np.asarray(np.bincount(rows, seen.log_density), dtype=np.float64)
+    proba, sd = None, seen.sd[first]
+    if seen.proba is None:
+        predicted = mean(seen.predicted)
+        sd = np.sqrt(mean(seen.sd**2 + (seen.predicted - predicted[rows]) ** 2))
+    else:
+        proba = np.column_stack([*map(mean, seen.proba.T)])
+        labels = np.fromiter(seen.classes or (), dtype=object)
+        predicted = labels[proba.argmax(axis=1)]
+    return OneStepAhead(
+        seen.y[first], predicted, sd, evidence,
+        np.column_stack([*map(mean, seen.pit.T)]), proba, seen.classes, totals,
+    )  # fmt: skip

@@ -54,6 +54,7 @@ from dyntree.trees.learning.exposures import (
     predicted_exposure,
     with_exposure,
 )
+from dyntree.trees.learning.passes import Pieces
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights, weighed
 from dyntree.trees.linear_options import LinearOptions
@@ -66,8 +67,8 @@ INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
         "exclusive",
         "fix_columns", "from_arrays", "learn_encoded", "learn_part", "learn_row",
         "leave_new_levels_to_another", "level_places", "mean_at", "of_state",
-        "plain_row", "preview", "proba_at", "reseeded", "state", "states", "to_arrays",
-        "unit", "warn_if_alike", "with_window",
+        "pieces_of", "plain_row", "preview", "proba_at", "reseeded", "state", "states",
+        "to_arrays", "unit", "warn_if_alike", "with_window",
     }
 )  # fmt: skip
 
@@ -200,6 +201,22 @@ class TreeModel(Suggesting):
         """Names of the features; x0, x1, ... where none were given."""
         features = self.state.features
         return () if features is None else features.feature_names
+
+    def pieces_of(self, y: Any, weights: Vector | None) -> Pieces | None:
+        """How the model, or the first of several trees, would learn a table of rows.
+
+        Parameters
+        ----------
+        y : array_like of shape (n_rows,)
+            Responses, or labels.
+        weights : ndarray of shape (n_rows,) or None
+            > 0.
+
+        Returns
+        -------
+        Pieces, or None where rows are learned as they come
+        """
+        return None
 
     def class_place(self, label: Hashable) -> int:
         """Index of a label in `classes`.
@@ -624,10 +641,11 @@ class TreePredictions(TreeModel):
     @property
     @locked
     def active_ids(self) -> NDArray[np.int64]:
-        """Row numbers of the active rows, ndarray of int64 of shape (n_active,)."""
-        if self.state.cloud is None:
-            return np.arange(len(self.state.waiting_y))
-        return np.asarray(self.state.cloud.row_ids())
+        """Row numbers of the active rows, ndarray of int64 of shape (n_active,).
+
+        A row that was learned in pieces is listed once for each that is active.
+        """
+        return self.state.row_ids()
 
     def predict(
         self,

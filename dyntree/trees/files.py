@@ -86,11 +86,17 @@ def tree_arrays(state: TreeState) -> tuple[Header, Arrays]:
         **state.header(),
         "cloud": None,
     }
-    arrays = {"waiting_X": state.waiting_X.copy()}
+    arrays = row_arrays(state)
     if state.cloud is not None:
         header["cloud"], cloud_arrays = state.cloud.to_arrays()
         arrays |= cloud_arrays
     return header, arrays
+
+
+def row_arrays(state: TreeState) -> Arrays:
+    """Arrays of a state beside those of its trees: rows that wait, and pieces."""
+    pieces = {} if state.pieces is None else {"pieces": state.pieces.copy()}
+    return {"waiting_X": state.waiting_X.copy()} | pieces
 
 
 def tree_state(header: Header, arrays: Arrays) -> TreeState:
@@ -106,6 +112,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     state = TreeState(TreeOptions(**options), seed)
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
+    arrays, pieces = without_pieces(arrays)
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = read_back(state.options, header["waiting_y"])
@@ -116,6 +123,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
         require(keyed, "its random numbers are of another seed")
         state.cloud = Cloud.from_arrays(header["cloud"], arrays, source)
         check_computed(state.cloud, header["cloud"], arrays)
+    take_pieces(state, pieces)
     return state
 
 
@@ -175,6 +183,23 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
     if features is not None:
         native = options.rules == "native"
         require(features.allow_missing == native, "its columns follow other rules")
+
+
+def without_pieces(arrays: Arrays) -> tuple[Arrays, Ints | None]:
+    """Arrays without the numbers of pieces, and these."""
+    rest = dict(arrays)
+    return rest, rest.pop("pieces", None)
+
+
+def take_pieces(state: TreeState, pieces: Ints | None) -> None:
+    """Number the pieces that a state has learned; an error unless they are of rows."""
+    if pieces is None:
+        return
+    check_arrays({"pieces": pieces}, {"pieces": ints("pieces", low=0)})
+    require(0 < len(pieces) <= state.n_pieces, "it has numbers of other pieces")
+    rows = np.unique(pieces)
+    require(rows == np.arange(len(rows)), "pieces are of no rows")
+    state.number(pieces.copy())
 
 
 def take_weights(state: TreeState, header: Header, has_trees: bool) -> None:

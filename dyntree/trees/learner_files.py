@@ -12,7 +12,13 @@ from dyntree import params
 from dyntree.checkpoint.layout import require
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.runtime.online import Arrays, Header
-from dyntree.trees.files import check_waiting, take_weights
+from dyntree.trees.files import (
+    check_waiting,
+    row_arrays,
+    take_pieces,
+    take_weights,
+    without_pieces,
+)
 from dyntree.trees.learning.exposures import read_back
 from dyntree.trees.state import TreeState
 
@@ -31,7 +37,7 @@ def learner_arrays(
         **state.header(),
         "cloud": None,
     }
-    arrays = {"waiting_X": state.waiting_X.copy()}
+    arrays = row_arrays(state)
     if state.cloud is not None:
         header["cloud"], own = state.cloud.to_arrays()
         arrays |= own
@@ -51,7 +57,7 @@ def learner_state(
         state.features = FeatureMap.from_header(header["features"])
     has_learned = header["cloud"] is not None
     take_weights(state, header, has_learned)
-    own = dict(arrays)
+    own, pieces = without_pieces(arrays)
     waiting = own.pop("waiting_X")
     require(waiting.dtype == np.float64 and waiting.ndim == 2, "no rows can wait so")
     responses = read_back(options, header["waiting_y"])
@@ -65,4 +71,5 @@ def learner_state(
         require(not own, "it has arrays without a use")
         check_waiting(state, waiting, responses)
         state.waiting_X, state.waiting_y = waiting.copy(), responses
+    take_pieces(state, pieces)
     return state, params.flag("is_frozen", header["is_frozen"])

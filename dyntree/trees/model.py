@@ -46,6 +46,12 @@ from dyntree.trees.learning.exposures import (
 )
 from dyntree.trees.learning.growth import widened
 from dyntree.trees.learning.parts import learn_rows
+from dyntree.trees.learning.passes import (
+    Copies,
+    Pieces,
+    has_copies,
+    learn_in_pieces,
+)
 from dyntree.trees.learning.warmup import learn_table
 from dyntree.trees.learning.weights import (
     Responses,
@@ -150,7 +156,8 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         responses, a row of weight w has the variance sigma^2 / w, as in weighted least
         squares. The unit of these weights does not matter: they are divided by the mean
         weight of the first ten rows. With "frequency" a row of weight w counts as w
-        equal rows. Weights of labels and counts are always frequencies.
+        equal rows, and tables are learned in passes (see `update`). Weights of labels
+        and counts are always frequencies.
     dispersion : float, optional
         "negbin": a count with mean m has the variance m + dispersion m^2 at an exposure
         of 1 (the alpha of NB2 in statsmodels). By default, the evidence tunes it.
@@ -272,7 +279,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
-        """Learn rows in order.
+        """Learn rows in order, or in passes if some of them occur several times.
 
         Parameters
         ----------
@@ -306,7 +313,17 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             If the input is bad. The model is then as it was before the call.
         KeyboardInterrupt
             If the call is interrupted. The model has then learned all rows up to the
-            last complete one.
+            last complete one, or none of a table that it learns in passes.
+
+        Notes
+        -----
+        If weights count rows, and some of several rows occur more than once, the rows
+        are learned in pieces of 1, 1, 2, 4, ..., and the rest. Pass q goes through
+        piece q of every row that has one, in the random order of
+        ``numpy.random.default_rng([seed, n_seen, q])``. So the trees have seen all rows
+        before any is heavy, and their evidence is about that of the rows written out.
+        In the order of whole rows it may be a hundred nats less. Pieces have the number
+        of their row, and `n_active` and `min_leaf` count them.
         """
         check_progress(progress)
         state = self.state
@@ -314,8 +331,18 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         X, y, weights = weighed(state.options, X, y, sample_weight)
         if is_idle(state, X, y):
             return self
-        learn_table(state, X, y, weights, progress, self.learn_part)
+        pieces = self.pieces_of(y, weights)
+        if pieces is None:
+            learn_table(state, X, y, weights, progress, self.learn_part)
+        else:
+            learn_in_pieces(state, X, y, pieces, progress)
         return self
+
+    def pieces_of(self, y: Any, weights: Vector | None) -> Pieces | None:
+        """How the model would learn a table of rows; see `TreeModel.pieces_of`."""
+        if not has_copies(weights, self.options):
+            return None
+        return Pieces.of(Copies.of(weights), self.seed, self.n_seen)
 
     def learn_part(self, rows: Matrix, responses: Responses) -> int:
         """Learn encoded rows, at least one, once there are trees; returns how many."""
@@ -329,7 +356,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         ----------
         row_ids : array_like of int, shape (n,)
             Numbers of active rows, all different. Rows are numbered from 0 in the
-            order in which `update` learned them. At least one row must stay active.
+            order in which `update` got them. At least one row must stay active.
         forget : float in [0, 1], default 1.0
             Factor by which the retired sums of a leaf are multiplied before it takes in
             a row. Under R's rules it must not be 0.
@@ -364,7 +391,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
                     "intercept='augmented'."
                 )
             )
-        positions = row_positions(cloud, row_ids, "row_ids")
+        positions = row_positions(self.state, row_ids, "row_ids")
         if len(positions) and len(positions) == cloud.n_active:
             raise ArgumentError(
                 "row_ids",
@@ -426,7 +453,14 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         -------
         self
         """
-        rejuvenate(self.state.ready("rejuvenate"), order)
+        cloud, positions = self.state.ready("rejuvenate"), None
+        if order is not None and cloud.n_active:
+            positions = row_positions(self.state, order, "order")
+            if len(positions) != cloud.n_active:
+                n_rows = len(np.unique(self.state.row_ids()))
+                got = len(np.atleast_1d(order))
+                raise ArgumentError("order", f"must name all {n_rows} active rows", got)
+        rejuvenate(cloud, positions)
         return self
 
     @locked
@@ -581,6 +615,8 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
                     model=self.options.model,
                 )
             )
+        if rule == "age":
+            return self.state.row_ids().astype(np.float64)
         return worth(cloud, rule, drawing_source(self.state))
 
     @locked

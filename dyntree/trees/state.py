@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import LevelCounts
@@ -45,6 +46,11 @@ class TreeState:
         How many levels are new; None where another model that learns the same counts.
     waiting_weights : ndarray of shape (n_waiting,) or None
         Weights of the rows set aside, None where all are 1.
+    pieces : ndarray of int64 of shape (n_pieces,) or None
+        Numbers of the rows of which the trees learned a piece, for all that they
+        learned until the last of them; None where they learned whole rows alone.
+    n_repeated : int
+        How many more pieces those are than rows.
     lock : ModelLock
         Acquired by whoever learns or asks.
     """
@@ -60,12 +66,41 @@ class TreeState:
     warned: set[Hashable] = field(default_factory=set)
     new_levels: LevelCounts | None = field(default_factory=LevelCounts)
     waiting_weights: Vector | None = None
+    pieces: NDArray[np.int64] | None = None
+    n_repeated: int = 0
     lock: Any = field(default_factory=ModelLock)
 
     @property
     def n_seen(self) -> int:
         """Rows that were ever passed to be learned."""
+        return self.n_pieces - self.n_repeated
+
+    @property
+    def n_pieces(self) -> int:
+        """The same, where a row that was learned in pieces counts once for each."""
         return len(self.waiting_y) if self.cloud is None else self.cloud.n_seen
+
+    def row_ids(self) -> NDArray[np.int64]:
+        """Numbers of the active rows, each as often as it has active pieces."""
+        if self.cloud is None:
+            return self._rows_of(np.arange(len(self.waiting_y)))
+        return self._rows_of(np.asarray(self.cloud.row_ids()))
+
+    def _rows_of(self, learned: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of rows, by the places at which trees learned their pieces."""
+        if self.pieces is None:
+            return learned
+        early = np.minimum(learned, len(self.pieces) - 1)
+        return np.where(learned > early, learned - self.n_repeated, self.pieces[early])
+
+    def add_pieces(self, rows: NDArray[np.int64]) -> None:
+        """Note that the last pieces were of these rows, counted from those before."""
+        before = self._rows_of(np.arange(self.n_pieces - len(rows)))
+        self.number(np.concatenate([before, before.max(initial=-1) + 1 + rows]))
+
+    def number(self, pieces: NDArray[np.int64]) -> None:
+        """Have these numbers of rows, for all pieces so far or the first of them."""
+        self.pieces, self.n_repeated = pieces, len(pieces) - int(pieces.max()) - 1
 
     @property
     def n_active(self) -> int:
@@ -122,10 +157,12 @@ class TreeState:
 
     def nbytes(self) -> int:
         """Bytes used by trees, rows and work space."""
+        numbers = 0 if self.pieces is None else int(self.pieces.nbytes)
         if self.cloud is None:
             n_lists = 1 if self.waiting_weights is None else 2
-            return int(self.waiting_X.nbytes) + 8 * n_lists * len(self.waiting_y)
-        return int(self.cloud.nbytes())
+            waiting = 8 * n_lists * len(self.waiting_y)
+            return int(self.waiting_X.nbytes) + waiting + numbers
+        return int(self.cloud.nbytes()) + numbers
 
     def ready(self, what: str) -> Any:
         """Return the cloud, or raise NotReadyError: `what` needs trees."""
@@ -153,7 +190,7 @@ class TreeState:
             needed, more = "more than n_start rows", "more rows"
         else:
             n_needed = n_waiting(options, self.n_scale)
-            n_more = n_needed - self.n_seen
+            n_more = n_needed - self.n_pieces
             needed = f"at least {n_needed} row" + "s" * (n_needed > 1)
             if options.rules == "r":
                 needed = f"more than n_start={options.n_start} rows"
@@ -189,6 +226,8 @@ class TreeState:
             settles_all=self.settles_all,
             new_levels=None if self.new_levels is None else self.new_levels.copy(),
             waiting_weights=self.waiting_weights,  # which nobody changes
+            pieces=self.pieces,  # nor these
+            n_repeated=self.n_repeated,
         )
 
 

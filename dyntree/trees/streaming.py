@@ -174,9 +174,9 @@ class StreamingTree(TreeModel, checkpoint.Stored):
     ) -> Self:
         """Learn rows in order, and retire one for each row beyond the window.
 
-        A frozen model checks the rows and learns nothing from them. Parameters, the
-        return value, and the handling of bad rows and interrupts are as in
-        `DynamicTree.update`.
+        A row is learned whole, however often it counts. A frozen model checks the rows
+        and learns nothing from them. Parameters, the return value, and the handling of
+        bad rows and interrupts are as in `DynamicTree.update`.
         """
         return self._take_rows(X, y, sample_weight, exposure, progress)
 

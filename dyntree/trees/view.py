@@ -83,6 +83,13 @@ class TreeView:
         self.tree, self._cloud = tree, tree.state.cloud
         self.n_particles: int = self._cloud.n_particles
         self._ones = tree.state.ones
+        self._first: Any = slice(None)  # of the active pieces of each row
+        self._row: NDArray[np.int64] | None = None  # of each piece, if there are some
+        if tree.state.pieces is not None:
+            ids = tree.state.row_ids()
+            _, self._first, self._row = np.unique(
+                ids, return_index=True, return_inverse=True
+            )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.n_particles} particles>"
@@ -94,23 +101,27 @@ class TreeView:
     def rows(self) -> tuple[Matrix, NDArray[Any]]:
         """Active rows as features, and their responses or places of labels."""
         X, y = self._cloud.rows()
-        return np.asarray(X[:, self._ones :]), np.asarray(y)
+        return np.asarray(X[self._first, self._ones :]), np.asarray(y[self._first])
 
     def row_counts(self) -> Vector:
         """How often each active row counts: its weight if weights are frequencies.
 
         Of shape (n_rows,).
         """
+        weights = np.ones(self._cloud.n_active)
         if self._cloud.weighting == "frequency":
-            return np.array(self._cloud.weights(), dtype=np.float64)
-        return np.ones(self._cloud.n_active)
+            weights = np.array(self._cloud.weights(), dtype=np.float64)
+        if self._row is not None:
+            return np.bincount(self._row, weights).astype(np.float64)
+        return weights
 
     def exposures(self) -> Vector | None:
         """Exposures of the counts of `rows`, shape (n_rows,); None without counts."""
         if not self.tree.options.is_count:
             return None
         unit: float = self._cloud.prior_point["exposure_unit"]
-        return np.array(self._cloud.exposures(), dtype=np.float64) * unit
+        exposures = np.array(self._cloud.exposures(), dtype=np.float64) * unit
+        return np.asarray(exposures[self._first])
 
     def spans(self) -> tuple[Vector, Vector]:
         """Lowest and highest value of each feature, each of shape (n_features,).

@@ -99,7 +99,7 @@ FOLDER_ORDER = {
     "trees/learning": [
         {"scaling", "growth", "levels", "weights", "exposures"},
         {"check", "parts", "windows"},
-        {"warmup"},
+        {"warmup"}, {"passes"},
     ],
     "trees/answers": [
         {"linear_draws", "linear_laws"}, {"draws", "predictions"}, {"criteria"},

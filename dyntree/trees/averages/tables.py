@@ -17,8 +17,9 @@ from dyntree._core import averaging, student_mixture
 from dyntree.checkpoint.layout import require
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
-from dyntree.encoding.targets import label_codes, sorted_labels
+from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.params import MIXED, NIG, TreeOptions
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
@@ -40,8 +41,13 @@ from dyntree.trees.learning.check import checked, extended, is_idle
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.levels import count_new
-from dyntree.trees.learning.parts import degenerate_rows_warned, learn_piecewise
-from dyntree.trees.learning.warmup import admit_rows, take_new_labels
+from dyntree.trees.learning.parts import (
+    degenerate_rows_warned,
+    learn_in_parts,
+    learn_piecewise,
+)
+from dyntree.trees.learning.passes import Copies, Pieces, has_copies
+from dyntree.trees.learning.warmup import admit_rows, share_labels
 from dyntree.trees.learning.weights import Responses, check_admissible, weighed
 from dyntree.trees.linear_stream import LinearStream
 from dyntree.trees.model import DynamicTree
@@ -68,6 +74,7 @@ PLAIN = (
     "_linear",
 )  # attributes that files have as they are
 SingleModel = DynamicTree | StreamingTree | RandomTreesStream | LinearStream
+Order = NDArray[np.int64] | Pieces  # of rows, or of pieces of them
 KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(SingleModel)}
 
 
@@ -85,30 +92,52 @@ class Table:
     growth : Growth or None
         The columns of X, where that are codes that a model has checked for all, none
         of which has trees.
+    is_ordered : bool
+        Whether rows are learned as they come, and none of them in pieces.
+    numbers : ndarray of int64 of shape (n_rows,) or None
+        Numbers of the rows in errors; None: as they come.
     """
 
     X: Any
     y: list[Any]
     weights: Vector | None = None
     growth: Growth | None = None
+    is_ordered: bool = False
+    numbers: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
 
-    def at(self, rows: NDArray[np.int64]) -> Table:
-        """Some of the rows, in that order."""
-        weights = None if self.weights is None else self.weights[rows]
-        y = [self.y[k] for k in rows.tolist()]
-        return Table(take(self.X, rows), y, weights, self.growth)
+    def at(self, order: Order) -> Table:
+        """The rows in an order, or pieces of them."""
+        if isinstance(order, Pieces):
+            return replace(self.at(order.rows), weights=order.sizes)
+        weights = None if self.weights is None else self.weights[order]
+        y = [self.y[k] for k in order.tolist()]
+        X = take(self.X, order)
+        return replace(self, X=X, y=y, weights=weights, numbers=order)
 
     def admitted(self, member: Any) -> tuple[Matrix, Responses, Growth]:
         """Let a model check the rows, or start its trees; see `admit_rows`."""
         check = getattr(member.options, "check_model", None)
         known = None if self.growth is None else (self.X, self.y, self.growth)
-        return admit_rows(member.state, self.X, self.y, self.weights, check, known)
+        try:
+            return admit_rows(member.state, self.X, self.y, self.weights, check, known)
+        except ArgumentError as error:
+            if self.numbers is None or error.row is None:
+                raise
+            raise error.at(int(self.numbers[error.row])) from None
 
     def teach(self, member: Any, progress: Any) -> Any:
         """Let a model learn all rows; models without weights need not know of them."""
+        if self.is_ordered:
+            rows, responses, growth = self.admitted(member)
+            n_kept = len(self) - len(rows)
+            learn_in_parts(
+                [member.state], rows, responses, growth, progress, n_kept,
+                member.learn_part,
+            )  # fmt: skip
+            return member
         more = () if self.weights is None else (self.weights,)
         return member.update(self.X, self.y, *more, progress=progress)
 
@@ -116,7 +145,7 @@ class Table:
 def learned_in_order(
     member: Any,
     table: Table,
-    order: NDArray[np.int64] | None,
+    order: Order | None,
     tells: bool,
     brake: Brake,
 ) -> Any:
@@ -135,7 +164,7 @@ def learned_in_order(
 def learned_and_tested(
     member: Any,
     table: Table,
-    order: NDArray[np.int64] | None,
+    order: Order | None,
     tells: bool,
     brake: Brake,
 ) -> tuple[Any, Matrix]:
@@ -144,20 +173,23 @@ def learned_and_tested(
     That is probabilities of shape (n_rows, n_classes), or log densities of the
     responses and the probabilities below them, of shape (n_rows, 2), in the order of
     `y`, each tenth of that half predicted before it was learned; NaN in the first half.
+    Of a table in pieces, it is what the model predicted of each bunch of copies.
     """
     state, n_rows, n_threads = member.state, len(table), params.n_threads()
     state.settles_all = True
     if not tells:
         member.tree.leave_new_levels_to_another()
     order = np.arange(n_rows) if order is None else order
-    weights = None if table.weights is None else table.weights[order]
+    table, ends = table.at(order), _tenths(n_rows)
+    if isinstance(order, Pieces):
+        n_rows, ends = len(order.part), order.ends
+    weights = table.weights
     if state.options.meaning_of_weights == "frequency":
         weights = None  # they are no property of one response
     ahead = np.full((n_rows, len(member.classes or "ab")), np.nan)
     was_ready = member.is_ready
-    rows, responses, growth = table.at(order).admitted(member)
-    n_old = n_rows - len(rows)  # with which R's rules start trees
-    ends = np.linspace(n_rows // 2, n_rows, N_BLOCKS + 1).astype(np.int64).tolist()
+    rows, responses, growth = table.admitted(member)
+    n_old = len(table) - len(rows)  # with which R's rules start trees
     with degenerate_rows_warned([state]):
         for begin, end in pairwise([n_old, *ends[bisect(ends, n_old) :]]):
             part = slice(begin - n_old, end - n_old)
@@ -167,12 +199,31 @@ def learned_and_tested(
                 if growth.steps:  # a level is missing until it was learned
                     asked = state.features.encode(Encoded(some, growth.features))
                 own = None if weights is None else weights[begin:end]
-                ahead[order[begin:end]] = _predicted(
-                    state.cloud, asked, y, own, n_threads
-                )
+                told = _predicted(state.cloud, asked, y, own, n_threads)
+                places, given = _foreseen(order, begin, end)
+                ahead[places] = told[given]
             later = growth.since(part.start)
             learn_piecewise([state], some, y, later, brake, member.learn_part)
     return member, ahead
+
+
+def _foreseen(
+    order: Order, begin: int, end: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64] | slice]:
+    """Places of what is foreseen of some rows, and of the rows that are alike."""
+    if not isinstance(order, Pieces):
+        return order[begin:end], slice(None)
+    bunches = np.flatnonzero(order.part == bisect(order.ends, begin))
+    rows, first = np.unique(order.rows[begin:end], return_index=True)
+    return bunches, first[np.searchsorted(rows, order.copies.rows[bunches])]
+
+
+def _tenths(n_rows: int) -> list[int]:
+    """Ends of the first half of some rows, and of each tenth of the second."""
+    ends: list[int] = (
+        np.linspace(n_rows // 2, n_rows, N_BLOCKS + 1).astype(int).tolist()
+    )
+    return ends
 
 
 def _predicted(
@@ -293,8 +344,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     n_clouds : int, default 10
         Number of clouds.
     shuffle : bool, default True
-        Whether every cloud but the first learns the rows of a call in a random order.
-        Use False if the order of the rows has a meaning.
+        Whether every cloud but the first learns the rows of a call in a random order,
+        and all clouds in passes if rows occur several times. Use False if the order of
+        the rows has a meaning.
     linear : bool, default True
         Whether regressions stand beside clouds of labels or counts.
     n_particles : int, optional
@@ -361,6 +413,12 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     ``numpy.random.default_rng(s).permutation(n_rows)``. After n_seen rows, the
     generator of a call is ``default_rng([s, n_seen])``. The first cloud learns the rows
     in the order given.
+
+    Rows that occur several times are learned in passes, as in `DynamicTree.update`, by
+    each cloud in orders of its own, unless `shuffle` is False. If weights of labels are
+    whole numbers that differ between rows of a label, a member predicts a random half
+    of the copies of each row. Otherwise weights may also say how much rows matter, and
+    it predicts whole rows: who has seen a copy of a row foresees it too well.
 
     Examples
     --------
@@ -587,7 +645,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             check_admissible(self.states, weights, len(y))
             if self.is_frozen:
                 return self
-            table = Table(X, y, weights)
+            table = Table(X, y, weights, is_ordered=True)
             if len(y) == 1 and growth is None and self.n_seen:
                 self._learn_one(table, progress)
                 return self
@@ -602,15 +660,16 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             if not self.n_seen and not _affords_regressions(fresh, X, y):
                 fresh = [one for one in fresh if not isinstance(one, LinearStream)]
                 powers, shares = _even_powers(fresh), (1.0,)
-            stacks = (self.is_classifier and self.shuffle) or len(shares) > 1
-            ahead = stacks and len(y) >= 2 * FEWEST
+            copies = self._copies(y, weights)
+            n_ahead = len(y) if copies is None else len(copies.rows)
+            ahead = self._foresees(n_ahead, shares)
             if self.is_classifier or ahead:
                 self._prepare(fresh, X, y)
             if ahead and self.state.features is None and fresh[0].state.features:
                 X, y, growth = checked(fresh[0].state, X, y)
-                table = Table(X, y, weights, growth)
+                table = replace(table, X=X, y=y, growth=growth)
             jobs = [
-                (member, table, self._order(k, len(y)), False)
+                (member, table, self._order(k, len(y), copies), False)
                 for k, member in enumerate(fresh)
             ]
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
@@ -621,6 +680,8 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 found, told = (list(part) for part in zip(*found, strict=True))
                 if self.is_classifier:
                     labels = label_codes(y, found[0].classes).astype(np.int64)
+                    if copies is not None:
+                        labels, weights = labels[copies.rows], copies.sizes
                     kinds = _by_kind(told, fresh)
                     powers = _powers_by(kinds, labels, weights) or powers
                 else:
@@ -628,6 +689,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                     shares = self._shares_by(seen[:, :, 0], weights) or shares
                     if not (self.options.robust or self.options.is_count):
                         factor = self._factor_by(seen[:, :, 1], shares, weights)
+            for member, (_, _, order, _) in zip(found, jobs, strict=True):
+                if isinstance(order, Pieces):
+                    member.state.add_pieces(order.rows)
             self.members, self.powers, self.shares = found, powers, shares
             self._spread_factor = factor
             if self._is_held:
@@ -685,7 +749,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             for member in fresh:
                 member.tree.fix_columns(features)
         for member in fresh if self.is_classifier else ():
-            _share_labels(member.state, y)
+            share_labels(member.state, y)
 
     def _mixed(self, members: NDArray[np.float64]) -> Matrix:
         """Probabilities at each row, sharper or softer than the average."""
@@ -727,13 +791,45 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         with with_columns(wide.states, growth.features, growth.widen):
             return X, wide.preview(X, y)[1]
 
-    def _order(self, k: int, n_rows: int) -> NDArray[np.int64] | None:
-        """Order in which a cloud learns rows; None as they come."""
-        if not self.shuffle or k == 0:
+    def _foresees(self, n_rows: int, shares: tuple[float, ...]) -> bool:
+        """Whether members predict so many rows ahead, for powers or shares."""
+        stacks = (self.is_classifier and self.shuffle) or len(shares) > 1
+        return stacks and n_rows >= 2 * FEWEST
+
+    def pieces_of(self, y: Any, weights: Vector | None) -> Pieces | None:
+        """How the first cloud would learn a table of rows."""
+        order = self._order(0, len(y), self._copies(y, weights))
+        return order if isinstance(order, Pieces) else None
+
+    def _order(self, k: int, n_rows: int, copies: Copies | None) -> Order | None:
+        """Order in which a cloud learns rows, or their pieces; None as they come."""
+        if not self.shuffle or (k == 0 and copies is None):
             return None
         seed, n_seen = self.members[k].seed, self.n_seen
         rng = np.random.default_rng([seed, n_seen] if n_seen else seed)
-        return rng.permutation(n_rows)
+        if copies is None:
+            return rng.permutation(n_rows)
+        n, part = len(copies.rows), None
+        if self._foresees(n, self.shares):
+            part = np.empty(n, dtype=np.int64)
+            part[rng.permutation(n)] = np.searchsorted(
+                _tenths(n), np.arange(n), "right"
+            )
+        return Pieces.of(copies, seed, n_seen, part)
+
+    def _copies(self, y: Sequence[Any], weights: Vector | None) -> Copies | None:
+        """Copies of rows with frequencies, in bunches that clouds foresee one by one.
+
+        Those of a row with a label are of several where weights are whole numbers that
+        differ between rows of a label, so that they say how often each occurred. Other
+        weights may as well say how much rows matter, and to have seen a row does not
+        help to foresee a new one.
+        """
+        if not self.shuffle or not has_copies(weights, self.options):
+            return None
+        counts = self.is_classifier and not np.any(weights % 1.0)
+        counts &= len({*zip(y, weights.tolist(), strict=True)}) > len({*y})
+        return Copies.of(weights, 2 * N_BLOCKS if counts else 1)
 
     # ------------------------------------------------------------ copies and files
     @locked
@@ -834,17 +930,6 @@ def _affords_regressions(members: list[Any], X: Any, y: list[Any]) -> bool:
     model, features = state.options.model, state.features or extended(state, X)[0]
     labels = {*(state.options.classes or ()), *y} if model == "class" else ()
     return has_regressions(model, features.n_features, len(labels))
-
-
-def _share_labels(state: TreeState, labels: list[Any]) -> None:
-    """Give new labels their places in the order of the rows, for every cloud alike."""
-    known = state.options.classes
-    if state.cloud is not None:
-        take_new_labels(state, labels)
-        return
-    classes = sorted_labels(labels) if known is None else known
-    classes = tuple(dict.fromkeys([*classes, *labels]))
-    state.options = replace(state.options, classes=classes)
 
 
 def _powers_by(

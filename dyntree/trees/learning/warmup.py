@@ -110,9 +110,9 @@ def learn_table(
 
     Parameters are those of `admit_rows` and of `learn_in_parts`.
     """
-    before = state.n_seen
+    before = state.n_pieces
     rows, responses, growth = admit_rows(state, X, y, weights, check)
-    n_kept = state.n_seen - before
+    n_kept = state.n_pieces - before
     learn_in_parts([state], rows, responses, growth, progress, n_kept, learn)
 
 
@@ -216,12 +216,23 @@ def take_new_labels(state: TreeState, labels: list[Any]) -> None:
         state.options = replace(state.options, classes=(*known, *fresh))
 
 
+def share_labels(state: TreeState, labels: list[Any]) -> None:
+    """Give new labels their places in the order in which they are listed."""
+    known = state.options.classes
+    if state.cloud is not None:
+        take_new_labels(state, labels)
+        return
+    classes = sorted_labels(labels) if known is None else known
+    classes = tuple(dict.fromkeys([*classes, *labels]))
+    state.options = replace(state.options, classes=classes)
+
+
 def _learn_old(state: TreeState, rows: Matrix, responses: Responses) -> None:
     """Learn what earlier calls have set aside; an interrupt waits for all of it."""
     interrupt = None
-    first = state.n_seen
+    first = state.n_pieces
     with degenerate_rows_warned([state]):
-        while (done := state.n_seen - first) < len(rows):
+        while (done := state.n_pieces - first) < len(rows):
             try:
                 learn_rows(state, rows[done:], responses[done:])
             except KeyboardInterrupt as error:

@@ -16,13 +16,15 @@ from dyntree.trees.learning.weights import Responses
 from dyntree.trees.state import TreeState
 
 
-def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:
+def row_positions(state: TreeState, row_ids: ArrayLike, name: str) -> NDArray[np.int64]:
     """Numbers of active rows, each named once -> their places in the cloud's order."""
     ids = np.atleast_1d(params.as_array(name, row_ids))
     if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
         raise ArgumentError(name, "must be row numbers (ints)", row_ids)
-    place = {row: k for k, row in enumerate(cloud.row_ids().tolist())}
-    unknown = [row for row in ids.tolist() if row not in place]
+    places: dict[int, list[int]] = {}
+    for k, row in enumerate(state.row_ids().tolist()):
+        places.setdefault(row, []).append(k)
+    unknown = [row for row in ids.tolist() if row not in places]
     if unknown:
         raise ArgumentError(
             name,
@@ -31,20 +33,21 @@ def row_positions(cloud: Any, row_ids: ArrayLike, name: str) -> NDArray[np.int64
         )
     if len(set(ids.tolist())) != len(ids):
         raise ArgumentError(name, "must name each row once", row_ids)
-    return np.array([place[row] for row in ids.tolist()], dtype=np.int64)
+    found = [place for row in ids.tolist() for place in places[row]]
+    return np.array(found, dtype=np.int64)
 
 
-def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
+def rejuvenate(cloud: Any, positions: NDArray[np.int64] | None = None) -> None:
     """Grow fresh particles from the active rows and add them to the cloud.
 
-    `order` has the numbers of the active rows as they are learned anew; random by
-    default.
+    `positions` has the places of the active rows in the order in which they are learned
+    anew; random by default.
     """
     if not cloud.n_active:
         raise ArgumentError(
             "rejuvenate", "needs rows, but remove_data dropped all of them"
         )
-    if order is None:
+    if positions is None:
         saved, n_particles = cloud.source.save(), cloud.n_particles
         try:
             uniforms = cloud.source.uniforms(cloud.n_active)
@@ -54,11 +57,6 @@ def rejuvenate(cloud: Any, order: ArrayLike | None = None) -> None:
                 cloud.source.restore(saved)
             raise
         return
-    positions = row_positions(cloud, order, "order")
-    if len(positions) != cloud.n_active:
-        raise ArgumentError(
-            "order", f"must name all {cloud.n_active} active rows", len(positions)
-        )
     destinations = np.empty(cloud.n_active, dtype=np.int64)
     destinations[positions] = np.arange(cloud.n_active)
     cloud.rejuvenate(destinations)
