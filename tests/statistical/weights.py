@@ -44,7 +44,7 @@ def measured(way: str, seed: int) -> tuple[float, float, float]:
     new = rng.random((N_NEW, 2))
     came = mean_of(new) + NOISE * rng.standard_normal(N_NEW)
     weighting, times = WAYS[way]
-    tree = DynamicTree(n_particles=50, weighting=weighting, seed=seed)
+    tree = DynamicTree("constant", n_particles=50, weighting=weighting, seed=seed)
     told = tree.update(X, y, times * w if times else None).predict(new)
     low, high = told.quantile([0.05, 0.95]).T
     error = float(np.sqrt(np.mean((told.mean - mean_of(new)) ** 2)))
