@@ -200,17 +200,17 @@ def learned_and_tested(
                     asked = state.features.encode(Encoded(some, growth.features))
                 own = None if weights is None else weights[begin:end]
                 told = _predicted(state.cloud, asked, y, own, n_threads)
-                places, given = _foreseen(order, begin, end)
+                places, given = _places_ahead(order, begin, end)
                 ahead[places] = told[given]
             later = growth.since(part.start)
             learn_piecewise([state], some, y, later, brake, member.learn_part)
     return member, ahead
 
 
-def _foreseen(
+def _places_ahead(
     order: Order, begin: int, end: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64] | slice]:
-    """Places of what is foreseen of some rows, and of the rows that are alike."""
+    """Places of what is predicted of some rows, and of the rows that are alike."""
     if not isinstance(order, Pieces):
         return order[begin:end], slice(None)
     bunches = np.flatnonzero(order.part == bisect(order.ends, begin))
@@ -418,7 +418,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     each cloud in orders of its own, unless `shuffle` is False. If weights of labels are
     whole numbers that differ between rows of a label, a member predicts a random half
     of the copies of each row. Otherwise weights may also say how much rows matter, and
-    it predicts whole rows: who has seen a copy of a row foresees it too well.
+    it predicts whole rows: a model that has seen a copy of a row predicts it too well.
 
     Examples
     --------
@@ -662,7 +662,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 powers, shares = _even_powers(fresh), (1.0,)
             copies = self._copies(y, weights)
             n_ahead = len(y) if copies is None else len(copies.rows)
-            ahead = self._foresees(n_ahead, shares)
+            ahead = self._predicts_ahead(n_ahead, shares)
             if self.is_classifier or ahead:
                 self._prepare(fresh, X, y)
             if ahead and self.state.features is None and fresh[0].state.features:
@@ -791,7 +791,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         with with_columns(wide.states, growth.features, growth.widen):
             return X, wide.preview(X, y)[1]
 
-    def _foresees(self, n_rows: int, shares: tuple[float, ...]) -> bool:
+    def _predicts_ahead(self, n_rows: int, shares: tuple[float, ...]) -> bool:
         """Whether members predict so many rows ahead, for powers or shares."""
         stacks = (self.is_classifier and self.shuffle) or len(shares) > 1
         return stacks and n_rows >= 2 * FEWEST
@@ -810,7 +810,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         if copies is None:
             return rng.permutation(n_rows)
         n, part = len(copies.rows), None
-        if self._foresees(n, self.shares):
+        if self._predicts_ahead(n, self.shares):
             part = np.empty(n, dtype=np.int64)
             part[rng.permutation(n)] = np.searchsorted(
                 _tenths(n), np.arange(n), "right"
@@ -818,12 +818,12 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         return Pieces.of(copies, seed, n_seen, part)
 
     def _copies(self, y: Sequence[Any], weights: Vector | None) -> Copies | None:
-        """Copies of rows with frequencies, in bunches that clouds foresee one by one.
+        """Copies of rows with frequencies, in bunches that clouds predict one by one.
 
         Those of a row with a label are of several where weights are whole numbers that
         differ between rows of a label, so that they say how often each occurred. Other
         weights may as well say how much rows matter, and to have seen a row does not
-        help to foresee a new one.
+        help to predict a new one.
         """
         if not self.shuffle or not has_copies(weights, self.options):
             return None

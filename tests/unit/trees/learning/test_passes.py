@@ -321,7 +321,7 @@ def test_fitted_values_are_of_the_rows_of_the_table(kind: str, n_clouds: int) ->
     assert fit.llf_obs.sum() == pytest.approx(first.log_evidence, abs=1e-9)
     assert fit.nobs == len(frame) - 1
     if n_clouds == 1:
-        held = fit.summary().as_text().split("Rows Held:")[1].split()[0]
+        held = fit.summary().as_text().split("Active Rows:")[1].split()[0]
         assert held == str(fit.nobs)
     assert fit.fittedvalues.shape == fit.resid_quantile.shape == (len(frame),)
     assert np.isnan(fit.resid_quantile[5])
