@@ -42,7 +42,12 @@ from dyntree.trees.answers.draws import (
 )
 from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
-from dyntree.trees.averages.effects import calibrated, reference_rows, setting_means
+from dyntree.trees.averages.effects import (
+    calibrated,
+    level,
+    reference_rows,
+    setting_means,
+)
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.base import TreeModel, is_forest, is_regression
 from dyntree.trees.learning.check import stored
@@ -529,11 +534,12 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         for block in self._member_draws(lines, reference, n_draws, rng, ones):
             slopes[block.places] = setting_means(block.mean, n_compared)
         n, is_count = len(rows), self.options.is_count
+        correction, _ = self._level_correction(trees, reference, n_compared)
         both, at = np.concatenate([rows, reference]), np.concatenate([exposure, ones])
         for block in self._member_draws(trees, both, n_draws, rng, at):
             mean = calibrated(
                 block.mean[:, :n], setting_means(block.mean[:, n:], n_compared),
-                slopes[block.places], n_compared, is_count,
+                slopes[block.places], correction, n_compared, is_count,
             )  # fmt: skip
             size = None if block.size is None else block.size[:n]
             yield DrawBlock(block.places, mean, None, size)
@@ -550,15 +556,33 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             if reference is None:
                 return super().effect_means(X, n_compared)
             trees, lines = self._by_effects()
+            correction, means = self._level_correction(trees, reference, n_compared)
             values = self._means_by(trees, Encoded(rows))[None]
-            means, slopes = (
-                setting_means(self._means_by(w, Encoded(reference))[None], n_compared)
-                for w in (trees, lines)
-            )
+            slopes = self._means_by(lines, Encoded(reference))[None]
             is_count = self.options.is_count
-            return np.asarray(
-                calibrated(values, means, slopes, n_compared, is_count)[0]
+            moved = calibrated(
+                values, means, setting_means(slopes, n_compared), correction,
+                n_compared, is_count,
+            )  # fmt: skip
+            return np.asarray(moved[0])
+
+    def _level_correction(
+        self, trees: Vector, reference: Matrix, n_compared: int
+    ) -> tuple[Any, Any]:
+        """What moves the level of trees to that of the average, and means of the trees.
+
+        Both are as `calibrated` has them.
+        """
+        means, whole = (
+            setting_means(np.asarray(values)[None], n_compared)
+            for values in (
+                self._means_by(trees, Encoded(reference)),
+                super().effect_means(Encoded(reference), 0),
             )
+        )
+        is_count = self.options.is_count
+        own, wanted = level(means, is_count), level(whole, is_count)
+        return (wanted / own if is_count else wanted - own), means
 
     def _means_by(self, weights: Vector, X: Any) -> Vector | Matrix:
         """Means or probabilities at rows of members by these weights."""

@@ -67,8 +67,20 @@ def setting_means(values: Values, n_compared: int) -> Values:
     return np.asarray(parts.mean(axis=2, keepdims=True))
 
 
+def level(values: Values, is_count: bool) -> Values:
+    """Mean of the means of all settings, geometric for counts: (n_draws, 1, 1, ...)."""
+    if is_count:
+        return np.asarray(np.exp(np.log(values).mean(axis=1, keepdims=True)))
+    return np.asarray(values.mean(axis=1, keepdims=True))
+
+
 def calibrated(
-    values: Values, trees: Values, regressions: Values, n_compared: int, is_count: bool
+    values: Values,
+    trees: Values,
+    regressions: Values,
+    correction: Values,
+    n_compared: int,
+    is_count: bool,
 ) -> Values:
     """Values at rows, moved so that their average effect is that of regressions.
 
@@ -77,17 +89,20 @@ def calibrated(
     values : ndarray of shape (n_draws, n_compared * n_rows), or with one more axis
         What trees say: mean counts, or probabilities of classes.
     trees, regressions : ndarray of shape (n_draws, n_compared, 1)
-        Means over reference rows, see `setting_means`, or with one more axis. The
-        ratios of means to that of the first setting are the effects on counts, and the
-        differences those on probabilities.
+        Means over reference rows, see `setting_means`, or with one more axis. Their
+        ratios to the `level` are the effects on counts, and their differences from it
+        those on probabilities.
+    correction : ndarray of shape (1, 1, 1), or with one more axis
+        What the level of trees is multiplied by (counts), or what is added to it.
     n_compared : int
     is_count : bool
     """
     n_draws, _, *classes = values.shape
     parts: Any = values.reshape(n_draws, n_compared, -1, *classes)
+    own, wanted = (level(means, is_count) for means in (trees, regressions))
     if is_count:
-        parts = parts * (regressions / regressions[:, :1] * trees[:, :1] / trees)
+        parts = parts * (correction * (regressions / wanted) / (trees / own))
     else:
-        parts = parts + (regressions - regressions[:, :1]) - (trees - trees[:, :1])
+        parts = parts + (correction + (regressions - wanted) - (trees - own))
     moved: Values = parts.reshape(values.shape)
     return moved
