@@ -78,8 +78,8 @@ def check_rates(header: Header, options: LinearOptions) -> None:
     """Rates and exposures are positive numbers; of labels they are 1."""
     rate, unit = (params.positive(n, header[n]) for n in ("rate", "exposure_unit"))
     require(options.is_count or rate == unit == 1.0, "labels have a rate")
-    has_most = options.is_count and header["n_seen"] > 0
-    require(np.isfinite(header["most"]) == has_most, "its highest rate is odd")
+    is_known = np.isfinite(header["most"]) == options.is_count
+    require(is_known, "its highest rate is odd")
 
 
 def check_columns(arrays: Arrays, has_units: bool, n_seen: int) -> None:

@@ -70,8 +70,9 @@ class LinearStream(RowLearner):
     and variance v (MacKay 1992). Counts with a log mean of x have the negative binomial
     law of mean exp(x) and variance exp(x) + exp(2 x) / size, where the size is
     proportional to the exposure. Predictions are mixtures of 7 gamma or beta prime
-    laws of the mean, about the nodes of N(e, v), and no node is above ten times the
-    highest rate learned so far. The log weight L of each spread and size follows
+    laws of the mean, about the nodes of N(e, v). No node is above ten times the highest
+    (y + r) / (e + 1) of a row so far, where e is its exposure in units of the mean of
+    the first ten. The log weight L of each spread and size follows
     L <- 0.998 (L + log p). A row of frequency c counts c times in the likelihood and in
     log p, and is one row for what is forgotten. A value that is missing is its column's
     mean, with the variance of the column. A new label begins with what was learned of a

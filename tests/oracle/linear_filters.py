@@ -108,10 +108,12 @@ class Columns:
     n: Any = field(init=False)
     mean: Any = field(init=False)  # in units, from the place
     square: Any = field(init=False)  # sum of squares about it
+    values: list[set[float]] = field(init=False)  # of each column so far
 
     def __post_init__(self) -> None:
         self.place, self.unit = np.full(self.p, np.nan), np.zeros(self.p)
         self.n, self.mean, self.square = np.zeros((3, self.p))
+        self.values = [set() for _ in range(self.p)]
 
     def fix(self, X: Any, times: Any) -> None:
         """Take the units of the first rows."""
@@ -143,8 +145,17 @@ class Columns:
             if not np.isnan(x[j]) and self.unit[j] > 0:
                 z = (x[j] - self.place[j]) / self.unit[j]
                 low, high = self.mean[j] - clip * s[j], self.mean[j] + clip * s[j]
-                out[j] = min(max(z, low), high)
+                out[j] = min(max(z, low), high) if self.is_far(j, x[j]) else z
         return out
+
+    def is_far(self, j: int, value: float) -> bool:
+        """Whether it is none of the at most two values that a column has."""
+        return len(self.values[j]) > 2 or value not in self.values[j]
+
+    def note(self, x: Any) -> None:
+        """Remember values, of which two are no limit."""
+        for j in np.flatnonzero(~np.isnan(x)):
+            self.values[j].add(float(x[j]))
 
     def see(self, x: Any, times: float) -> list[int]:
         """Add a row to the sums; gives the columns that get a unit by it."""
@@ -162,7 +173,8 @@ class Columns:
             elif self.unit[j] > 0:
                 z = (x[j] - self.place[j]) / self.unit[j]
                 far = FAR * self.spread()[j]
-                z = min(max(z, self.mean[j] - far), self.mean[j] + far)
+                if self.is_far(j, x[j]):
+                    z = min(max(z, self.mean[j] - far), self.mean[j] + far)
             self.n[j] += times
             off = z - self.mean[j]
             self.mean[j] += times / self.n[j] * off
@@ -257,6 +269,7 @@ class LinearFilters:
                 self.prior[:, j + 1] = [self.target(tau, j + 1) for tau in self.tau]
         else:
             self.first.append((x, y, times))
+        self.columns.note(x)
         self.renew(self.n_seen - 1)
         if self.n_seen == N_FIRST:
             rows, labels, each_times = zip(*self.first, strict=True)
@@ -332,8 +345,11 @@ class LinearFilters:
         self.columns = Columns(self.p + more)
         for name in ("place", "unit", "n", "mean", "square"):
             getattr(self.columns, name)[: self.p] = getattr(old, name)
+        self.columns.values[: self.p] = old.values
         began = self.n_seen >= N_FIRST
         for j, value in enumerate(fill, self.p):
+            if not np.isnan(value):
+                self.columns.values[j] = {value}
             if began and not np.isnan(value):
                 self.columns.place[j] = value
                 self.columns.n[j] = self.n_seen

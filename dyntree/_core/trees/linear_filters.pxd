@@ -70,6 +70,7 @@ cdef class LinearFilters:
         self, const double *x, double y, double times, double exposure
     ) noexcept nogil
     cdef void fix_columns(self) noexcept nogil
+    cdef bint is_far(self, int32_t j, double x) noexcept nogil
     cdef void note_values(self, const double *x) noexcept nogil
     cdef void count(self, int32_t j, double z, double times) noexcept nogil
     cdef void fix_column(self, int32_t j) noexcept nogil

@@ -291,7 +291,7 @@ cdef class LinearFilters:
                 if isnan(x[j]):
                     gaps[j + 1] = most * most
                 else:
-                    most *= self.clip
+                    most *= self.clip if self.is_far(j, x[j]) else INFINITY
                     z = (x[j] - self.place[j]) / self.unit[j]
                     z = fmin(fmax(z, self.column_mean[j] - most), self.column_mean[j] + most)
             w[j + 1] = z
@@ -311,7 +311,7 @@ cdef class LinearFilters:
                 self.unit[j] = fabs(x[j] - self.place[j]) / sqrt(10.0)
                 z = sqrt(10.0) if x[j] > self.place[j] else -sqrt(10.0)
             elif self.unit[j] > 0.0:
-                most = FAR * self.column_spread(j)
+                most = self.column_spread(j) * (FAR if self.is_far(j, x[j]) else INFINITY)
                 z = (x[j] - self.place[j]) / self.unit[j]
                 z = fmin(fmax(z, self.column_mean[j] - most), self.column_mean[j] + most)
             self.count(j, z, times)
@@ -319,6 +319,13 @@ cdef class LinearFilters:
                 self.prior[k, j + 1] = self.target(k, j + 1)
                 for c in range(self.n_filters):
                     self.covariance[k, c, j + 1, j + 1] = 1.0 / self.prior[k, j + 1]
+
+    cdef bint is_far(self, int32_t j, double x) noexcept nogil:
+        """Whether a value may be too far away: not one of the two that a column has.
+
+        The spread of a column of two values, one of them rare or late, is no bound.
+        """
+        return not (x == self.low[j] or x == self.high[j])
 
     cdef void note_values(self, const double *x) noexcept nogil:
         """Count gaps, and remember which columns have two values at most."""
@@ -535,7 +542,7 @@ cdef class LinearFilters:
             self.learn(w, y, times, exposure, each)
             found = self.log_mixture(each)
             self.weigh(each, 0, 1.0)
-            self.most = fmax(self.most, log((y + 1.0) / exposure))
+            self.most = fmax(self.most, log((y + self.rate) / (exposure + 1.0)))
         else:
             self.each_proba(each)
             self.mix(each, proba)
@@ -836,7 +843,7 @@ cdef class LinearFilters:
 
         A size by itself is one of exposures as users give them; several are of the unit.
         """
-        self.exposure_unit, self.rate = unit, rate
+        self.exposure_unit, self.rate, self.most = unit, rate, log(rate)
         if len(self.options["sizes"]) == 1:
             self.sizes = np.full(self.n_kinds, self.options["sizes"][0] * unit)
 
@@ -957,12 +964,21 @@ cdef class LinearFilters:
         """The filters with more columns; `widen` gives rows so far their values there."""
         header, arrays = self.to_arrays()
         p = self.n_features
-        (fill,) = widen(np.full((1, p), np.nan))[:, p:]
-        more, fits = len(fill), self.has_units & ~np.isnan(fill)
-        seen = fill if self.n_seen else np.full(more, np.nan)
+        # A row without gaps, and one a column that has one there: which of them makes a
+        # gap in a new column, that of a level of the same factor, has its gaps in it.
+        rows = np.zeros((1 + p, p))
+        rows[1 + np.arange(p), np.arange(p)] = np.nan
+        fill, *by_gap = widen(rows)[:, p:]
+        more, is_gap = len(fill), np.isnan(by_gap).reshape(p, -1)
+        n_gaps = np.where(is_gap, arrays["n_gaps"][:, None], 0.0).max(axis=0, initial=0.0)
+        n_gaps[np.isnan(fill)] = self.n_seen
+        weights = arrays["n_values"].max(initial=0.0) / max(1.0, self.n_seen)
+        n_there = self.n_seen - n_gaps
+        seen = np.where(n_there > 0.0, fill, np.nan)
         grown = {
-            "place": np.where(fits, fill, np.nan), "n_values": np.where(fits, self.n_seen, 0),
-            "n_gaps": np.where(np.isnan(fill), self.n_seen, 0), "low": seen, "high": seen,
+            "place": seen if self.has_units else np.full(more, np.nan),
+            "n_values": weights * n_there * self.has_units, "n_gaps": n_gaps,
+            "low": seen, "high": seen,
         }
         for name in COLUMNS:
             arrays[name] = np.concatenate([arrays[name], grown.get(name, np.zeros(more))])

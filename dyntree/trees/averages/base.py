@@ -42,12 +42,7 @@ from dyntree.trees.answers.draws import (
 )
 from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
-from dyntree.trees.averages.effects import (
-    calibrated,
-    level,
-    reference_rows,
-    setting_means,
-)
+from dyntree.trees.averages.effects import Reference
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.base import TreeModel, is_forest, is_regression
 from dyntree.trees.learning.check import stored
@@ -455,9 +450,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         at = asked_exposure(self.state, len(rows[0]), exposure)
         reference = self._reference(rows[0], n_compared)
         if reference is not None:
-            yield from self._effect_blocks(
-                rows[0], reference, n_compared, n_draws, rng, at
-            )
+            yield from self._effect_blocks(rows[0], reference, n_draws, rng, at)
             return
         which = systematic(weights, n_draws, rng)
         parts: tuple[Matrix, Matrix] | None = None
@@ -477,16 +470,13 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                     noise = noise * self.spread_factor
                 yield DrawBlock(own[block.places], mean, noise, block.size)
 
-    def _reference(self, rows: Matrix, n_compared: int) -> Matrix | None:
-        """Rows over which regressions say how large effects are, or None.
-
-        See `reference_rows`.
-        """
+    def _reference(self, rows: Matrix, n_compared: int) -> Reference | None:
+        """Rows over which regressions say how large effects are, or None."""
         filters = next(filter(is_regression, self.states), None)
         if filters is None:
             return None
-        pool = max(self._trees, key=lambda tree: tree.n_active).state.cloud.rows()[0]
-        return reference_rows(filters.cloud, rows, n_compared, pool)
+        pool = max(self._trees, key=lambda tree: tree.n_active).state.cloud
+        return Reference.of(filters.cloud, rows, n_compared, pool)
 
     def _by_effects(self) -> tuple[Vector, Vector]:
         """Weights among the trees, and among the regressions, each (n_members,)."""
@@ -515,32 +505,23 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def _effect_blocks(
         self,
         rows: Matrix,
-        reference: Matrix,
-        n_compared: int,
+        reference: Reference,
         n_draws: int,
         rng: np.random.Generator,
         exposure: Vector,
     ) -> Iterator[DrawBlock]:
-        """Draws of trees, whose average effect is that of draws of regressions."""
+        """Draws of trees, whose means at reference rows are those of regressions."""
         trees, lines = self._by_effects()
-        ones = np.ones(len(reference))
-        shape = (
-            n_draws,
-            n_compared,
-            1,
-            *([len(self.classes or ())] * self.is_classifier),
-        )
-        slopes = np.empty(shape)
-        for block in self._member_draws(lines, reference, n_draws, rng, ones):
-            slopes[block.places] = setting_means(block.mean, n_compared)
-        n, is_count = len(rows), self.options.is_count
-        correction, _ = self._level_correction(trees, reference, n_compared)
-        both, at = np.concatenate([rows, reference]), np.concatenate([exposure, ones])
+        ones, own, whole = np.ones(len(reference.rows)), *self._levels(lines, reference)
+        wanted = np.empty((n_draws, *own.shape[1:]))
+        for block in self._member_draws(lines, reference.rows, n_draws, rng, ones):
+            means = reference.means(block.mean)
+            wanted[block.places] = reference.wanted(means, own, whole)
+        n, at = len(rows), np.concatenate([exposure, ones])
+        both = np.concatenate([rows, reference.rows])
         for block in self._member_draws(trees, both, n_draws, rng, at):
-            mean = calibrated(
-                block.mean[:, :n], setting_means(block.mean[:, n:], n_compared),
-                slopes[block.places], correction, n_compared, is_count,
-            )  # fmt: skip
+            parts = block.mean[:, :n], block.mean[:, n:]
+            mean = reference.calibrated(*parts, wanted[block.places])
             size = None if block.size is None else block.size[:n]
             yield DrawBlock(block.places, mean, None, size)
 
@@ -556,33 +537,20 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             if reference is None:
                 return super().effect_means(X, n_compared)
             trees, lines = self._by_effects()
-            correction, means = self._level_correction(trees, reference, n_compared)
-            values = self._means_by(trees, Encoded(rows))[None]
-            slopes = self._means_by(lines, Encoded(reference))[None]
-            is_count = self.options.is_count
-            moved = calibrated(
-                values, means, setting_means(slopes, n_compared), correction,
-                n_compared, is_count,
-            )  # fmt: skip
-            return np.asarray(moved[0])
-
-    def _level_correction(
-        self, trees: Vector, reference: Matrix, n_compared: int
-    ) -> tuple[Any, Any]:
-        """What moves the level of trees to that of the average, and means of the trees.
-
-        Both are as `calibrated` has them.
-        """
-        means, whole = (
-            setting_means(np.asarray(values)[None], n_compared)
-            for values in (
-                self._means_by(trees, Encoded(reference)),
-                super().effect_means(Encoded(reference), 0),
+            own, whole = self._levels(lines, reference)
+            values, means = (
+                self._means_by(trees, Encoded(some))[None]
+                for some in (rows, reference.rows)
             )
-        )
-        is_count = self.options.is_count
-        own, wanted = level(means, is_count), level(whole, is_count)
-        return (wanted / own if is_count else wanted - own), means
+            wanted = reference.wanted(own, own, whole)
+            return np.asarray(reference.calibrated(values, means, wanted)[0])
+
+    def _levels(self, lines: Vector, reference: Reference) -> tuple[Any, Any]:
+        """Means at reference rows, as regressions and as the average predict them."""
+        asked = Encoded(reference.rows)
+        both = self._means_by(lines, asked), super().effect_means(asked, 0)
+        own, whole = (reference.means(np.asarray(values)[None]) for values in both)
+        return own, whole
 
     def _means_by(self, weights: Vector, X: Any) -> Vector | Matrix:
         """Means or probabilities at rows of members by these weights."""

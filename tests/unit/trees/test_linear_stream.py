@@ -414,3 +414,79 @@ def test_effects_need_no_active_rows() -> None:
     draws = average.compute_contrast(*settings(X[:3]), 20, seed=1).values
     assert np.isfinite(draws).all()
     np.testing.assert_allclose(draws.sum(axis=2), 0.0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("model", ["class", "poisson"])
+def test_a_late_level_is_as_a_declared_one(model: str) -> None:
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    g = np.array(["a", "b"] * 100 + ["new"] * 50 + ["a", "new"] * 25)
+    g[::17] = None
+    frame = pd.DataFrame({"x": rng.normal(size=300), "g": g.astype(object)})
+    frame.loc[frame.g == "None", "g"] = None
+    score = 1.0 + 1.5 * (g == "new")
+    y = rng.poisson(np.exp(score)) if model == "poisson" else score > 1.7
+    levels = {"g": ["a", "b", "new"]}
+    labels = (False, True) if model == "class" else None
+    known, late, rows = (
+        LinearStream(model, categories=c, classes=labels, seed=1)
+        for c in (levels, None, None)
+    )
+    known.update(frame, y)
+    late.update(frame, y)
+    for k in range(0, 300, 7):
+        rows.update(frame[k : k + 7], y[k : k + 7])
+    asked = pd.DataFrame({"x": 0.0, "g": ["a", "b", "new"]})
+    more = {} if model == "class" else {"exposure": 1.0}
+    answers = [m.predict(asked, **more) for m in (known, late, rows)]
+    means = [a.proba if model == "class" else a.mean for a in answers]
+    np.testing.assert_allclose(means[2], means[1], rtol=1e-9)
+    # not equal, as two levels have one column before the third comes
+    close = {"rtol": 0.06} if model == "poisson" else {"atol": 0.03}
+    np.testing.assert_allclose(means[1], means[0], **close)
+    if model == "poisson":
+        np.testing.assert_allclose(means[0], np.exp([1.0, 1.0, 2.5]), rtol=0.15)
+
+
+def test_a_rare_column_of_two_values_has_its_effect() -> None:
+    """Log ratio of rates as maximum likelihood has it, however late the column is 1."""
+    rng = np.random.default_rng(3)
+    for n_before, n_after in ((1000, 30), (5000, 100), (30, 1000)):
+        t = np.repeat([0.0, 1.0], [n_before, n_after])
+        y = rng.poisson(np.exp(0.7 * t + 0.5))
+        model = LinearStream("poisson", seed=1).update(t[:, None], y)
+        both = model.predict([[1.0], [0.0]], exposure=1.0).mean
+        wanted = y[t == 1.0].mean() / y[t == 0.0].mean()
+        assert both[0] / both[1] == pytest.approx(wanted, rel=0.1)
+
+
+def test_an_empty_exposure_raises_no_rate() -> None:
+    X, y, e = events(15)
+    made = LinearStream("poisson", seed=1).update(X, y, exposure=e)
+    far = [[9.0, -9.0, 9.0, -9.0]]
+    before = made.predict(far, exposure=1.0).mean[0]
+    made.update(np.zeros((1, 4)), [0], exposure=[1e-8])
+    assert made.predict(far, exposure=1.0).mean[0] < 1.5 * before
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_effects_on_labels_stay_probabilities(K: int) -> None:
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.normal(size=250), rng.integers(2, size=250)])
+    score = 3.0 + 1.5 * X[:, 0] + X[:, 1] + rng.logistic(size=250)
+    y = np.digitize(score, [0.0] if K == 2 else [0.0, 3.0])
+    average = AveragedTrees("class", seed=1).update(X, y)
+    high, low = (np.column_stack([X[:, 0], np.full(250, v)]) for v in (1.0, 0.0))
+    both = np.vstack([high, low])
+    values = [average.effect_means(both, 2)[None]]
+    blocks = average.draw_blocks(both, 300, np.random.default_rng(0), n_compared=2)
+    for block in blocks:
+        values.append(block.mean)
+    for part in values:
+        assert part.min() >= 0.0
+        np.testing.assert_allclose(part.sum(axis=-1), 1.0, rtol=1e-12)
+    # the order of the settings has no meaning
+    turned = average.effect_means(np.vstack([low, high]), 2)
+    np.testing.assert_allclose(turned[250:], values[0][0][:250], rtol=1e-9)
+    far = average.compute_contrast([[2.5, 0.0]], [[2.5, 1.0]], 300, seed=1).values
+    assert np.abs(far.mean(axis=0)).max() < 0.03 or K == 3
