@@ -25,9 +25,9 @@ def test_weights_are_those_of_the_model(model: str) -> None:
     real = model in ("constant", "linear")
     y = Y if real else 1.0 + (Y > 0)
     fit = native.dynaTree(X, y, 20, model, minp=60, weights=W, verb=0, rng=RStream(1))
-    most = 60 if real else 1000  # of pieces, of which rows that occur often have some
-    tree = DynamicTree(model, n_particles=20, min_leaf=most, seed=1)
-    tree.update(X, y, W)
+    tree = DynamicTree(model, n_particles=20, min_leaf=60, seed=1)
+    for k in range(len(y)):  # in R rows are learned whole and in order
+        tree.update(X[k : k + 1], y[k : k + 1], W[k : k + 1])
     assert fit.lpred.sum() == pytest.approx(tree.log_evidence, rel=1e-10)
     if real:
         told, ours = rmirror.predict(fit, X), tree.predict(X)
