@@ -25,7 +25,8 @@ def test_weights_are_those_of_the_model(model: str) -> None:
     real = model in ("constant", "linear")
     y = Y if real else 1.0 + (Y > 0)
     fit = native.dynaTree(X, y, 20, model, minp=60, weights=W, verb=0, rng=RStream(1))
-    tree = DynamicTree(model, n_particles=20, min_leaf=60, seed=1)
+    labels = (1.0, 2.0) if model == "class" else None
+    tree = DynamicTree(model, n_particles=20, min_leaf=60, classes=labels, seed=1)
     for k in range(len(y)):  # in R rows are learned whole and in order
         tree.update(X[k : k + 1], y[k : k + 1], W[k : k + 1])
     assert fit.lpred.sum() == pytest.approx(tree.log_evidence, rel=1e-10)
