@@ -115,7 +115,7 @@ class Factor:
 
     def with_level(self, level: Level) -> Self:
         """The factor with one more level."""
-        return replace(self, levels=self.coded.with_level(level))
+        return replace(self, levels=self.coded.grown(level))
 
     def features(self, codes: Vector) -> Matrix:
         """Features of levels with these codes, NaN where there is none."""

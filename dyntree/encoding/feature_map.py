@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -22,7 +22,7 @@ from dyntree.encoding.columns import (
     numbers_of,
 )
 from dyntree.encoding.frames import check_eager, is_frame
-from dyntree.encoding.levels import COLUMN, Levels, widened
+from dyntree.encoding.levels import ColumnFeatures, Levels, Slot
 from dyntree.encoding.row_input import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import (
@@ -76,7 +76,7 @@ def is_nothing(X: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class FeatureMap:
+class FeatureMap(ColumnFeatures):
     """The columns a model was first given, and how later rows become arrays.
 
     Rows become codes, one number a column: a number stands for itself, a level for its
@@ -334,10 +334,6 @@ class FeatureMap:
         late = self.late[:n_late]
         return replace(self, levels=levels, unknown=unknown, late=late, times=times)
 
-    def widen(self, rows: Matrix) -> Matrix:
-        """Rows that an earlier, narrower map has encoded, as this one would have."""
-        return widened(rows, self.n_features, self.level_places.values())
-
     def encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
 
@@ -412,9 +408,7 @@ class FeatureMap:
         for name, level in self.late:
             late.setdefault(name, []).append(level)
         for name, levels in late.items():
-            own = found[name]
-            rest = 1 if len(own) == 1 else own.rest
-            found[name] = Levels((*own.labels, *levels), rest)
+            found[name] = found[name].grown(*levels)
         return found
 
     @cached_property
@@ -443,9 +437,9 @@ class FeatureMap:
         return bool(self.levels or self.unknown)
 
     @cached_property
-    def _slots(self) -> list[tuple[Any, int | None]]:
+    def slots(self) -> Sequence[Slot]:
         """Column of each feature, and the code of its level where it is of one."""
-        slots: list[tuple[Any, int | None]] = []
+        slots: list[Slot] = []
         settled = dict(self.levels)
         for name in self.names or range(self.n_columns):
             if name not in settled:
@@ -464,40 +458,27 @@ class FeatureMap:
         """Number of encoded columns."""
         if self.names is None:  # as many as a file may claim, and none has levels
             return self.n_columns
-        return len(self._slots)
+        return len(self.slots)
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the encoded columns; x0, x1, ... where none were given."""
         if self.names is None:
             return tuple(f"x{k}" for k in range(self.n_features))
-        labels = {name: own.labels for name, own in self.levels_of.items()}
-        return tuple(
-            name if k is None else COLUMN.format(column=name, level=labels[name][k])
-            for name, k in self._slots
-        )
-
-    @cached_property
-    def level_places(self) -> dict[str, list[int]]:
-        """Places of the features of each column that has levels."""
-        places: dict[str, list[int]] = {name: [] for name, _ in self.levels}
-        for place, (name, code) in enumerate(self._slots):
-            if code is not None:
-                places[name].append(place)
-        return places
+        return super().feature_names
 
     @cached_property
     def places(self) -> dict[Any, int]:
         """Place of the first feature of each column."""
         places: dict[Any, int] = {}
-        for place, (name, _) in enumerate(self._slots):
+        for place, (name, _) in enumerate(self.slots):
             places.setdefault(name, place)
         return places
 
     @cached_property
     def columns_of_features(self) -> list[str | int]:
         """Name of the column of each feature, or its place where columns have none."""
-        return [name for name, _ in self._slots]
+        return [name for name, _ in self.slots]
 
     def first(self, n: int) -> Self:
         """The first columns, where all are of numbers or times."""
@@ -631,13 +612,8 @@ class FeatureMap:
     @cached_property
     def _numbered(self) -> tuple[Places, Places]:
         """Places of the columns without levels, and of their features."""
-        pairs = [
-            (self.column_places[name], place)
-            for place, (name, code) in enumerate(self._slots)
-            if code is None
-        ]
-        columns, features = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-        return columns, features
+        columns = [self.column_places[name] for name in self.numbers]
+        return np.array(columns, int), np.array([*self.numbers.values()], int)
 
     @cached_property
     def _levelled(self) -> tuple[Places, Places, Places]:

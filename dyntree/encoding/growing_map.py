@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -11,25 +12,18 @@ import numpy as np
 from dyntree.encoding.columns import (
     LEVELS,
     NUMBERS,
-    TIMES,
-    days_of,
     misfit,
+    number_of,
     unusable,
     value_kind,
 )
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import (
-    COLUMN,
-    Levels,
-    check_level,
-    widened,
-)
+from dyntree.encoding.levels import ColumnFeatures, Levels, Slot, check_level
 from dyntree.encoding.values import (
     LARGEST,
     MOST_COLUMNS,
     PLAIN,
     Matrix,
-    as_number,
     is_missing,
 )
 from dyntree.errors import ArgumentError, Message
@@ -58,7 +52,8 @@ class News:
     counts: dict[Hashable, int] = field(default_factory=dict)
 
 
-class GrowingMap:
+@dataclass(frozen=True)
+class GrowingMap(ColumnFeatures):
     """The columns that rows have had so far, each with a place it never leaves.
 
     A column of numbers, or of times, which count in days, is one feature. A column of
@@ -72,16 +67,10 @@ class GrowingMap:
 
     Attributes
     ----------
-    numbers : dict
-        Place of each column of numbers.
-    times : dict of str
-        Of each column of times the kind; see `columns`. It has a place in `numbers`.
-    levels : dict of Levels
-        Of each column of text.
-    level_places : dict of list of int
-        Places of the features of each column of text.
-    names : tuple of str
-        Names of the features.
+    slots, levels_of
+        See `ColumnFeatures`.
+    kinds : dict of str
+        What each column holds: numbers, levels or a kind of time; see `columns`.
 
     Examples
     --------
@@ -95,21 +84,20 @@ class GrowingMap:
     array([[1. , 2.5, 0. ]])
     """
 
-    def __init__(self) -> None:
-        self.numbers: dict[Hashable, int] = {}
-        self.times: dict[Hashable, str] = {}
-        self.levels: dict[Hashable, Levels] = {}
-        self.level_places: dict[Hashable, list[int]] = {}
-        self.names: tuple[str, ...] = ()
+    slots: Sequence[Slot] = ()
+    levels_of: dict[Hashable, Levels] = field(default_factory=dict)
+    kinds: dict[Hashable, str] = field(default_factory=dict)
 
-    @property
-    def width(self) -> int:
+    @cached_property
+    def n_features(self) -> int:
         """Features of a row: one that is missing throughout while there is no other."""
-        return len(self.names) or 1
+        return len(self.slots) or 1
 
     def features(self) -> FeatureMap:
         """The columns of encoded rows, as a tree knows them."""
-        return FeatureMap(self.width, self.names or None, allow_missing=True)
+        return FeatureMap(
+            self.n_features, self.feature_names or None, allow_missing=True
+        )
 
     def has_numbers_alone(self, row: Mapping[Hashable, Any]) -> bool:
         """Whether all columns of a row are known ones of numbers, as of most rows."""
@@ -118,7 +106,7 @@ class GrowingMap:
     @property
     def is_closed(self) -> bool:
         """Whether no more columns are taken."""
-        return bool(self.names) and len(self.numbers) + len(self.levels) >= MOST_COLUMNS
+        return bool(self.slots) and len(self.kinds) >= MOST_COLUMNS
 
     def news(self, row: Mapping[Hashable, Any]) -> News:
         """Columns and levels of a row that are new."""
@@ -126,7 +114,7 @@ class GrowingMap:
         for name, value in row.items():
             if name in self.numbers or is_missing(value):
                 continue
-            levels = self.levels.get(name)
+            levels = self.levels_of.get(name)
             if levels is None:
                 (news.surplus if self.is_closed else news.taken).append(name)
                 if value_kind(value) == LEVELS:
@@ -140,40 +128,26 @@ class GrowingMap:
 
     def grown(self, row: Mapping[Hashable, Any]) -> Self:
         """The map with the new columns and levels of a row, in the order of names."""
-        wider = type(self)()
-        wider.numbers, wider.times = dict(self.numbers), dict(self.times)
-        wider.levels = dict(self.levels)
-        wider.level_places = {name: [*own] for name, own in self.level_places.items()}
-        names = list(self.names)
-        for name, value in sorted(row.items(), key=_rank):
-            levels = wider.levels.get(name)
-            n_columns = len(wider.numbers) + len(wider.levels)
-            if name in wider.numbers or is_missing(value):
-                continue
-            if levels is None and self.names and n_columns >= MOST_COLUMNS:
-                continue
-            kind = value_kind(value)
-            if kind is None:
-                raise unusable("x", name, value)
-            if levels is None:
-                check_names([name], "x")
-                if kind != LEVELS:
-                    wider.numbers[name] = len(names)
-                    if kind in TIMES:
-                        wider.times[name] = kind
-                    names.append(str(name))
+        slots, levels_of, kinds = [*self.slots], dict(self.levels_of), dict(self.kinds)
+        for name in sorted(self.news(row).taken, key=_rank):
+            value = row[name]
+            if name not in kinds:
+                if self.slots and len(kinds) >= MOST_COLUMNS:
                     continue
-                levels = Levels()
-            if levels.place_of(value) is None and not levels.is_full:
-                check_level(name, value, argument="x")
-                text = level_text(value)
-                wider.levels[name] = more = levels.with_level(text)
-                own = wider.level_places.setdefault(name, [])
-                if more.rest != len(levels):  # the second shares the first's feature
-                    own.append(len(names))
-                    names.append(COLUMN.format(column=name, level=text))
-        wider.names = tuple(names)
-        return wider
+                kind = value_kind(value)
+                if kind is None:
+                    raise unusable("x", name, value)
+                check_names([name], "x")
+                kinds[name] = kind
+            if kinds[name] != LEVELS:
+                slots.append((name, None))
+                continue
+            check_level(name, value, argument="x")
+            code = len(levels := levels_of.get(name, Levels()))
+            levels_of[name] = levels = levels.grown(level_text(value))
+            if code != levels.rest:  # the second shares the first's feature
+                slots.append((name, code))
+        return type(self)(tuple(slots), levels_of, kinds)
 
     def encode(self, row: Mapping[Hashable, Any]) -> Matrix:
         """A row's features, ndarray of shape (1, width); what is not known is left out.
@@ -185,30 +159,29 @@ class GrowingMap:
             that are too large.
         """
         check_row(row)
-        values = [np.nan] * (len(self.names) or 1)
-        numbers, times = self.numbers, self.times
+        values, numbers, kinds = [np.nan] * self.n_features, self.numbers, self.kinds
         for name, value in row.items():
             place = numbers.get(name)
             if place is None:
                 self._mark(values, name, value)
-            elif name in times:
-                if not is_missing(value):
-                    if value_kind(value) != times[name]:
-                        raise self._misfit(name, value)
-                    values[place] = days_of(value)
-            elif type(value) in PLAIN and -LARGEST <= value <= LARGEST:
+            elif (
+                type(value) in PLAIN
+                and kinds[name] == NUMBERS
+                and -LARGEST <= value <= LARGEST
+            ):
                 values[place] = value
             elif not is_missing(value):
-                number = as_number(value)
-                if number is None:
-                    raise self._misfit(name, value)
-                values[place] = number
+                values[place] = self._number(name, value)
         return np.array([values], dtype=np.float64)
 
-    def _misfit(self, name: Hashable, value: Any) -> ValueError:
-        """Error for what a column of numbers or of times cannot hold."""
-        if value_kind(value) == NUMBERS and name not in self.times:
-            return ArgumentError(
+    def _number(self, name: Hashable, value: Any) -> float:
+        """A value of a column of numbers, or of times in days."""
+        kind = self.kinds[name]
+        number = number_of(value, kind)
+        if number is not None and abs(number) <= LARGEST:
+            return number
+        if value_kind(value) == kind:
+            raise ArgumentError(
                 "x",
                 "must hold numbers of at most {largest:g} in size in column {label!r}",
                 value,
@@ -217,13 +190,13 @@ class GrowingMap:
                 label=name,
             )
         remedy = "It did before; give another kind of value a column of its own."
-        return misfit("x", name, self.times.get(name, NUMBERS), value, remedy=remedy)
+        raise misfit("x", name, kind, value, remedy=remedy)
 
     def _mark(self, values: list[float], name: Hashable, value: Any) -> None:
         """Put 0 and 1 in the places of a column's levels."""
         if is_missing(value):
             return
-        levels = self.levels.get(name)
+        levels = self.levels_of.get(name)
         code = None if levels is None else levels.place_of(value)
         if levels is None or code is None:
             check_level(name, value, argument="x", takes_times=levels is None)
@@ -231,10 +204,6 @@ class GrowingMap:
         feature = levels.features_of[code]
         for k, place in enumerate(self.level_places[name]):
             values[place] = float(k == feature)
-
-    def widen(self, rows: Matrix) -> Matrix:
-        """Rows that an earlier, narrower map has encoded, as this one would have."""
-        return widened(rows, self.width, self.level_places.values())
 
 
 def check_row(row: Any) -> None:
@@ -249,6 +218,6 @@ def check_row(row: Any) -> None:
         )
 
 
-def _rank(item: tuple[Hashable, Any]) -> tuple[str, str]:
+def _rank(name: Hashable) -> tuple[str, str]:
     """By name, so that the order in a dict does not matter."""
-    return str(item[0]), type(item[0]).__name__
+    return str(name), type(name).__name__

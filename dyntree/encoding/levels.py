@@ -25,6 +25,7 @@ MOST_NEW = 100  # by how many new values may outnumber others before there is a 
 
 COLUMN = "{column}={level}"  # names of features of columns as they are
 TERM = "{column}[{level}]"  # those of a formula's terms, as statsmodels has them
+Slot = tuple[Any, int | None]  # column of a feature, and the code of its level
 
 
 def place_of(value: Any, places: Mapping[str, int]) -> int | None:
@@ -131,7 +132,7 @@ class Levels:
     >>> two = Levels.settled(["u", "v"])
     >>> two.features(np.array([0.0, 1.0, np.nan])).tolist()
     [[0.0], [1.0], [nan]]
-    >>> two.with_level("w").names(COLUMN, "site")
+    >>> two.grown("w").names(COLUMN, "site")
     ['site=v', 'site=w']
     """
 
@@ -144,10 +145,10 @@ class Levels:
         labels = tuple(labels)
         return cls(labels, 0 if len(labels) == 2 else None)
 
-    def with_level(self, level: Level) -> Self:
-        """The levels with one more, the second of which adds no feature."""
-        labels = (*self.labels, level)
-        return type(self)(labels, 1 if len(labels) == 2 else self.rest)
+    def grown(self, *late: Level) -> Self:
+        """The levels with later ones; a second level adds no feature."""
+        labels = (*self.labels, *late)
+        return type(self)(labels, 1 if len(self) < 2 <= len(labels) else self.rest)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -282,6 +283,57 @@ def widened(rows: Matrix, width: int, groups: Iterable[Sequence[int]]) -> Matrix
         if late:
             wide[np.ix_(~np.isnan(wide[:, first]), late)] = 0.0
     return wide
+
+
+class ColumnFeatures:
+    """Columns of numbers, each a feature, and of levels, which have one each."""
+
+    @cached_property
+    def slots(self) -> Sequence[Slot]:
+        """Column of each feature, and the code of its level where it is of one.
+
+        Later columns and levels are last.
+        """
+        raise NotImplementedError
+
+    @cached_property
+    def levels_of(self) -> dict[Any, Levels]:
+        """Levels of each column that has some, in the order of their codes."""
+        raise NotImplementedError
+
+    @cached_property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.slots)
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        labels = {name: own.labels for name, own in self.levels_of.items()}
+        return tuple(
+            str(name)
+            if k is None
+            else COLUMN.format(column=name, level=labels[name][k])
+            for name, k in self.slots
+        )
+
+    @cached_property
+    def numbers(self) -> dict[Any, int]:
+        """Place of the feature of each column without levels."""
+        return {name: k for k, (name, code) in enumerate(self.slots) if code is None}
+
+    @cached_property
+    def level_places(self) -> dict[Any, list[int]]:
+        """Places of the features of each column that has levels."""
+        places: dict[Any, list[int]] = {name: [] for name in self.levels_of}
+        for place, (name, code) in enumerate(self.slots):
+            if code is not None:
+                places[name].append(place)
+        return places
+
+    def widen(self, rows: Matrix) -> Matrix:
+        """Rows that earlier, fewer columns have encoded, as these would have."""
+        return widened(rows, self.n_features, self.level_places.values())
 
 
 class LevelCounts:

@@ -259,7 +259,7 @@ def test_river_remembers_a_level_without_a_feature_unless_its_row_fails() -> Non
     assert model.predict_one(second) == model.predict_one(absent)
     with same_bytes(model.stream), pytest.raises(ValueError, match="y"):
         model.learn_one(second, 1e200)
-    assert model._columns.levels["g"].labels == ("u",)
+    assert model._columns.levels_of["g"].labels == ("u",)
     for k in range(20):
         model.learn_one({"x": X[k], "g": "v"}, 5.0 + X[k])
     assert model.stream.feature_names == ("g=u", "x")

@@ -154,7 +154,7 @@ def test_rows_of_river_are_refused(kind: str, is_old: bool) -> None:
         y = "u" if labels else 1.0
         for k in range(20 * is_old):
             model.learn_one({"a": k, "g": "uv"[k % 2]}, y if labels else float(k))
-        before, names = state_of(model.stream), model._columns.names
+        before, names = state_of(model.stream), model._columns.feature_names
         refused(lambda: model.learn_one({"a": 1.0, "g": BAD}, y), "x")  # noqa: B023
         refused(lambda: model.learn_one({"a": 1.0, BAD: 1.0}, y), "x")  # noqa: B023
         refused(lambda: model.learn_one({"a": 1.0, BAD: "u"}, y), "x")  # noqa: B023
@@ -163,7 +163,7 @@ def test_rows_of_river_are_refused(kind: str, is_old: bool) -> None:
         if labels:
             refused(lambda: model.learn_one({"a": 1.0}, BAD), "y")  # noqa: B023
         assert state_of(model.stream) == before
-        assert model._columns.names == names
+        assert model._columns.feature_names == names
         model.learn_one(GOOD, y)
 
 

@@ -135,7 +135,7 @@ class StreamAdapter(base.Estimator):
     def _must_grow(self, x: Row) -> bool:
         """Whether a row brings columns or levels that are taken; says which are not."""
         columns = self._columns
-        if self.new_columns != "grow" and columns.names:
+        if self.new_columns != "grow" and columns.slots:
             return False
         news = columns.news(x)
         if not self._warned_of_levels and news.beyond:
@@ -165,7 +165,7 @@ class StreamAdapter(base.Estimator):
     def _rows(self, records: Sequence[Row]) -> Matrix:
         """Features of rows as dicts, ndarray of shape (n_rows, n_features)."""
         rows = [numbered(row, self._columns.encode, x) for row, x in enumerate(records)]
-        return np.concatenate([np.empty((0, self._columns.width)), *rows])
+        return np.concatenate([np.empty((0, self._columns.n_features)), *rows])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
         """Learn rows in order, as `learn_one` would, until a row is bad.

@@ -383,4 +383,4 @@ def test_decimals_and_fractions_are_numbers() -> None:
     np.testing.assert_array_equal(codes, [[1.5], [0.25], [np.nan]])
     design = Design.learn(table_of(column), Expression.column("a"), [])
     assert design.kinds == {"a": "number"}
-    assert GrowingMap().grown({"a": values[0]}).names == ("a",)
+    assert GrowingMap().grown({"a": values[0]}).feature_names == ("a",)

@@ -30,7 +30,7 @@ def encoded(columns: GrowingMap, row: dict[Any, Any]) -> list[float]:
 def test_a_column_takes_so_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dyntree.encoding.levels.MOST_LEVELS", 3)
     columns = known(*({"colour": colour, "size": 1} for colour in ("a", "b", "c", "d")))
-    assert columns.names == ("colour=a", "size", "colour=c")
+    assert columns.feature_names == ("colour=a", "size", "colour=c")
     row = {"colour": "d", "size": 1}
     assert not columns.news(row).taken
     assert columns.news(row).beyond == ["colour"]
@@ -43,12 +43,12 @@ def test_a_column_takes_so_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_columns_keep_their_places() -> None:
     green, blue = {"colour": "green"}, {"colour": "blue", "age": 3}
     columns = known(FIRST, green, blue, {"age": 1, "size": 0})
-    assert columns.names == ("colour=red", "size", "age", "colour=blue")
-    assert columns.width == 4
+    assert columns.feature_names == ("colour=red", "size", "age", "colour=blue")
+    assert columns.n_features == 4
     row = {"colour": "blue", "size": 1, "age": True}
     assert encoded(columns, row) == [0.0, 1.0, 1.0, 1.0]
     assert encoded(columns, row | green) == [0.0, 1.0, 1.0, 0.0]
-    assert columns.features().feature_names == columns.names
+    assert columns.features().feature_names == columns.feature_names
 
 
 @pytest.mark.parametrize("nothing", [None, NAN, np.float64("nan")])
@@ -58,7 +58,7 @@ def test_what_a_row_lacks_is_missing(nothing: Any) -> None:
     np.testing.assert_array_equal(columns.encode(row), [[NAN, NAN, NAN]])
     np.testing.assert_array_equal(columns.encode({}), [[NAN, NAN, NAN]])
     assert not columns.news({**row, "later": nothing}).taken
-    assert columns.grown({"later": nothing}).names == columns.names
+    assert columns.grown({"later": nothing}).feature_names == columns.feature_names
 
 
 def test_what_is_not_known_is_left_out_or_missing() -> None:
@@ -70,7 +70,7 @@ def test_what_is_not_known_is_left_out_or_missing() -> None:
 
 def test_a_map_without_columns_has_one_that_is_missing() -> None:
     columns = GrowingMap()
-    assert columns.width == 1
+    assert columns.n_features == 1
     np.testing.assert_array_equal(columns.encode({"size": 1.0}), [[NAN]])
     wide = columns.grown(FIRST).widen(columns.encode({}))
     np.testing.assert_array_equal(wide, [[NAN, NAN]])
@@ -79,7 +79,11 @@ def test_a_map_without_columns_has_one_that_is_missing() -> None:
 def test_the_order_of_names_does_not_matter() -> None:
     row = {"b": 1.0, "a": "x", 3: 2.0, "3": 4.0}
     turned = dict(reversed(row.items()))
-    assert known(row).names == known(turned).names == ("3", "3", "a=x", "b")
+    assert (
+        known(row).feature_names
+        == known(turned).feature_names
+        == ("3", "3", "a=x", "b")
+    )
     assert encoded(known(turned), row) == encoded(known(row), turned)
 
 
@@ -87,17 +91,17 @@ def test_news_are_what_would_change_the_map() -> None:
     columns = known(FIRST)
     for row in ({"age": 1.0}, {"colour": "blue"}, {"size": 1, "shape": "round"}):
         assert columns.news(row).taken
-        assert vars(columns.grown(row)) != vars(columns)
+        assert columns.grown(row) != columns
     for row in (FIRST, {}, {"size": 3}, {"colour": "red"}):
         assert not columns.news(row).taken
-        assert vars(columns.grown(row)) == vars(columns)
+        assert columns.grown(row) == columns
 
 
 def test_growing_leaves_the_old_map_alone() -> None:
     columns = known(FIRST)
     columns.grown({"colour": "blue", "age": 3})
-    assert columns.names == known(FIRST).names
-    assert columns.levels == known(FIRST).levels
+    assert columns.feature_names == known(FIRST).feature_names
+    assert columns.levels_of == known(FIRST).levels_of
 
 
 def test_widened_rows_are_what_later_encoding_gives() -> None:

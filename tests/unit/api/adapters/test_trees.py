@@ -63,8 +63,7 @@ def learned(name: str, X: np.ndarray, y: Any, **changes: Any) -> Any:
 
 def state(model: Any) -> tuple[Any, ...]:
     """All that an adapter is."""
-    columns = vars(model._columns)
-    return model_bytes(model.stream), repr(columns)
+    return model_bytes(model.stream), repr(model._columns)
 
 
 # ---------------------------------------------------------------- river's view
