@@ -158,7 +158,13 @@ class FeatureMap(ColumnFeatures):
             unknown = tuple(name for name in names if name not in named)
         features = cls(n_columns, names, categories, declared, unknown, allow_missing)
         if isinstance(given, dict) and not unknown:  # nothing is left to later rows
-            features = features._with_times(given)
+            kinds = [kind_of(name, column, "X") for name, column in given.items()]
+            times = tuple(
+                (k, kind)
+                for k, (name, kind) in enumerate(zip(given, kinds, strict=True))
+                if kind in TIMES and name not in declared
+            )
+            features = replace(features, times=times)
         features, _ = features._learned(given)
         return features, features._codes(given)
 
@@ -212,17 +218,6 @@ class FeatureMap(ColumnFeatures):
             times=tuple(sorted(times.items())),
         )
         return features, [(name, level) for _, _, name, level in sorted(new)]
-
-    def _with_times(self, columns: Columns) -> FeatureMap:
-        """The map where these columns say which of them hold times."""
-        kinds = [kind_of(name, column, "X") for name, column in columns.items()]
-        declared = frozenset(self.declared)
-        times = [
-            (k, kind)
-            for k, (kind, name) in enumerate(zip(kinds, columns, strict=True))
-            if kind in TIMES and name not in declared
-        ]
-        return replace(self, times=tuple(times))
 
     def settle(
         self, codes: Matrix, n_first: int | None = None, grows: bool = False
@@ -494,10 +489,6 @@ class FeatureMap(ColumnFeatures):
         """
         return self._codes(self._matched(X, argument), argument)
 
-    def text_at(self, X: Any, name: str, row: int) -> str:
-        """What a row of X has in a column of levels."""
-        return level_text((named_columns(X) or {})[name].objects()[row])
-
     def _codes(self, columns: Matrix | Columns, argument: str = "X") -> Matrix:
         """Codes of what `_matched` gives."""
         if not isinstance(columns, dict):
@@ -564,12 +555,34 @@ class FeatureMap(ColumnFeatures):
             if name in columns and kind_of(name, columns[name], "X") == LEVELS
         ]
 
-    def unseen(self, codes: Matrix, with_declared: bool = False) -> list[str]:
+    def refuse_unseen(self, X: Any, codes: Matrix, argument: str) -> None:
+        """Raise ValueError for the first level that is not known, declared or not.
+
+        `codes` are those of the rows X, shape (n_rows, n_columns).
+        """
+        places = [self.column_places[name] for name in self.levels_of]
+        unseen = np.argwhere(codes[:, places] < 0.0)
+        if not len(unseen):
+            return
+        row, k = unseen[0]
+        name = [*self.levels_of][k]
+        raise ArgumentError(
+            argument,
+            "must hold known levels in column {label!r}",
+            level_text((named_columns(X) or {})[name].objects()[row]),
+            "Name all levels at the start: {declared}, or make a model with "
+            "new_levels='grow'.",
+            row=row,
+            label=name,
+            declared=declared(name),
+        )
+
+    def unseen(self, codes: Matrix) -> list[str]:
         """Names of the columns in which a code is that of a level never seen (-1).
 
-        Columns with declared levels are left out unless `with_declared`.
+        Columns with declared levels are left out.
         """
-        declared = () if with_declared else frozenset(self.declared)
+        declared = frozenset(self.declared)
         return [
             name
             for name in self.levels_of

@@ -28,8 +28,6 @@ from dyntree.trees.learning.exposures import (
 )
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.levels import (
-    full_columns,
-    refuse_unseen,
     warn_full,
     warn_missing,
     warn_unseen,
@@ -106,7 +104,7 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
     elif state.cloud is None:
         features, rows = extended(state, X)
         if options.new_levels == "error":
-            refuse_unseen(features, X, rows, "X")
+            features.refuse_unseen(X, rows, "X")
         growth = Growth(features, [], lambda codes: codes)
     else:
         rows, growth = _with_levels(state, X)
@@ -150,7 +148,7 @@ def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
 
 def warn_once_if_full(state: TreeState, features: FeatureMap, X: Any) -> None:
     """Warn the first time that a column has more levels than it can take."""
-    full = full_columns(features)
+    full = [name for name, own in features.levels_of.items() if own.is_full]
     if not full or "full" in state.warned or isinstance(X, Encoded):
         return
     late = [name for name in features.unseen(features.codes(X)) if name in full]
@@ -191,7 +189,7 @@ def encoded(
         return features.encode(X, argument)
     codes = features.codes(X, argument)
     if state.options.new_levels == "error":
-        refuse_unseen(features, X, codes, argument)
+        features.refuse_unseen(X, codes, argument)
     late = features.unseen(codes) or features.undecided(X)
     late = [name for name in late if ("unseen", name) not in state.warned]
     if late:

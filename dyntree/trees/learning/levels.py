@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,36 +10,12 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import LevelCounts
 from dyntree.encoding.values import MOST_COLUMNS, MOST_LEVELS, Matrix, declared
 from dyntree.errors import (
-    ArgumentError,
     ManyLevelsWarning,
     Message,
     MissingInputWarning,
     UnseenLevelWarning,
     warn,
 )
-
-
-def refuse_unseen(features: FeatureMap, X: Any, codes: Matrix, argument: str) -> None:
-    """Raise ValueError for the first level that is not known, in declared columns too.
-
-    The rows are given as they arrived, with their codes, shape (n_rows, n_columns), by
-    these columns, and by the name that errors give them.
-    """
-    names, found = features.names or (), features.unseen(codes, with_declared=True)
-    if not found:
-        return
-    row, k = np.argwhere(codes[:, [names.index(name) for name in found]] < 0.0)[0]
-    name = found[k]
-    raise ArgumentError(
-        argument,
-        "must hold known levels in column {label!r}",
-        features.text_at(X, name, row),
-        "Name all levels at the start: {declared}, or make a model with "
-        "new_levels='grow'.",
-        row=row,
-        label=name,
-        declared=declared(name),
-    )
 
 
 def listed(names: Sequence[Hashable]) -> Message:
@@ -86,12 +61,6 @@ def warn_missing(names: Sequence[Hashable], n_rows: int, argument: str) -> None:
         listed=listed(names),
         rows=rows,
     )
-
-
-def full_columns(features: FeatureMap) -> list[str]:
-    """Columns that take no more levels, though nobody declared any."""
-    full = [name for name, own in features.known.items() if len(own) >= MOST_LEVELS]
-    return [name for name in full if name not in features.declared]
 
 
 def count_new(
