@@ -151,7 +151,7 @@ def complete(
 def columns_for(design: Design, offsets: RowOffsets | None) -> tuple[str, ...]:
     """Columns of raw data that a row may be made of."""
     passed = () if offsets is None else tuple(offsets.passed)
-    return (*design.needed_without(passed), *design.response.columns)
+    return (*design.needed(passed), *design.response.columns)
 
 
 def is_empty(rows: Any) -> bool:

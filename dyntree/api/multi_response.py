@@ -149,7 +149,7 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
             names = self._columns_behind()
         beside = {"offset": offset, "exposure": exposure}
         passed = [name for name, value in beside.items() if value is not None]
-        needed = first.design.needed_without(passed)
+        needed = first.design.needed(passed)
         if transform and is_row(plain_data(exog, needed)):
             return {
                 name: fit.predict(exog, back_transform=back_transform, **beside)

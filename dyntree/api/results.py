@@ -573,7 +573,7 @@ class DynamicTreeResults:
         given = self._offsets(offset, exposure)
         if params.flag("transform", transform):
             passed = () if given is None else tuple(given.passed)
-            exog = plain_data(exog, self.design.needed_without(passed))
+            exog = plain_data(exog, self.design.needed(passed))
         if params.flag("back_transform", back_transform):
             return self._median(exog, transform, given)
         if transform and is_row(exog):

@@ -14,7 +14,6 @@ from dyntree.encoding.columns import Column, numbers_of
 from dyntree.encoding.contrasts import Variable
 from dyntree.encoding.design import Design
 from dyntree.encoding.feature_map import Encoded
-from dyntree.encoding.levels import Levels
 from dyntree.encoding.raw_rows import (
     Axis,
     Columns,
@@ -152,9 +151,8 @@ def main_effect(
     """Mean of draws as a function of one variable."""
     axis, one = domain.axis(n_grid), domain.variable
     if one.levels is not None:
-        own = Levels(one.levels)
-        found = [own.place_of(v) for c in columns for v in c.objects()]
-        at = np.array([np.nan if k is None else k for k in found])
+        of = one.levels.codes
+        at = np.concatenate([of(one.name, c, takes_times=True) for c in columns])
     else:
         at = np.concatenate([numbers_of(one.name, c, one.kind) for c in columns])
     if axis.is_factor:

@@ -102,8 +102,8 @@ def predict(arguments: argparse.Namespace) -> None:
     known |= dict.fromkeys(model.tree.columns_without_values, "any")
     if "design" in notes:
         design = read_design(arguments.saved, model.tree, notes)
-        known = dict.fromkeys(design.needed, "any")
-        levels = design.level_texts
+        known = dict.fromkeys(design.needed(), "any")
+        levels = {name: (*own.places,) for name, own in design.levels_of.items()}
     over = notes.get("exposure")
     known |= {} if over is None else {over: "number"}
     read = _read(arguments, known, _cells(arguments, levels))
@@ -218,7 +218,7 @@ def _model_and_rows(
     design = designed(formula, table, options, beside)
     warn_of_levels(read.frame, named)
     if design is not None:
-        read.check([*design.needed, *design.response.columns])
+        read.check([*design.needed(), *design.response.columns])
         factors = [factor for term in design.terms for factor in term]
         levels = columns_of([f.expression for f in factors if not f.reads_numbers])
         warn_of_text(read.frame, [name for name in levels if name not in named])

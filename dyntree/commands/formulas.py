@@ -98,7 +98,7 @@ def encoded_row(
 
     The offset is an array of shape (1,).
     """
-    values = kinds.values(row, (*design.needed, *design.response.columns))
+    values = kinds.values(row, (*design.needed(), *design.response.columns))
     features = design.encode_row(values)[0].tolist()
     y = design.response_of(values)
     if y is not None and not design.is_class and np.isnan(y):

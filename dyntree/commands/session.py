@@ -252,7 +252,7 @@ class Session:
         if self.design is None:
             return split_formula(notes["formula"], columns, self.beside.values())
         asked = () if late else self.design.response.columns
-        check_columns(empty, asked + self.design.needed)
+        check_columns(empty, asked + self.design.needed())
         return self.design.response.label, list(self.design.columns)
 
     def _titles(self) -> list[str]:

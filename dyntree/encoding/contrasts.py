@@ -26,7 +26,6 @@ from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
-from dyntree.params.labels import Level, level_text
 
 CHANGES = ("sd", "iqr", "pairwise")
 
@@ -76,7 +75,7 @@ class Variable:
     name : str
     kind : str
         "number", a kind of time, which counts in days, or "levels".
-    levels : tuple, optional
+    levels : Levels, optional
         Levels that are known; None for numbers and times.
     column : Column
         Its values in the rows asked.
@@ -86,7 +85,7 @@ class Variable:
 
     name: str
     kind: str
-    levels: tuple[Level, ...] | None
+    levels: Levels | None
     column: Column
     typical: Column
 
@@ -107,7 +106,7 @@ class Variable:
                 columns=list(design.columns),
             )
         check_columns(table, design.columns)
-        levels = design.levels_of(name)
+        levels = design.levels_of.get(name)
         kind = "levels" if levels is not None else design.kinds[name]
         return cls(name, kind, levels, table.read(name), typical.read(name))
 
@@ -130,7 +129,7 @@ class Variable:
         if isinstance(contrast, str) and contrast not in CHANGES:
             raise self._wrong(contrast)
         if self.levels is not None:
-            return self._moves_of_levels(contrast)
+            return self._moves_of_levels(self.levels, contrast)
         return self._moves_of_numbers(contrast)
 
     def leaves_data(self, move: Moves) -> bool:
@@ -179,14 +178,13 @@ class Variable:
         return low, high
 
     # ------------------------------------------------------------ levels
-    def _moves_of_levels(self, contrast: Any) -> Moves:
-        levels = self.levels or ()
+    def _moves_of_levels(self, levels: Levels, contrast: Any) -> Moves:
         pairs = [(0, k) for k in range(1, len(levels))]
         if contrast == "pairwise":
             pairs = list(combinations(range(len(levels)), 2))
         elif contrast is not None:
             low, high = self._ends(contrast)
-            pairs = [(self._place(low), self._place(high))]
+            pairs = [(self._place(levels, low), self._place(levels, high))]
         if not pairs:
             raise ArgumentError(
                 "variables",
@@ -194,39 +192,34 @@ class Variable:
                 Message(
                     "{name!r} with the level {levels}",
                     name=self.name,
-                    levels=list(levels),
+                    levels=list(levels.labels),
                 ),
             )
         used = sorted({place for pair in pairs for place in pair})
         n_rows = len(self.column)
-        settings = tuple(self._constant(levels[place], n_rows) for place in used)
-        texts = [level_text(level) for level in levels]
+        settings = tuple(
+            Column(np.full(n_rows, levels.labels[k], dtype=object), is_category=True)
+            for k in used
+        )
+        texts = [*levels.places]
         named = tuple(
             Pair(used.index(low), used.index(high), (texts[high], texts[low]))
             for low, high in pairs
         )
         return Moves(settings, named, np.ones(n_rows, dtype=bool))
 
-    def _place(self, level: Any) -> int:
+    def _place(self, levels: Levels, level: Any) -> int:
         """Place of a level that is known."""
-        levels = self.levels or ()
-        place = Levels(levels).place_of(level)
+        place = levels.place_of(level)
         if place is None:
             raise ArgumentError(
                 "contrast",
                 "must hold levels that the model knows of {label!r}, {levels}",
                 level,
                 label=self.name,
-                levels=list(levels),
+                levels=list(levels.labels),
             )
         return place
-
-    @staticmethod
-    def _constant(level: Level, n_rows: int) -> Column:
-        """A level in every row."""
-        values = np.empty(n_rows, dtype=object)
-        values[:] = level
-        return Column(values, is_category=True)
 
     # ------------------------------------------------------------ numbers and times
     def _moves_of_numbers(self, contrast: Any) -> Moves:
@@ -330,7 +323,7 @@ def moved_offsets(
     own = design.offset(table, replaced)
     if own is None:
         return np.tile(total, len(settings))
-    columns = {one: table.read(one) for one in design.needed_without(replaced)}
+    columns = {one: table.read(one) for one in design.needed(replaced)}
     blocks = []
     for column in settings:
         moved = design.offset(Table(columns | {name: column}), replaced)

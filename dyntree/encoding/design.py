@@ -26,7 +26,7 @@ from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
 from dyntree.encoding.expressions import Expression, Step, columns_of
 from dyntree.encoding.factors import Factor, declared_levels, names_of, with_margins
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import LevelCounts, new_levels, widened
+from dyntree.encoding.levels import LevelCounts, Levels, new_levels, widened
 from dyntree.encoding.required_columns import absence, check_columns, holds_labels
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
@@ -250,8 +250,16 @@ class Design:
         list of (int, Design)
             For each level the row with which it comes, and the design from there on.
         """
+        if self.new_levels != "grow":
+            return []
+        check_columns(table, self.columns)
+        late: list[tuple[int, tuple[Step, ...], Level]] = []
+        for steps, factor in self._open.items():
+            column, takes_times = self._column(factor, table), factor.takes_times
+            new = factor.coded.new(factor.source, column, takes_times=takes_times)
+            late += [(row, steps, level) for row, level in new.items()]
         designs, design = [], self
-        for row, steps, level in self._late_levels(table):
+        for row, steps, level in sorted(late, key=lambda one: one[0]):
             design = design._with_level(steps, level)
             designs.append((row, design))
         return designs
@@ -284,18 +292,11 @@ class Design:
             if factor.source not in self.declared and steps not in fixed
         }
 
-    def levels_of(self, name: str) -> tuple[Level, ...] | None:
-        """Levels of a column, in their order; None for one that has none."""
-        for factor in self._coded.values():
-            if factor.expression.is_of_column and factor.source == name:
-                return factor.coded.labels
-        return None
-
     @property
-    def level_texts(self) -> dict[str, tuple[str, ...]]:
-        """Levels, as text, of each column that has some."""
+    def levels_of(self) -> dict[str, Levels]:
+        """Levels of each column that has some."""
         return {
-            factor.source: tuple(factor.coded.places)
+            factor.source: factor.coded
             for factor in self._coded.values()
             if factor.expression.is_of_column
         }
@@ -317,18 +318,6 @@ class Design:
         if expression.is_of_column:
             return row[expression.columns[0]]
         return self._number(expression, row)
-
-    def _late_levels(self, table: Table) -> list[tuple[int, tuple[Step, ...], Level]]:
-        """Row, steps of the factor and level of what comes new, in order of rows."""
-        if self.new_levels != "grow":
-            return []
-        check_columns(table, self.columns)
-        found = []
-        for steps, factor in self._open.items():
-            column, takes_times = self._column(factor, table), factor.takes_times
-            new = factor.coded.new(factor.source, column, takes_times=takes_times)
-            found += [(row, steps, level) for row, level in new.items()]
-        return sorted(found, key=lambda one: one[0])
 
     def _with_level(self, steps: tuple[Step, ...], level: Level) -> Design:
         """The design with one more level of the factors with these steps."""
@@ -445,7 +434,7 @@ class Design:
             if is_plain and alone.levels is not None:
                 way = 1
             elif is_plain and alone.basis is None and not others:
-                way = 0 if self.kinds[name] == "number" else 2
+                way = 0 if self.kinds[name] == NUMBERS else 2
             plan.append((way, name, term))
         return plan
 
@@ -557,12 +546,7 @@ class Design:
         others = [offset for name, offset in last if name not in replaced]
         return (*self.offsets[:n_terms], *others)
 
-    @property
-    def needed(self) -> tuple[str, ...]:
-        """Columns that the terms and the offsets need."""
-        return self.needed_without(())
-
-    def needed_without(self, replaced: Sequence[str]) -> tuple[str, ...]:
+    def needed(self, replaced: Sequence[str] = ()) -> tuple[str, ...]:
         """Columns that are needed where a call passes these arguments."""
         offsets = columns_of(self.offsets_without(replaced))
         return tuple(dict.fromkeys((*self.columns, *offsets)))

@@ -369,7 +369,9 @@ class FeatureMap(ColumnFeatures):
             if name in self._unknown:
                 rows[:, self.places[name]] = np.nan
                 continue
-            for level in features.known[name][len(self.levels_of[name]) :]:
+            for level in [*features.levels_of[name].places][
+                len(self.levels_of[name]) :
+            ]:
                 unseen = np.flatnonzero(features.has_level(X.rows, name, level))
                 rows[unseen[:, None], self.level_places[name]] = np.nan
         return np.ascontiguousarray(rows[:, :width])
@@ -405,11 +407,6 @@ class FeatureMap(ColumnFeatures):
         for name, levels in late.items():
             found[name] = found[name].grown(*levels)
         return found
-
-    @cached_property
-    def known(self) -> dict[str, tuple[str, ...]]:
-        """Levels of each column that has some, as text."""
-        return {name: (*own.places,) for name, own in self.levels_of.items()}
 
     @cached_property
     def column_places(self) -> dict[str, int]:
@@ -758,7 +755,9 @@ class FeatureMap(ColumnFeatures):
             or not {kind for _, kind in features.times} <= {*TIMES}
             or {*features._named_times} & {*with_levels, *features.unknown}
             or len(features._named_times) != len(features.times)
-            or not all(len({*texts}) == len(texts) for texts in features.known.values())
+            or not all(
+                len(own.places) == len(own) for own in features.levels_of.values()
+            )
         ):
             raise ArgumentError("columns", "must fit one another", dict(header))
         return features
@@ -770,9 +769,9 @@ class FeatureMap(ColumnFeatures):
                 "codes", f"must have {self.n_columns} columns", codes.shape[1]
             )
         finite_rows(codes, self.names, self.allow_missing, "codes")
-        for name, texts in self.known.items():
+        for name, own in self.levels_of.items():
             column = codes[:, self.column_places[name]]
-            places = np.arange(-1.0, len(texts))
+            places = np.arange(-1.0, len(own))
             if not np.all(np.isin(column[~np.isnan(column)], places)):
                 raise ArgumentError(
                     "codes", "must be places of levels; column {label!r}", label=name

@@ -13,7 +13,7 @@ from dyntree.encoding.columns import DURATION, NUMBERS, Column, number_of, numbe
 from dyntree.encoding.contrasts import Variable, column_of_numbers
 from dyntree.encoding.design import Design
 from dyntree.encoding.factors import Factor
-from dyntree.encoding.levels import Levels
+from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector, is_missing
 from dyntree.errors import ArgumentError, Message
@@ -147,7 +147,11 @@ class Domain:
                         name=name,
                     ),
                 )
-            shares = _shares_of_levels(variable)
+            codes = variable.levels.codes(name, column, takes_times=True)
+            places = codes[codes >= 0.0].astype(np.int64)
+            shares: Vector = np.ones(len(variable.levels))
+            if len(places):
+                shares = np.bincount(places, minlength=len(shares)) / len(places)
             return cls(variable, (np.nan, np.nan), shares, missing)
         known = numbers_of(name, column, variable.kind)
         known = known[~np.isnan(known)]
@@ -171,8 +175,7 @@ class Domain:
         """Points over the range, or all levels."""
         one = self.variable
         if one.levels is not None:
-            values = np.empty(len(one.levels), dtype=object)
-            values[:] = one.levels
+            values = objects_of(one.levels.labels)
             return Axis(one.name, values, Column(values, is_category=True), True)
         is_binary = self.shares is not None
         low, high = self.span
@@ -210,17 +213,6 @@ class Domain:
             values[gone] = np.nan if values.dtype.kind == "f" else none
             column = Column(values, column.is_category, column.is_zoned)
         return column
-
-
-def _shares_of_levels(variable: Variable) -> Vector:
-    """How often a variable has each of its levels; equal where it has none at all."""
-    levels = Levels(variable.levels or ())
-    counts = np.zeros(len(levels))
-    for _, value in variable.column.present():
-        place = levels.place_of(value)
-        if place is not None:
-            counts[place] += 1.0
-    return counts / counts.sum() if counts.any() else np.full(len(levels), 1.0)
 
 
 def _ends(variable: Variable, bounds: Any) -> Span:

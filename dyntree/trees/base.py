@@ -181,8 +181,9 @@ class TreeModel(Suggesting):
     def levels(self) -> dict[str, tuple[str, ...]]:
         """Levels, as text, of each column whose levels are known or were named."""
         state = self.state
-        found = {} if state.features is None else state.features.known
-        return dict(state.options.categories or ()) | found
+        found = {} if state.features is None else state.features.levels_of
+        texts = {name: (*own.places,) for name, own in found.items()}
+        return dict(state.options.categories or ()) | texts
 
     @property
     def columns_without_values(self) -> tuple[str, ...]:

@@ -219,7 +219,7 @@ def test_previewed_rows_are_as_encoded_by_any_map_on_the_way(n_first: int) -> No
     ((known, rows),) = maps(n_first)
     steps, features = known.grown(rows)
     wide = steps[-1][1]
-    assert wide.known == {"g": ("u", "v", "w", "z")}
+    assert wide.levels_of["g"].labels == ("u", "v", "w", "z")
     assert [row for row, _ in steps] == [*range(n_first, 4)]
     np.testing.assert_array_equal(wide.encode(rows), features)
     ahead = Encoded(features, wide)

@@ -783,7 +783,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         if growth is None:
             rows, responses = self.members[0].preview(X, y)
             after = rows.features
-            if after is not None and after.known and not self.is_frozen:
+            if after is not None and after.levels and not self.is_frozen:
                 before = self.state.features  # the average tells for its members
                 count_new(self._new_levels, before, after, rows.rows, coded=False)
             return (rows if self.is_ready else X), responses

@@ -75,11 +75,11 @@ def count_new(
     `before` and `after` are the columns without these rows and with them. `rows` are
     codes, shape (n_rows, n_columns), or else features, shape (n_rows, n_features).
     """
-    known = {} if before is None else before.known
+    known = {} if before is None else before.levels_of
     places, declared = after.places, frozenset(after.declared)
     if coded:
         places = after.column_places
-    for name, levels in after.known.items():
+    for name, levels in after.levels_of.items():
         if name not in declared:
             place = places[name]
             n_values = int(np.count_nonzero(~np.isnan(rows[:, place])))

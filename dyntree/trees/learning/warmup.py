@@ -131,7 +131,7 @@ def buffer_or_start(
     """
     rows, labels, growth = checked(state, X, y) if known is None else known
     ones = state.ones
-    if state.new_levels is not None and growth.features.known:
+    if state.new_levels is not None and growth.features.levels:
         last, coded = growth.features, state.cloud is None
         count_new(state.new_levels, state.features, last, rows, coded)
     if state.cloud is not None:

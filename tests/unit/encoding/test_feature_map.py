@@ -203,6 +203,8 @@ def test_late_levels_come_last_whatever_the_batches() -> None:
         more, _ = one_by_one.grown([row])
         one_by_one = more[-1][1] if more else one_by_one
     assert one_by_one == grown == FeatureMap.from_header(grown.to_header())
+    with pytest.raises(ValueError, match="must fit one another"):
+        FeatureMap.from_header(grown.to_header() | {"late": [["site", "south"]]})
     nan = [np.nan] * 4
     expected = [
         [0, 1, 0, 0], nan, [1, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 1],
