@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
@@ -50,25 +50,6 @@ def _where(condition: Any, yes: Any, no: Any) -> Any:
     return np.where(np.isnan(condition), np.nan, np.where(condition, yes, no))[()]
 
 
-# functions of several numbers: how many, what they do, and a use that errors show
-OF_SEVERAL: dict[str, tuple[int, Callable[..., Any] | None, str]] = {
-    "np.power": (2, np.power, "np.power(x, 2)"),
-    "np.maximum": (2, np.maximum, "np.maximum(x, 0)"),
-    "np.minimum": (2, np.minimum, "np.minimum(x, 1)"),
-    "np.where": (3, _where, "np.where(x > 3, 1, 0)"),
-    "np.clip": (3, None, "np.clip(x, 0, None)"),  # a maximum, then a minimum
-}
-APPLIED: dict[str, Callable[..., Any]] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
-    "//": np.floor_divide, "%": np.remainder, "**": np.power,
-    "<": _compared(np.less), "<=": _compared(np.less_equal),
-    ">": _compared(np.greater), ">=": _compared(np.greater_equal),
-    "==": _compared(np.equal), "!=": _compared(np.not_equal),
-    **{name: do for name, (n, do, _) in OF_SEVERAL.items() if do and n == 2},
-}  # fmt: skip
-CHOICES = {name: do for name, (n, do, _) in OF_SEVERAL.items() if do and n == 3}
-N_USED = {"call": 1, "apply": 2, "choose": 3}  # values that a step takes, by its kind
-ARITHMETIC = frozenset(OPERATORS.values())
 FUNCTIONS = {
     "np.abs": np.abs, "np.ceil": np.ceil, "np.cos": np.cos, "np.exp": np.exp,
     "np.expm1": np.expm1, "np.floor": np.floor, "np.log": np.log,
@@ -76,6 +57,25 @@ FUNCTIONS = {
     "np.negative": np.negative, "np.sign": np.sign, "np.sin": np.sin,
     "np.sqrt": np.sqrt, "np.square": np.square, "np.tan": np.tan, "np.tanh": np.tanh,
 }  # fmt: skip
+APPLIED: dict[str, Callable[..., Any]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,
+    "//": np.floor_divide, "%": np.remainder, "**": np.power,
+    "<": _compared(np.less), "<=": _compared(np.less_equal),
+    ">": _compared(np.greater), ">=": _compared(np.greater_equal),
+    "==": _compared(np.equal), "!=": _compared(np.not_equal),
+    "np.power": np.power, "np.maximum": np.maximum, "np.minimum": np.minimum,
+}  # fmt: skip
+DONE: dict[str, Mapping[str, Callable[..., Any]]] = {  # by steps of each kind
+    "call": FUNCTIONS, "apply": APPLIED, "choose": {"np.where": _where},
+}  # fmt: skip
+N_USED = {kind: n for n, kind in enumerate(DONE, 1)}  # values that a step takes
+OF_SEVERAL = {  # functions of several numbers: how many, and a use that errors show
+    "np.power": (2, "np.power(x, 2)"),
+    "np.maximum": (2, "np.maximum(x, 0)"),
+    "np.minimum": (2, "np.minimum(x, 1)"),
+    "np.where": (3, "np.where(x > 3, 1, 0)"),
+    "np.clip": (3, "np.clip(x, 0, None)"),  # a maximum, then a minimum
+}
 
 
 @dataclass(frozen=True)
@@ -133,11 +133,10 @@ class Expression:
         if isinstance(node, ast.Call) and name in ("C", *BASES):
             asked = Request.read(node, quoted.named(quoted.plain))
             node = node.args[0]
-        steps: list[Step] = []
-        _append(steps, node, text, quoted)
+        quoted.append(node)
         if asked == Request("C"):
             asked = None
-        return cls(text.strip(), tuple(steps), name == "C", asked)
+        return cls(text.strip(), tuple(quoted.steps), name == "C", asked)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -176,7 +175,7 @@ class Expression:
                 return type(self).parse(inner).steps != self.steps
             except ValueError:  # I(a) + (b)
                 return True
-        return self.steps[-1][0] == "apply" and self.steps[-1][1] in ARITHMETIC
+        return self.steps[-1][0] == "apply" and self.steps[-1][1] in OPERATORS.values()
 
     def value(self, read: Callable[[str], Vector | float]) -> Any:
         """Its value, where `read` gives columns or what one row has in them."""
@@ -205,11 +204,11 @@ class Expression:
         steps = tuple((kind, what) for kind, what in header["steps"])
         depth = 0
         for kind, what in steps:
-            known = {"column": [what], "call": FUNCTIONS, "apply": APPLIED}
-            known["choose"] = CHOICES
             if kind == "number":
                 params.real("number", what)
-            elif not isinstance(what, str) or what not in known[kind]:
+            elif not isinstance(what, str) or (
+                kind != "column" and what not in DONE[kind]
+            ):
                 raise ValueError(
                     Message(
                         "an expression cannot {kind} {what!r}", kind=kind, what=what
@@ -238,14 +237,9 @@ def _run(steps: Sequence[Step], read: Callable[[str], Vector | float]) -> Any:
                 stack.append(read(str(what)))
             elif kind == "number":
                 stack.append(what)
-            elif kind == "call":
-                stack.append(FUNCTIONS[str(what)](stack.pop()))
-            elif kind == "apply":
-                right = stack.pop()
-                stack.append(APPLIED[str(what)](stack.pop(), right))
             else:
-                *stack, condition, yes, no = stack
-                stack.append(CHOICES[str(what)](condition, yes, no))
+                n_before = len(stack) - N_USED[kind]
+                stack[n_before:] = [DONE[kind][str(what)](*stack[n_before:])]
     return stack[-1]
 
 
@@ -361,7 +355,7 @@ def with_names(text: str, prefix: str, names: Sequence[str], quote: str) -> str:
 
 
 class _Quoted:
-    """A text whose names in backticks became names that Python can read.
+    """A text whose names in backticks became names that Python can read; its steps.
 
     Attributes
     ----------
@@ -369,10 +363,12 @@ class _Quoted:
         What these begin with, which the text itself does not have.
     plain : str
         The text with them.
+    steps : list
+        What `append` has made of parts of it.
     """
 
     def __init__(self, text: str) -> None:
-        self.names: list[str] = []
+        self.text, self.steps, self.names = text, list[Step](), list[str]()
         self.prefix = "column_"
         while self.prefix in text:
             self.prefix += "_"
@@ -387,107 +383,96 @@ class _Quoted:
         """Text with the names of columns again."""
         return with_names(text, self.prefix, self.names, quote)
 
+    def append(self, node: ast.AST) -> None:
+        """Append the steps of a node of Python's syntax."""
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            self.steps.append(("number", float(node.value)))  # type: ignore[arg-type]
+        elif (name := _dotted(node)) is not None:
+            self.steps.append(("column", self.named(name, quote="")))
+        elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+            self.append(node.left)
+            self.append(node.right)
+            self.steps.append(("apply", OPERATORS[type(node.op)]))
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            self.append(node.operand)
+            self.steps.append(("call", "np.negative"))
+        elif isinstance(node, ast.Compare):
+            self._append_comparison(node)
+        elif isinstance(node, ast.Call):
+            self._append_call(node)
+        else:
+            raise _refusal(self.text, self.named(ast.unparse(node)))
 
-def _append(steps: list[Step], node: ast.AST, text: str, quoted: _Quoted) -> None:
-    """Append the steps of a node of Python's syntax."""
-    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
-        steps.append(("number", float(node.value)))  # type: ignore[arg-type]
-    elif (name := _dotted(node)) is not None:
-        steps.append(("column", quoted.named(name, quote="")))
-    elif isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        _append(steps, node.left, text, quoted)
-        _append(steps, node.right, text, quoted)
-        steps.append(("apply", OPERATORS[type(node.op)]))
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        _append(steps, node.operand, text, quoted)
-        steps.append(("call", "np.negative"))
-    elif isinstance(node, ast.Compare):
-        _append_comparison(steps, node, text, quoted)
-    elif isinstance(node, ast.Call):
-        _append_call(steps, node, text, quoted)
-    else:
-        raise _refusal(text, quoted.named(ast.unparse(node)))
+    def _append_comparison(self, node: ast.Compare) -> None:
+        """Append a comparison, or a chain of them, which holds where all of them do."""
+        sides = [node.left, *node.comparators]
+        for place, rule in enumerate(node.ops):
+            if type(rule) not in COMPARISONS:
+                raise _refusal(self.text, self.named(ast.unparse(node)))
+            self.append(sides[place])
+            self.append(sides[place + 1])
+            self.steps.append(("apply", COMPARISONS[type(rule)]))
+            if place:
+                self.steps.append(("apply", "*"))
 
+    def _append_call(self, node: ast.Call) -> None:
+        """Append a call of I or of a function that is known here."""
+        function = _dotted(node.func) or ast.unparse(node.func)
+        if function in SCALERS:
+            self._append_scaling(node)
+            return
+        if function in BASES or function == "C":
+            raise ArgumentError(
+                "formula",
+                "must have {function}(...) as a factor of its own",
+                self.named(self.text),
+                "Write what is around it inside, or as another term.",
+                function=function,
+            )
+        if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
+            function = f"np.{function}"
+        if function != "I" and function not in {*FUNCTIONS, *OF_SEVERAL}:
+            raise _refusal(self.text, self.named(function))
+        needed, uses = OF_SEVERAL.get(function, (1, ""))
+        if len(node.args) != needed or node.keywords:
+            if needed == 1:
+                raise _refusal(self.text, self.named(ast.unparse(node)))
+            raise ArgumentError(
+                "formula",
+                "must give {function} {needed} arguments without names",
+                self.named(ast.unparse(node)),
+                "Write {uses}.",
+                function=function,
+                needed=needed,
+                uses=uses,
+            )
+        if function == "np.clip":
+            self._append_clip(node)
+            return
+        for argument in node.args:
+            self.append(argument)
+        kinds = [kind for kind, done in DONE.items() if function in done]  # not of I
+        self.steps += [(kind, function) for kind in kinds]
 
-def _append_comparison(
-    steps: list[Step], node: ast.Compare, text: str, quoted: _Quoted
-) -> None:
-    """Append a comparison, or a chain of them, which holds where all of them do."""
-    sides = [node.left, *node.comparators]
-    for place, rule in enumerate(node.ops):
-        if type(rule) not in COMPARISONS:
-            raise _refusal(text, quoted.named(ast.unparse(node)))
-        _append(steps, sides[place], text, quoted)
-        _append(steps, sides[place + 1], text, quoted)
-        steps.append(("apply", COMPARISONS[type(rule)]))
-        if place:
-            steps.append(("apply", "*"))
+    def _append_scaling(self, node: ast.Call) -> None:
+        """Append what center, scale or standardize mean: what they learn, its use."""
+        request = Request.read(node, self.named(self.plain))
+        self.append(node.args[0])
+        if request.get("center", True):
+            self.steps.append(("learn", "mean"))
+        has_spread = request.get("scale", request.get("rescale", True))
+        if request.name != "center" and has_spread:
+            default = 1 if request.name == "scale" else 0
+            self.steps.append(("learn", f"spread {request.get('ddof', default)}"))
 
-
-def _append_call(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
-    """Append a call of I or of a function that is known here."""
-    function = _dotted(node.func) or ast.unparse(node.func)
-    if function in SCALERS:
-        _append_scaling(steps, node, text, quoted)
-        return
-    if function in BASES or function == "C":
-        raise ArgumentError(
-            "formula",
-            "must have {function}(...) as a factor of its own",
-            quoted.named(text),
-            "Write what is around it inside, or as another term.",
-            function=function,
-        )
-    if f"np.{function}" in FUNCTIONS:  # formulaic knows log and others without np
-        function = f"np.{function}"
-    if function != "I" and function not in {*FUNCTIONS, *OF_SEVERAL}:
-        raise _refusal(text, quoted.named(function))
-    needed, _, uses = OF_SEVERAL.get(function, (1, None, ""))
-    if len(node.args) != needed or node.keywords:
-        if needed == 1:
-            raise _refusal(text, quoted.named(ast.unparse(node)))
-        raise ArgumentError(
-            "formula",
-            "must give {function} {needed} arguments without names",
-            quoted.named(ast.unparse(node)),
-            "Write {uses}.",
-            function=function,
-            needed=needed,
-            uses=uses,
-        )
-    if function == "np.clip":
-        _append_clip(steps, node, text, quoted)
-        return
-    for argument in node.args:
-        _append(steps, argument, text, quoted)
-    if function in FUNCTIONS:
-        steps.append(("call", function))
-    elif function != "I":
-        steps.append(("choose" if function in CHOICES else "apply", function))
-
-
-def _append_scaling(
-    steps: list[Step], node: ast.Call, text: str, quoted: _Quoted
-) -> None:
-    """Append what center, scale or standardize mean: what they learn, and its use."""
-    request = Request.read(node, quoted.named(quoted.plain))
-    _append(steps, node.args[0], text, quoted)
-    if request.get("center", True):
-        steps.append(("learn", "mean"))
-    has_spread = request.get("scale", request.get("rescale", True))
-    if request.name != "center" and has_spread:
-        default = 1 if request.name == "scale" else 0
-        steps.append(("learn", f"spread {request.get('ddof', default)}"))
-
-
-def _append_clip(steps: list[Step], node: ast.Call, text: str, quoted: _Quoted) -> None:
-    """Append what np.clip means: a maximum, then a minimum; None is no bound."""
-    value, *bounds = node.args
-    _append(steps, value, text, quoted)
-    for bound, function in zip(bounds, ("np.maximum", "np.minimum"), strict=True):
-        if not (isinstance(bound, ast.Constant) and bound.value is None):
-            _append(steps, bound, text, quoted)
-            steps.append(("apply", function))
+    def _append_clip(self, node: ast.Call) -> None:
+        """Append what np.clip means: a maximum, then a minimum; None is no bound."""
+        value, *bounds = node.args
+        self.append(value)
+        for bound, function in zip(bounds, ("np.maximum", "np.minimum"), strict=True):
+            if not (isinstance(bound, ast.Constant) and bound.value is None):
+                self.append(bound)
+                self.steps.append(("apply", function))
 
 
 def _dotted(node: ast.AST) -> str | None:
