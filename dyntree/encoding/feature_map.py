@@ -22,7 +22,7 @@ from dyntree.encoding.columns import (
     numbers_of,
 )
 from dyntree.encoding.frames import check_eager, is_frame
-from dyntree.encoding.levels import ColumnFeatures, Levels, Slot
+from dyntree.encoding.levels import ColumnFeatures, LevelCounts, Levels, Slot
 from dyntree.encoding.row_input import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import (
@@ -467,11 +467,6 @@ class FeatureMap(ColumnFeatures):
             places.setdefault(name, place)
         return places
 
-    @cached_property
-    def columns_of_features(self) -> list[str | int]:
-        """Name of the column of each feature, or its place where columns have none."""
-        return [name for name, _ in self.slots]
-
     def first(self, n: int) -> Self:
         """The first columns, where all are of numbers or times."""
         names = None if self.names is None else self.names[:n]
@@ -573,6 +568,26 @@ class FeatureMap(ColumnFeatures):
             label=name,
             declared=declared(name),
         )
+
+    def count_new(
+        self,
+        counts: LevelCounts,
+        before: FeatureMap | None,
+        rows: Matrix,
+        are_codes: bool = False,
+    ) -> None:
+        """Count new levels among rows that are to be learned, but for declared columns.
+
+        `before` are the columns without these rows, which are features or codes.
+        """
+        levels_before = {} if before is None else before.levels_of
+        places = self.column_places if are_codes else self.places
+        declared = frozenset(self.declared)
+        for name, own in self.levels_of.items():
+            if name not in declared:
+                n_values = int(np.count_nonzero(~np.isnan(rows[:, places[name]])))
+                n_new = len(own) - len(levels_before.get(name, ()))
+                counts.count(name, n_values, n_new)
 
     def unseen(self, codes: Matrix) -> list[str]:
         """Names of the columns in which a code is that of a level never seen (-1).

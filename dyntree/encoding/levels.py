@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
 from dyntree.encoding.values import MOST_LEVELS, Matrix, Vector, declared, is_missing
-from dyntree.errors import ManyLevelsWarning, warn
+from dyntree.errors import ManyLevelsWarning, UnseenLevelWarning, warn
 from dyntree.params.labels import Level, check_text, level_of, level_text
 
 MOST_NEW = 100  # by how many new values may outnumber others before there is a warning
@@ -376,6 +376,19 @@ class LevelCounts:
         again = LevelCounts()
         again._lead, again._warned = dict(self._lead), set(self._warned)
         return again
+
+
+def warn_full(name: Hashable) -> None:
+    """Warn of a column with more levels than it can take."""
+    warn(
+        UnseenLevelWarning,
+        "X has more than {most_levels} levels in column {name!r}; all others count "
+        "as missing. Leave such a column out, make it numbers, or name the levels to "
+        "use: {declared}.",
+        most_levels=MOST_LEVELS,
+        name=name,
+        declared=declared(name),
+    )
 
 
 def sorted_levels(levels: Iterable[Level]) -> list[Level]:

@@ -97,7 +97,7 @@ FOLDER_ORDER = {
         {"averages"}, {"factory"},
     ],
     "trees/learning": [
-        {"scaling", "growth", "levels", "weights", "exposures"},
+        {"scaling", "growth", "weights", "exposures"},
         {"check", "parts", "windows"},
         {"warmup"}, {"passes"},
     ],

@@ -15,10 +15,8 @@ import pytest
 
 import dyntree
 from dyntree import AveragedStream, DynamicTree, StreamingTree
-from dyntree.encoding import feature_map
-from dyntree.encoding import levels as encoded_levels
+from dyntree.encoding import feature_map, levels
 from dyntree.errors import UnseenLevelWarning
-from dyntree.trees.learning import levels
 
 FEW, MANY = 2000, 8000  # columns: four times as many, and 16 times the pairs
 MOST = 9.0  # times as long at most; measured 3 to 6, and 14 or more by pairs
@@ -131,8 +129,7 @@ def rivers(window: int) -> Callable[[dict[str, Any], float], Any]:
 def test_identifiers_take_time_linear_in_rows_and_are_told_once(
     door: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (encoded_levels, levels):
-        monkeypatch.setattr(module, "MOST_LEVELS", 50)
+    monkeypatch.setattr(levels, "MOST_LEVELS", 50)
     learn, times, n_rows = door(30), [], 0
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -21,17 +21,16 @@ from dyntree.api.adapters.base import (
 )
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
-from dyntree.encoding.levels import LevelCounts
+from dyntree.encoding.levels import LevelCounts, warn_full
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
-from dyntree.encoding.values import LARGEST, Matrix, as_number
-from dyntree.errors import ArgumentError, Message, rename
+from dyntree.encoding.values import LARGEST, MOST_COLUMNS, Matrix, as_number
+from dyntree.errors import ArgumentError, ManyLevelsWarning, Message, rename, warn
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.learning.growth import with_columns
-from dyntree.trees.learning.levels import warn_full, warn_surplus
 from dyntree.trees.learning.weights import check_weights, one_weight
 from dyntree.trees.random_trees import RandomTreesStream
 from dyntree.trees.streaming import StreamingTree
@@ -143,7 +142,15 @@ class StreamAdapter(base.Estimator):
             warn_full(news.beyond[0])
         if not self._warned_of_columns and news.surplus:
             self._warned_of_columns = True
-            warn_surplus(news.surplus[0])
+            warn(
+                ManyLevelsWarning,
+                "rows have had more than {most_columns} different columns; {name!r} "
+                "and all other new ones are ignored. Each column needs its own "
+                "feature, memory and time. Give rows the same columns, and put what "
+                "varies into values.",
+                most_columns=MOST_COLUMNS,
+                name=news.surplus[0],
+            )
         for name, n_new in news.counts.items():
             self._new_levels.count(name, 1, n_new)
         return bool(news.taken) and not self.stream.is_frozen

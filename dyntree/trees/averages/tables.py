@@ -40,7 +40,6 @@ from dyntree.trees.files import check_members, span_in
 from dyntree.trees.learning.check import checked, extended, is_idle
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
-from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.parts import (
     degenerate_rows_warned,
     learn_in_parts,
@@ -785,7 +784,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             after = rows.features
             if after is not None and after.levels and not self.is_frozen:
                 before = self.state.features  # the average tells for its members
-                count_new(self._new_levels, before, after, rows.rows, coded=False)
+                after.count_new(self._new_levels, before, rows.rows)
             return (rows if self.is_ready else X), responses
         wide = self.members[0].copy()
         with with_columns(wide.states, growth.features, growth.widen):

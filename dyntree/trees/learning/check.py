@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
+from dyntree.encoding.levels import warn_full
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import (
     Exposed,
@@ -19,19 +21,20 @@ from dyntree.encoding.targets import (
     refuse_measurements,
     sorted_labels,
 )
-from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
-from dyntree.errors import ArgumentError, Message
+from dyntree.encoding.values import LARGEST, Matrix, Vector, declared, too_large
+from dyntree.errors import (
+    ArgumentError,
+    Message,
+    MissingInputWarning,
+    UnseenLevelWarning,
+    warn,
+)
 from dyntree.trees.learning.exposures import (
     apart,
     in_exposure_units,
     warn_once_of_default,
 )
 from dyntree.trees.learning.growth import GrowingRows, Growth
-from dyntree.trees.learning.levels import (
-    warn_full,
-    warn_missing,
-    warn_unseen,
-)
 from dyntree.trees.learning.scaling import check_scale, on_scale
 from dyntree.trees.learning.weights import Responses, row_weight
 from dyntree.trees.state import TreeState, n_waiting, with_ones
@@ -198,6 +201,36 @@ def encoded(
     return features.expand(codes)
 
 
+def warn_unseen(names: Sequence[str], grows: bool) -> None:
+    """Warn of columns with levels that are not known and count as missing."""
+    when, remedy = "are later than the first trees", "new_levels='grow'"
+    if grows:
+        when, remedy = "no row learned has had", "learn such rows first"
+    warn(
+        UnseenLevelWarning,
+        "X has levels in {listed} that {when}; they count as missing, and such rows "
+        "are predicted over all levels, by how often each was learned. Name all "
+        "levels at the start: {declared}, or {remedy}.",
+        listed=listed(names),
+        when=when,
+        declared=declared(names[0]),
+        remedy=remedy,
+    )
+
+
+def listed(names: Sequence[Hashable]) -> Message:
+    """Columns in words.
+
+    Examples
+    --------
+    >>> print(listed(["a"]), listed(["a", "b"]), listed([*"abcde"]), sep="; ")
+    column 'a'; columns 'a', 'b'; columns 'a', 'b', 'c' and 2 more
+    """
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    noun = "column" if len(names) == 1 else "columns"
+    return Message(f"{noun} {{names:items}}{more}", names=list(names[:3]))
+
+
 def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
     """Rows -> rows as the cloud of a tree stores them, checked."""
     assert state.features is not None
@@ -227,13 +260,27 @@ def warn_once_of_gaps(state: TreeState, X: Any, rows: Matrix, argument: str) -> 
     new = gaps.any(axis=0) & (state.cloud.gap_counts()[state.ones :] == 0)
     if not new.any():
         return
-    columns = features.columns_of_features
-    late = {columns[k]: k for k in np.flatnonzero(new).tolist()}
+    late = {features.slots[k][0]: k for k in np.flatnonzero(new).tolist()}
     late = {name: k for name, k in late.items() if ("gaps", name) not in state.warned}
     if late:
         state.warned.update(("gaps", name) for name in late)
         n_rows = int(gaps[:, [*late.values()]].any(axis=1).sum())
         warn_missing([*late], n_rows, argument)
+
+
+def warn_missing(names: Sequence[Hashable], n_rows: int, argument: str) -> None:
+    """Warn that rows lack values in columns where all rows learned had one."""
+    rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
+    warn(
+        MissingInputWarning,
+        "{argument!a} has no value in {listed} in {rows}, and all rows learned had "
+        "one. Such rows are predicted over all values that the column may have had: "
+        "their distributions are wide, and do not use that a value is missing. Give "
+        "the values, or learn such rows.",
+        argument=argument,
+        listed=listed(names),
+        rows=rows,
+    )
 
 
 def previewed(

@@ -23,7 +23,6 @@ from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
 from dyntree.trees.learning.exposures import apart
 from dyntree.trees.learning.growth import GrowingRows, Growth
-from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.parts import (
     Learn,
     degenerate_rows_warned,
@@ -131,9 +130,8 @@ def buffer_or_start(
     """
     rows, labels, growth = checked(state, X, y) if known is None else known
     ones = state.ones
-    if state.new_levels is not None and growth.features.levels:
-        last, coded = growth.features, state.cloud is None
-        count_new(state.new_levels, state.features, last, rows, coded)
+    if (counts := state.new_levels) is not None and growth.features.levels:
+        growth.features.count_new(counts, state.features, rows, state.cloud is None)
     if state.cloud is not None:
         weights = in_units(weights, state.weight_unit, len(rows))
         admit_weights(state, weights)

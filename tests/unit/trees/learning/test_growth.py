@@ -469,7 +469,7 @@ def test_a_column_takes_so_many_levels(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     frame, y = stream_of(name)
-    for module in ("encoding.levels", "encoding.values", "trees.learning.levels"):
+    for module in ("encoding.levels", "encoding.values"):
         monkeypatch.setattr(f"dyntree.{module}.MOST_LEVELS", 4)
     whole, parts = MAKERS[name](), MAKERS[name]()
     with pytest.warns(UnseenLevelWarning, match="more than 4 levels in column") as told:
