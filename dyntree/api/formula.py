@@ -413,7 +413,7 @@ class DynamicTreeModel:
         self.table = table if places is None else table.take(places)
         is_named = classes is not None or response.is_truth
         if classes is None and design.is_class:
-            levels = None if is_named else learned.levels(response.columns[0])
+            levels = None if is_named else learned.read(response.columns[0]).categories
             is_named = is_named or bool(levels)
             options["classes"] = levels or (False, True)
             if not is_named:

@@ -165,9 +165,7 @@ class Design:
                     "Use it as it is.",
                 )
 
-        def read(name: str) -> Vector:
-            return numbers_of(name, table.read(name), kinds[name])
-
+        read = _reader(table, kinds)
         response = response if is_class else response.learned(read)
         plan = with_margins(
             tuple(tuple(made[f].learned(read) for f in term) for term in terms)
@@ -301,16 +299,12 @@ class Design:
             if factor.expression.is_of_column
         }
 
-    def _reader(self, table: Table) -> Callable[[str], Vector]:
-        """A function that reads a column of a table as numbers, once."""
-        return cache(lambda name: numbers_of(name, table.read(name), self.kinds[name]))
-
     def _column(self, factor: Factor, table: Table) -> Column:
         """What a factor has the levels of: a column, or the value of an expression."""
         expression = factor.expression
         if expression.is_of_column:
             return table.read(expression.columns[0])
-        return Column(evaluated(expression, self._reader(table), table.n_rows))
+        return Column(evaluated(expression, _reader(table, self.kinds), table.n_rows))
 
     def _level_value(self, factor: Factor, row: Row) -> Any:
         """The same of a bare row."""
@@ -357,7 +351,7 @@ class Design:
             If terms have no finite value in some rows; they are missing there.
         """
         check_columns(table, self.columns)
-        read = self._reader(table)
+        read = _reader(table, self.kinds)
         blocks = [self._term(term, table, read) for term in self.terms]
         rows = np.concatenate(blocks, axis=1)
         return np.ascontiguousarray(rows[:, self._order] if self.late else rows)
@@ -505,7 +499,7 @@ class Design:
         if not self.is_class and self.response.is_bare:
             name = self.response.columns[0]
             refuse_booleans(table.read(name).values, "data", name)
-        read = self._reader(table)
+        read = _reader(table, self.kinds)
         numbers: list[Any] = evaluated(self.response, read, table.n_rows).tolist()
         return [*map(_truth, numbers)] if self.is_class else numbers
 
@@ -560,7 +554,7 @@ class Design:
         if not offsets:
             return None
         check_columns(table, columns_of(offsets))
-        read = self._reader(table)
+        read = _reader(table, self.kinds)
         with np.errstate(all="ignore"):
             total = sum(offset.value(read) for offset in offsets)
         known = np.abs(total) <= LARGEST
@@ -648,6 +642,11 @@ class Design:
         if not design.names or len(set(design.names)) != len(design.names):
             raise ValueError("features must have distinct names")
         return design
+
+
+def _reader(table: Table, kinds: Mapping[str, str]) -> Callable[[str], Vector]:
+    """A function that reads a column of a table as numbers, once."""
+    return cache(lambda name: numbers_of(name, table.read(name), kinds[name]))
 
 
 def _truth(number: float) -> bool | None:

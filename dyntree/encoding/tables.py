@@ -59,11 +59,6 @@ class Table:
         """Values of a column, ndarray of shape (n_rows,)."""
         return self.read(name).values
 
-    def levels(self, name: str) -> list[Any] | None:
-        """Categories of a column, where its type has some."""
-        categories = self.read(name).categories
-        return None if categories is None else list(categories)
-
     @property
     def row_labels(self) -> Any:
         """Labels of the rows, where the caller's frame has some."""

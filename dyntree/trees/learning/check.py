@@ -110,7 +110,8 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
             features.refuse_unseen(X, rows, "X")
         growth = Growth(features, [], lambda codes: codes)
     else:
-        rows, growth = _with_levels(state, X)
+        assert state.features is not None
+        rows, growth = with_levels(state, state.features, X)
     if not len(rows):
         raise ArgumentError("X", "must have at least one row", Message("none"))
     if options.model == "class":
@@ -137,27 +138,24 @@ def _numbers_of(state: TreeState, y: Any, n_rows: int) -> Vector:
     return real_response(y, n_rows, state.options.rules)
 
 
-def _with_levels(state: TreeState, X: Any) -> tuple[Matrix, Growth]:
-    """Rows for trees that there are, with the levels that come new, if they may."""
-    assert state.features is not None
-    features = state.features
+def with_levels(
+    state: TreeState, features: FeatureMap, X: Any
+) -> tuple[Matrix, Growth]:
+    """Rows -> features by these columns and the levels that come new, if they may.
+
+    The first time that a column has more levels than it can take, this warns.
+    """
     if not features.may_grow or state.options.new_levels != "grow":
         return encoded(state, features, X), Growth(features, [], features.widen)
     steps, rows = features.grown(X)
-    growth = Growth(features, steps, lambda old: growth.features.widen(old))
-    warn_once_if_full(state, growth.features, X)
-    return rows, growth
-
-
-def warn_once_if_full(state: TreeState, features: FeatureMap, X: Any) -> None:
-    """Warn the first time that a column has more levels than it can take."""
-    full = [name for name, own in features.levels_of.items() if own.is_full]
-    if not full or "full" in state.warned or isinstance(X, Encoded):
-        return
-    late = [name for name in features.unseen(features.codes(X)) if name in full]
-    if late:
-        state.warned.add("full")
-        warn_full(late[0])
+    last = steps[-1][1] if steps else features
+    full = [name for name, own in last.levels_of.items() if own.is_full]
+    if full and "full" not in state.warned and not isinstance(X, Encoded):
+        late = [name for name in last.unseen(last.codes(X)) if name in full]
+        if late:
+            state.warned.add("full")
+            warn_full(late[0])
+    return rows, Growth(features, steps, last.widen)
 
 
 def responses_of(
@@ -294,12 +292,8 @@ def previewed(
     if state.cloud is None:
         features, n_first = _columns_ahead(state, X, start)
     assert features is not None
-    if features.may_grow and state.options.new_levels == "grow":
-        steps, rows = features.grown(X)
-        features = steps[-1][1] if steps else features
-        warn_once_if_full(state, features, X)
-    else:
-        rows = encoded(state, features, X)
+    rows, growth = with_levels(state, features, X)
+    features = growth.features
     if not len(rows):
         raise ArgumentError("X", "must have at least one row", Message("none"))
     rows = rows.copy() if rows is X else rows  # which is the caller's to change

@@ -20,7 +20,7 @@ from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress
 from dyntree.trees.forest_options import ForestOptions
-from dyntree.trees.learning.check import checked, responses_of, warn_once_if_full
+from dyntree.trees.learning.check import checked, responses_of, with_levels
 from dyntree.trees.learning.exposures import apart
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.parts import (
@@ -195,12 +195,10 @@ def _settled(
     first, rows = growth.features.settle(codes, n_first, grows)
     if n_first is None or not first.may_grow:
         return rows, Growth(first, [], first.widen)
-    steps, last = first.grown(X)
-    features = steps[-1][1] if steps else first
-    warn_once_if_full(state, features, X)
+    last, growth = with_levels(state, first, X)
     n_before = len(rows) - len(last)
-    rows = np.concatenate([features.widen(rows[:n_before]), last])
-    return rows, Growth(first, steps, features.widen).since(-n_before)
+    rows = np.concatenate([growth.widen(rows[:n_before]), last])
+    return rows, growth.since(-n_before)
 
 
 def take_new_labels(state: TreeState, labels: list[Any]) -> None:
