@@ -222,7 +222,7 @@ class Design:
         return {
             term[0].expression.label: names_of(term)
             for term in self.terms
-            if len(term) == 1 and term[0].has_indicators
+            if len(term) == 1 and term[0].levels is not None and not term[0].coding
         }
 
     @property
@@ -318,7 +318,7 @@ class Design:
         terms = with_margins(
             tuple(
                 tuple(
-                    f.with_level(level)
+                    replace(f, levels=f.levels.grown(level))
                     if f.levels is not None and f.expression.steps == steps
                     else f
                     for f in term

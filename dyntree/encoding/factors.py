@@ -72,11 +72,6 @@ class Factor:
         return self.levels is None or not self.expression.is_of_column
 
     @property
-    def has_indicators(self) -> bool:
-        """Whether it has 0/1 features, one a level but for one of two."""
-        return self.levels is not None and self.coding is None
-
-    @property
     def is_fixed(self) -> bool:
         """Whether it takes no further levels: the formula names or codes them."""
         return self.is_named or self.coding is not None
@@ -112,10 +107,6 @@ class Factor:
         if self.levels is None:
             return [label]
         return self.levels.names(TERM, label)
-
-    def with_level(self, level: Level) -> Self:
-        """The factor with one more level."""
-        return replace(self, levels=self.coded.grown(level))
 
     def features(self, codes: Vector) -> Matrix:
         """Features of levels with these codes, NaN where there is none."""

@@ -152,17 +152,14 @@ class FeatureMap(ColumnFeatures):
                     ),
                     "Give X as a frame or as dicts with that column.",
                 )
-        unknown: tuple[str, ...] = ()
-        if names is not None and allow_missing:
-            named = frozenset(declared)
-            unknown = tuple(name for name in names if name not in named)
+        named = frozenset(declared)
+        unknown = tuple(k for k in names or () if allow_missing and k not in named)
         features = cls(n_columns, names, categories, declared, unknown, allow_missing)
         if isinstance(given, dict) and not unknown:  # nothing is left to later rows
-            kinds = [kind_of(name, column, "X") for name, column in given.items()]
             times = tuple(
                 (k, kind)
-                for k, (name, kind) in enumerate(zip(given, kinds, strict=True))
-                if kind in TIMES and name not in declared
+                for k, (name, column) in enumerate(given.items())
+                if (kind := kind_of(name, column, "X")) in TIMES and name not in named
             )
             features = replace(features, times=times)
         features, _ = features._learned(given)
@@ -291,30 +288,22 @@ class FeatureMap(ColumnFeatures):
             if not self.unknown and not self.unseen(codes):
                 return [], self.expand(codes)
             columns = self._matched(X, argument)
-            found, late = self._learned(columns, argument, is_settled=True)
-            found = replace(found, late=(*self.late, *late))
+            found, new = self._learned(columns, argument, is_settled=True)
+            found = replace(found, late=(*self.late, *new))
             features = self if found == self else found  # which has its plans made
             rows = features.expand(features._codes(columns, argument))
         decided = {
-            name: np.flatnonzero(~np.isnan(rows[:, self.places[name]]))[:1]
+            name: _first(~np.isnan(rows[:, self.places[name]]))
             for name in self.unknown
             if name not in features._unknown
         }
-        first_rows = {name: int(row[0]) for name, row in decided.items() if len(row)}
-        new = [
-            features.has_level(rows, name, level)
-            for name, level in features.late[len(self.late) :]
-        ]
-        starts = np.array(
-            [has.argmax() if has.any() else len(rows) for has in new], int
-        )
+        late = features.late[len(self.late) :]
+        starts = np.array([_first(features.has_level(rows, *one)) for one in late], int)
         starts = np.minimum.accumulate(starts[::-1])[::-1]  # some may have no row here
         steps = []
-        for row in sorted({*first_rows.values(), *starts.tolist()} - {len(rows)}):
+        for row in sorted({*decided.values(), *starts.tolist()} - {len(rows)}):
             n_late = len(self.late) + int(np.sum(starts <= row))
-            left = (
-                name for name in self.unknown if first_rows.get(name, len(rows)) > row
-            )
+            left = (k for k in self.unknown if decided.get(k, len(rows)) > row)
             steps.append((row, features._before(n_late, tuple(left))))
         last = steps[-1][1] if steps else self
         return steps, last.encode(X) if isinstance(X, Encoded) else rows
@@ -418,11 +407,6 @@ class FeatureMap(ColumnFeatures):
         """Columns without any value so far, to be asked of each column."""
         return frozenset(self.unknown)
 
-    @cached_property
-    def _kinds_of_times(self) -> dict[int, str]:
-        """Kind of each column of times, by its place."""
-        return dict(self.times)
-
     @property
     def may_grow(self) -> bool:
         """Whether there are columns that can bring levels."""
@@ -488,17 +472,17 @@ class FeatureMap(ColumnFeatures):
         arrays = [
             self.levels_of[name].codes(name, column, argument)
             if name in self.levels_of
-            else self._numbers(k, name, column, argument)
-            for k, (name, column) in enumerate(columns.items())
+            else self._numbers(name, column, argument)
+            for name, column in columns.items()
         ]
         rows = np.array(arrays).T
         return finite_rows(rows, self.names, self.allow_missing, argument)
 
-    def _numbers(self, k: int, name: Any, column: Column, argument: str) -> Vector:
+    def _numbers(self, name: Any, column: Column, argument: str) -> Vector:
         """A column of numbers; of those not known to be, text counts for nothing."""
         if column.values.dtype.kind == "f" and not self.times:
             return np.array(column.values, dtype=np.float64)
-        kind = self._kinds_of_times.get(k, NUMBERS)
+        kind = self._named_times.get(name, NUMBERS)
         if name in self._unknown:
             found = kind_of(name, column, argument)
             if found == LEVELS:
@@ -708,7 +692,7 @@ class FeatureMap(ColumnFeatures):
             return dict(zip(places, map(Column, given.T), strict=True))
         return given
 
-    @property
+    @cached_property
     def _named_times(self) -> dict[Any, str]:
         """Kinds of the columns of times, by name where columns have some."""
         names = self.names or range(self.n_columns)
@@ -791,6 +775,11 @@ class FeatureMap(ColumnFeatures):
                 raise ArgumentError(
                     "codes", "must be places of levels; column {label!r}", label=name
                 )
+
+
+def _first(holds: NDArray[np.bool_]) -> int:
+    """The first row of which something holds; their number where it holds of none."""
+    return int(holds.argmax()) if holds.any() else len(holds)
 
 
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
