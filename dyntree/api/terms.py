@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 from dyntree.encoding.expressions import (
     Expression,
-    check_quotes,
+    StandIns,
     is_quoted,
     response_name,
     sides,
-    with_names,
 )
 from dyntree.encoding.required_columns import absence
 from dyntree.errors import ArgumentError, Message, shown
@@ -173,33 +172,14 @@ def _response(left: str) -> Expression:
     return found
 
 
-class _StandIns:
-    """Names that stand for columns while formulaic reads the terms of a formula.
-
-    Parameters
-    ----------
-    columns : sequence of str
-    text : str
-        What will be read: no stand-in occurs in it.
-    """
-
-    def __init__(self, columns: Sequence[str], text: str) -> None:
-        self.columns = tuple(columns)
-        self._places = {name: k for k, name in enumerate(self.columns)}
-        self.prefix = "column_"
-        while self.prefix in text or any(self.prefix in name for name in columns):
-            self.prefix += "_"
+class _StandIns(StandIns):
+    """Names that stand for columns while formulaic reads the terms of a formula."""
 
     def of(self, name: str) -> str:
         """The stand-in of a column; ValueError where there is no such column."""
-        if name not in self._places:
+        if name not in self.places:
             raise absence([name], self.columns)  # also of what is taken away
-        return f"{self.prefix}{self._places[name]}"
-
-    def unquoted(self, text: str) -> str:
-        """Text with stand-ins for the names in backticks."""
-        check_quotes(text)
-        return re.sub("`([^`]*)`", lambda found: self.of(found[1]), text)
+        return super().of(name)
 
     def written(self, tokens: Iterable[Any]) -> str:
         """The formula of these tokens, with stand-ins for all names."""
@@ -211,10 +191,6 @@ class _StandIns:
                 known = self.of(text)
             parts.append((f"{{{text}}}" if kind == "python" else known, kind, text))
         return " ".join(_compared(parts))
-
-    def named(self, text: str, quote: str = "`") -> str:
-        """Text with the names of columns for their stand-ins."""
-        return with_names(text, self.prefix, self.columns, quote)
 
     def factor(self, factor: Any) -> Expression:
         """What a factor of formulaic's means."""

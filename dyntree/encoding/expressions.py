@@ -24,6 +24,7 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import check_text
 
 Step = tuple[str, str | float]
+QUOTED = "`([^`]*)`"  # a name in backticks
 
 OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//",
@@ -337,30 +338,55 @@ def columns_of(expressions: Sequence[Expression]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def check_quotes(text: str) -> None:
-    """Raise SyntaxError where a name in backticks touches another name or number."""
-    for found in re.finditer("`[^`]*`", text):
-        before, after = text[: found.start()][-1:], text[found.end() :][:1]
-        if any(one in "._`" or one.isalnum() for one in (before, after) if one):
-            raise SyntaxError(f"{found[0]} needs an operator before and after it")
+class StandIns:
+    """Names that Python can read, which stand for columns in a text.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    text : str
+        What will be read: no stand-in occurs in it.
+    """
+
+    def __init__(self, columns: Sequence[str], text: str) -> None:
+        self.columns = tuple(columns)
+        self.places = dict(zip(self.columns, range(len(columns)), strict=True))
+        self.prefix, texts = "column_", "\n".join([text, *columns])
+        while self.prefix in texts:
+            self.prefix += "_"
+
+    def of(self, name: str) -> str:
+        """The stand-in of a column."""
+        return f"{self.prefix}{self.places[name]}"
+
+    def unquoted(self, text: str) -> str:
+        """Text with stand-ins for the names in backticks.
+
+        Raises
+        ------
+        SyntaxError
+            Where such a name touches another name or a number.
+        """
+        for found in re.finditer(QUOTED, text):
+            before, after = text[: found.start()][-1:], text[found.end() :][:1]
+            if any(one in "._`" or one.isalnum() for one in (before, after) if one):
+                raise SyntaxError(f"{found[0]} needs an operator before and after it")
+        return re.sub(QUOTED, lambda found: self.of(found[1]), text)
+
+    def named(self, text: str, quote: str = "`") -> str:
+        """Text with the names of columns for their stand-ins."""
+        return re.sub(
+            rf"{self.prefix}(\d+)",
+            lambda found: f"{quote}{self.columns[int(found[1])]}{quote}",
+            text,
+        )
 
 
-def with_names(text: str, prefix: str, names: Sequence[str], quote: str) -> str:
-    """Text with names for what stands for them: the prefix and a place among them."""
-    return re.sub(
-        rf"{prefix}(\d+)",
-        lambda found: f"{quote}{names[int(found[1])]}{quote}",
-        text,
-    )
-
-
-class _Quoted:
+class _Quoted(StandIns):
     """A text whose names in backticks became names that Python can read; its steps.
 
     Attributes
     ----------
-    prefix : str
-        What these begin with, which the text itself does not have.
     plain : str
         The text with them.
     steps : list
@@ -368,20 +394,9 @@ class _Quoted:
     """
 
     def __init__(self, text: str) -> None:
-        self.text, self.steps, self.names = text, list[Step](), list[str]()
-        self.prefix = "column_"
-        while self.prefix in text:
-            self.prefix += "_"
-        check_quotes(text)
-        self.plain = re.sub("`([^`]*)`", self._stand_in, text.strip())
-
-    def _stand_in(self, found: re.Match[str]) -> str:
-        self.names.append(found[1])
-        return f"{self.prefix}{len(self.names) - 1}"
-
-    def named(self, text: str, quote: str = "`") -> str:
-        """Text with the names of columns again."""
-        return with_names(text, self.prefix, self.names, quote)
+        super().__init__([*dict.fromkeys(re.findall(QUOTED, text))], text)
+        self.text, self.steps = text, list[Step]()
+        self.plain = self.unquoted(text.strip())
 
     def append(self, node: ast.AST) -> None:
         """Append the steps of a node of Python's syntax."""
