@@ -84,7 +84,7 @@ FOLDER_ORDER = {
         {"levels", "series", "splines"},
         {"tables", "targets", "codings", "fitted_terms"},
         {"row_input", "expressions", "gaps"},
-        {"factors", "evaluation", "feature_map", "column_order"},
+        {"factors", "evaluation", "feature_map"},
         {"inverses", "required_columns"}, {"growing_map", "design"}, {"contrasts"},
         {"raw_rows"},
     ],

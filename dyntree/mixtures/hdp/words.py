@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.encoding.column_order import ordered
+from dyntree.encoding.columns import Column
 from dyntree.encoding.frames import is_frame
+from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import NUMBER, Vector, real_array
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.batch import Batch, Longs
@@ -75,9 +76,9 @@ def read_words(
     if hasattr(documents, "tocsr"):
         return from_counts(documents.tocsr(), n_words)
     if is_frame(documents):
-        table, found = ordered(documents, names, "documents", ignore_unknown)
-        batch = read_words(table, None, n_words, ignore_unknown)
-        return replace(batch, names=found)
+        counts, names = _ordered(documents, names, ignore_unknown)
+        batch = read_words(counts, None, n_words, ignore_unknown)
+        return replace(batch, names=names)
     if isinstance(documents, np.ma.MaskedArray):  # of which the hidden are no counts
         documents = params.as_array("documents", documents)
     if isinstance(documents, np.ndarray) and documents.ndim == 2:
@@ -106,6 +107,33 @@ def read_words(
             documents,
         )
     return from_lists(documents, n_words, ignore_unknown)
+
+
+def _ordered(
+    frame: Any, names: tuple[str, ...] | None, ignore_unknown: bool
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Columns of a frame in the order of `names`, or in their own, and their names.
+
+    To ignore what is unknown leaves out columns that are not among `names`, and fills
+    those that are missing with zeros; else both are errors.
+    """
+    columns = table_of(frame, "documents").columns()
+    names = tuple(columns) if names is None else names
+    missing = [name for name in names if name not in columns]
+    unknown = [name for name in columns if name not in names]
+    if (missing or unknown) and not ignore_unknown:
+        raise ArgumentError(
+            "documents",
+            "must have the columns that were learned; missing {missing}, unknown "
+            "{unknown}",
+            remedy="Add what is missing, and leave out what is unknown.",
+            missing=missing[:10],
+            unknown=unknown[:10],
+        )
+    n_rows = len(next(iter(columns.values()))) if columns else 0
+    none = Column(np.zeros(n_rows))
+    arrays = [columns.get(name, none).values for name in names]
+    return np.column_stack(arrays) if arrays else np.empty((n_rows, 0)), names
 
 
 def plain_numbers(what: str, array: NDArray[Any]) -> NDArray[Any]:
