@@ -58,12 +58,11 @@ class GrowingMap(ColumnFeatures):
 
     A column of numbers, or of times, which count in days, is one feature. A column of
     text has one 0/1 feature a level, "column=level", but for its second level, which is
-    0 in all of them. A column that comes is new at the
-    end, and was missing in all rows before; a level that comes was 0 in rows that had
-    another. A column that a row does not have is missing in it. What a column holds is
-    settled by its first value. A column of text takes `MOST_LEVELS` levels; all others
-    are missing in it. Once there are `MOST_COLUMNS` columns, no more are taken; only a
-    first row may have more.
+    0 in all of them. A column that comes is new at the end, and was missing in all rows
+    before; a level that comes was 0 in rows that had another. A column that a row does
+    not have is missing in it. What a column holds is settled by its first value. A
+    column of text takes `MOST_LEVELS` levels; all others are missing in it. Once there
+    are `MOST_COLUMNS` columns, no more are taken; only a first row may have more.
 
     Attributes
     ----------
@@ -103,20 +102,15 @@ class GrowingMap(ColumnFeatures):
         """Whether all columns of a row are known ones of numbers, as of most rows."""
         return row.keys() <= self.numbers.keys()
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether no more columns are taken."""
-        return bool(self.slots) and len(self.kinds) >= MOST_COLUMNS
-
     def news(self, row: Mapping[Hashable, Any]) -> News:
         """Columns and levels of a row that are new."""
-        news = News()
+        news, is_full = News(), self.slots and len(self.kinds) >= MOST_COLUMNS
         for name, value in row.items():
             if name in self.numbers or is_missing(value):
                 continue
             levels = self.levels_of.get(name)
             if levels is None:
-                (news.surplus if self.is_closed else news.taken).append(name)
+                (news.surplus if is_full else news.taken).append(name)
                 if value_kind(value) == LEVELS:
                     news.counts[name] = 1
             else:
@@ -129,7 +123,8 @@ class GrowingMap(ColumnFeatures):
     def grown(self, row: Mapping[Hashable, Any]) -> Self:
         """The map with the new columns and levels of a row, in the order of names."""
         slots, levels_of, kinds = [*self.slots], dict(self.levels_of), dict(self.kinds)
-        for name in sorted(self.news(row).taken, key=_rank):
+        names = self.news(row).taken
+        for name in sorted(names, key=lambda name: (str(name), type(name).__name__)):
             value = row[name]
             if name not in kinds:
                 if self.slots and len(kinds) >= MOST_COLUMNS:
@@ -216,8 +211,3 @@ def check_row(row: Any) -> None:
             "Give one row as a dict, such as {{'size': 2.5}}; frames have calls of "
             "their own.",
         )
-
-
-def _rank(name: Hashable) -> tuple[str, str]:
-    """By name, so that the order in a dict does not matter."""
-    return str(name), type(name).__name__

@@ -149,7 +149,7 @@ class Domain:
                 )
             codes = variable.levels.codes(name, column, takes_times=True)
             places = codes[codes >= 0.0].astype(np.int64)
-            shares: Vector = np.ones(len(variable.levels))
+            shares: Vector = np.ones(len(variable.levels))  # where it has none at all
             if len(places):
                 shares = np.bincount(places, minlength=len(shares)) / len(places)
             return cls(variable, (np.nan, np.nan), shares, missing)
