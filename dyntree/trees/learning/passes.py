@@ -16,7 +16,6 @@ from dyntree.params import TreeOptions
 from dyntree.runtime.progress import Progress
 from dyntree.trees.learning.check import checked
 from dyntree.trees.learning.growth import Growth, with_columns
-from dyntree.trees.learning.levels import count_new
 from dyntree.trees.learning.parts import learn_in_parts, learn_rows
 from dyntree.trees.learning.warmup import admit_rows, share_labels
 from dyntree.trees.learning.weights import in_units
@@ -139,9 +138,8 @@ def learn_in_pieces(
     fresh.warned, fresh.settles_all = set(state.warned), True
     rows, labels, growth = checked(fresh, X, y)
     levels, fresh.new_levels = fresh.new_levels, None
-    if levels is not None and growth.features.known:
-        is_coded = fresh.cloud is None
-        count_new(levels, fresh.features, growth.features, rows, is_coded)
+    if levels is not None and growth.features.levels:
+        growth.features.count_new(levels, fresh.features, rows, fresh.cloud is None)
     if growth.steps:
         with with_columns([fresh], growth.features, growth.widen):
             pass  # for good, of this copy
