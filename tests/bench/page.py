@@ -86,7 +86,7 @@ particles, without any other work, already take longer than that row. This does 
 include sums of rows, factors, evidence, or the choice of the row to discard. So no
 change within these leaves can match a Hoeffding tree as long as there are a hundred
 particles. Three improvements were made and are included in the figures: one step serves
-all particles that share a leaf, the value of each row is kept until its leaf changes,
+all particles that share a leaf, the value of each row is stored until its leaf changes,
 and no Python code runs on the way to it. Fewer particles, and rows learned in blocks,
 are faster.
 """

@@ -45,6 +45,27 @@ cdef double sigmoid(double z) noexcept nogil:
     return 1.0 / (1.0 + exp(-fmin(fmax(z, -700.0), 700.0)))
 
 
+cdef double moments_of(const double *at, double *logs, double *m, double *u) noexcept nogil:
+    """Mean and variance of the nodes, by the logs of their shares; the log of the sum.
+
+    The logs become shares of the largest.
+    """
+    cdef double most = -INFINITY, total = 0.0, off
+    cdef int i
+    for i in range(N_NODES):
+        most = fmax(most, logs[i])
+    m[0] = u[0] = 0.0
+    for i in range(N_NODES):
+        logs[i] = exp(logs[i] - most)
+        total += logs[i]
+        m[0] += logs[i] * at[i]
+    m[0] /= total
+    for i in range(N_NODES):
+        off = at[i] - m[0]
+        u[0] += logs[i] / total * off * off
+    return most + log(total)
+
+
 cdef void site(double e, double v, double sign, double times, double *m, double *u) noexcept nogil:
     """Mean m and variance u of log odds N(e, v) after a label, so many times.
 
@@ -52,7 +73,6 @@ cdef void site(double e, double v, double sign, double times, double *m, double 
     Newton's method between bounds.
     """
     cdef double x = e, low = e, high = e + sign * times * v, p, slope, step, sd
-    cdef double most = -INFINITY, total = 0.0, off, share
     cdef double[N_NODES] at, logs
     cdef int i
     if low > high:      # the mode lies between the mean and where a wrong label would push it
@@ -76,17 +96,7 @@ cdef void site(double e, double v, double sign, double times, double *m, double 
         at[i] = x + sd * NODES[i]
         logs[i] = NODE_LOGS[i] + times * log(sigmoid(sign * at[i]))
         logs[i] -= (at[i] - e) * (at[i] - e) / (2.0 * v)
-        most = fmax(most, logs[i])
-    m[0] = u[0] = 0.0
-    for i in range(N_NODES):
-        share = exp(logs[i] - most)
-        total += share
-        m[0] += share * at[i]
-        logs[i] = share
-    m[0] /= total
-    for i in range(N_NODES):
-        off = at[i] - m[0]
-        u[0] += logs[i] / total * off * off
+    moments_of(at, logs, m, u)
     if not u[0] > 0.0:      # all at one node: the law is that about the mode
         m[0], u[0] = x, sd * sd
 
@@ -112,7 +122,6 @@ cdef double count_site(
     offset. Nodes are as in `site`.
     """
     cdef double x = e, low, high, mean, slope, curve, step, sd, log_z
-    cdef double most = -INFINITY, total = 0.0, off, share
     cdef double[N_NODES] at, logs
     cdef int i
     low = high = e
@@ -151,20 +160,9 @@ cdef double count_site(
         at[i] = x + sd * NODES[i]
         logs[i] = NODE_LOGS[i] + times * log_mass(y, at[i] + offset, size)
         logs[i] -= (at[i] - e) * (at[i] - e) / (2.0 * v)
-        most = fmax(most, logs[i])
-    m[0] = u[0] = 0.0
-    for i in range(N_NODES):
-        share = exp(logs[i] - most)
-        total += share
-        m[0] += share * at[i]
-        logs[i] = share
-    m[0] /= total
-    for i in range(N_NODES):
-        off = at[i] - m[0]
-        u[0] += logs[i] / total * off * off
+    log_z = moments_of(at, logs, m, u) + log(sd) - 0.5 * log(2.0 * M_PI * v)
     if not u[0] > 0.0:
         m[0], u[0] = x, sd * sd
-    log_z = most + log(total) + log(sd) - 0.5 * log(2.0 * M_PI * v)
     if not isinf(size):
         log_z += times * (lgamma(y + size) - lgamma(size))
     return log_z - times * lgamma(y + 1.0)
