@@ -137,7 +137,7 @@ as long, too. The third uses vectors of four doubles (AVX2). It gives the same b
 was faster in such steps, but not over a whole stream. The fourth checks large leaves
 less often, together if they hold the same rows. It lowers medians with the rest, so
 that the ratio stays above five at an eighth of the checks, and it makes constant leaves
-worse. Two changes were kept: cuts and prunes are evaluated side by side, and splits are
+worse. Two changes stand: cuts and prunes are evaluated side by side, and splits are
 evaluated together for all leaves with the same rows. They made the slowest steps
 shorter, and medians with them.
 """
