@@ -519,8 +519,9 @@ def learn_averaged(
     if beside is not None:
         log_shares = beside[0]
         densities = np.concatenate([[value], found[m:]])
+        scratch = np.empty(n_beside + 1)    # weights, which are written first
         value = averaging.weigh_row(
-            &densities[0], beside[1], 1.0, &log_shares[0], &densities[0], n_beside + 1
+            &densities[0], beside[1], 1.0, &log_shares[0], &scratch[0], n_beside + 1
         )
     if stacker is not None:
         times = None if weight == 1.0 else np.array([weight])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedStream, AveragedTrees, LinearStream, checkpoint
+from dyntree.encoding.targets import Exposed
 from dyntree.errors import CheckpointError, MissingInputWarning
 from tests.helpers import model_bytes
 from tests.unit.models import data, refused
@@ -113,6 +114,10 @@ def test_weights_of_an_average_of_counts_do_not_depend_on_the_call() -> None:
     for k in range(60):
         rows.update(X[k : k + 1], y[k : k + 1], exposure=e[k : k + 1])
     assert model_bytes(whole) == model_bytes(rows)
+    quick = AveragedStream("poisson", seed=1).update(X[:20], y[:20], exposure=e[:20])
+    for k in range(20, 60):
+        quick.learn_row(X[k : k + 1], Exposed(float(y[k]), float(e[k])))
+    assert model_bytes(whole) == model_bytes(quick)
     assert whole.weights.sum() == pytest.approx(1.0, rel=1e-12)
     assert whole.linear_share == pytest.approx(whole.weights[-2:].sum(), rel=1e-12)
     assert AveragedStream("poisson", linear=False).linear_share == 0.0
