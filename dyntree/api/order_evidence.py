@@ -83,7 +83,7 @@ def warn_of_heavy_rows(tree: Trees, row_counts: Vector) -> None:
     is_stream = isinstance(tree, StreamingTree | AveragedStream)
     if not is_stream or cloud is None or cloud.weighting != "frequency":
         return
-    heaviest = max([*cloud.weights(), *row_counts], default=0.0)
+    heaviest = np.max(np.concatenate([cloud.weights(), row_counts]), initial=0.0)
     if heaviest > HEAVY * (tree.state.options.min_leaf or 1):
         warn(
             HeavyRowsWarning,

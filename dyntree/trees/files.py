@@ -756,10 +756,10 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)
     persists = header["_model"] == params.MIXED
     m, n_seen = len(states), states[0].n_seen
-    n_beside = _n_beside(states)
+    beside = n_beside(states)
     check_arrays(
-        arrays, AVERAGE, m=m, k=m + persists - n_beside, n_seen=n_seen,
-        shares=1 + (n_beside or 1),
+        arrays, AVERAGE, m=m, k=m + persists - beside, n_seen=n_seen,
+        shares=1 + (beside or 1),
     )  # fmt: skip
     if persists:
         _check_persistence(arrays["persistence"], states[0])
@@ -778,7 +778,7 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     require(positive, "covariance is not positive")
 
 
-def _n_beside(states: list[TreeState]) -> int:
+def n_beside(states: list[TreeState]) -> int:
     """How many members of counts stand beside the average: regressions, at the end."""
     linear = [isinstance(state.options, LinearOptions) for state in states]
     if not states[0].options.is_count:

@@ -39,7 +39,7 @@ from dyntree.trees.averages.memories import (
     own_memories,
 )
 from dyntree.trees.averages.robust import last_shares, lead_forests, learn_robustly
-from dyntree.trees.files import check_average, span_in
+from dyntree.trees.files import check_average, n_beside, span_in
 from dyntree.trees.learning.check import checked, learnable_row, stored
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import (
@@ -107,13 +107,6 @@ def member_of(
     if own["model"] == MIXED:
         own["model"] = "constant"
     return RandomTreesStream(**own | dict(memory), seed=seed)
-
-
-def n_beside_of(members: Sequence[Any]) -> int:
-    """How many members of counts stand beside the average: regressions, at the end."""
-    if not members[0].state.options.is_count:
-        return 0
-    return sum(isinstance(member, LinearStream) for member in members)
 
 
 @checkpoint.savable
@@ -328,13 +321,14 @@ class AveragedStream(TreeAverage):
 
     def _begin(self, members: list[Any]) -> None:
         """Have these members, of which none has shown yet what it is worth."""
-        self.members, m, n_beside = members, len(members), n_beside_of(members)
+        self.members, m = members, len(members)
         self._align()
-        self._log_weights = np.zeros(m + self._persists - n_beside)
+        beside = n_beside(self.states)
+        self._log_weights = np.zeros(m + self._persists - beside)
         self._persistence = np.zeros(4)
         self._coef = np.full(m, 1.0 / m)
         self._covariance = np.eye(m) / m
-        self._log_shares = np.zeros(1 + (n_beside or 1))
+        self._log_shares = np.zeros(1 + (beside or 1))
         self._note_every = 1
         self._noted = np.empty(0, dtype=np.int64)
         self._noted_weights = np.empty((0, m))
@@ -517,8 +511,9 @@ class AveragedStream(TreeAverage):
     @property
     def _beside_windows(self) -> tuple[Vector, float] | None:
         """What the core changes of the shares of counts' windows and regressions."""
-        n_beside = n_beside_of(self.members)
-        return (self._log_shares, STACK_DISCOUNT) if n_beside else None
+        if len(self._log_weights) >= len(self.members):
+            return None
+        return self._log_shares, STACK_DISCOUNT
 
     @property
     def _stacker(self) -> tuple[Vector, Vector, Vector, float] | None:

@@ -198,9 +198,9 @@ def learned_and_tested(
                 if growth.steps:  # a level is missing until it was learned
                     asked = state.features.encode(Encoded(some, growth.features))
                 own = None if weights is None else weights[begin:end]
-                told = _predicted(state.cloud, asked, y, own, n_threads)
-                places, given = _places_ahead(order, begin, end)
-                ahead[places] = told[given]
+                predicted = _predicted(state.cloud, asked, y, own, n_threads)
+                places, alike = _places_ahead(order, begin, end)
+                ahead[places] = predicted[alike]
             later = growth.since(part.start)
             learn_piecewise([state], some, y, later, brake, member.learn_part)
     return member, ahead
