@@ -109,6 +109,7 @@ TREE: dict[str, list[Any]] = {
     "n_basis": [1], "classes": [("c", "a", "b", "z")], "prior": [NIG(b0=0.5)],
     "class_mass": [0.5], "max_retired_mass": [10.0],
     "categories": [{"s": ["v", "u", "w", "007"]}], "new_levels": ["missing", "error"],
+    "encode_levels": ["onehot", "effect"],
     "weighting": ["frequency", "variance"], "dispersion": [0.5], "robust": [True],
     "seed": [None, 2**31],
 }  # fmt: skip
@@ -170,7 +171,8 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
         {"model": ["constant"], "n_trees": [4], "discount": [0.99], "min_split": [5],
          "n_candidates": [4], "window": [64], "max_nodes": [40],
          **{name: TREE[name] for name in (
-            "classes", "class_mass", "categories", "new_levels", "weighting", "seed")}},
+            "classes", "class_mass", "categories", "new_levels", "encode_levels",
+            "weighting", "seed")}},
         learn_response,
     ),
     "LinearStream": (
@@ -179,7 +181,8 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
         {"model": ["class", "poisson"], "forget": [0.9], "spreads": [[1.0]],
          "clip": [2.0],
          **{name: TREE[name] for name in (
-            "classes", "categories", "new_levels", "dispersion", "seed")}},
+            "classes", "categories", "new_levels", "encode_levels", "dispersion",
+            "seed")}},
         learn_response,
     ),
     "OnlineDPGMM": (

@@ -94,7 +94,9 @@ class DynamicTreeModel:
         As in `from_formula`.
     rejuvenate_every, intercept, proposal, min_leaf, tree_prior, first_split, n_basis
         As in `from_formula`.
-    classes, prior, class_mass, max_retired_mass, new_levels, dispersion, robust, seed
+    classes, prior, class_mass, max_retired_mass, new_levels, encode_levels
+        As in `from_formula`.
+    dispersion, robust, seed
         As in `from_formula`.
 
     Attributes
@@ -252,6 +254,9 @@ class DynamicTreeModel:
             with a warning the first time, and with "error" the row is refused. In
             predictions, a new level counts as missing, or is refused with "error". See
             `DynamicTree`.
+        encode_levels : {"auto", "onehot", "effect"}, default "auto"
+            The features of levels, in terms that are a column by itself, as in
+            `DynamicTree`. Interactions have one feature a level.
         categories : dict of str to sequence, optional
             Levels of columns, if they are known beforehand. Any other level of such a
             column counts as missing.
@@ -384,6 +389,7 @@ class DynamicTreeModel:
             is_class=None if model is None else model == "class",
             categories=categories,
             new_levels=options["new_levels"],
+            encode_levels=options["encode_levels"],
         )
         if model is None and design.is_class:
             options["model"] = "class"

@@ -206,10 +206,12 @@ def _pictures(
     found, there = tree.importance(), with_values(view)
     order = np.argsort(-found.values, kind="stable")
     inputs = [found.names[k] for k in order]
+    effects_at = tree.effect_places
+    places = {k: at or effects_at[k] for k, at in tree.level_places.items()}
     most = [
         names[k]
         for name in inputs
-        for k in tree.level_places.get(name) or [names.index(name)]
+        for k in places.get(name) or [names.index(name)]
         if k in there
     ]
     drawn = {"rolling": plots.plot_rolling(seen, response=response)}
@@ -229,7 +231,7 @@ def _pictures(
         label=label, n_samples=max(100, N_SAMPLES // len(names)), n_grid=50
     )
     name = response if label is None else f"P({in_cell(label)})"
-    known = [one for one in inputs if tree.level_places.get(one) or one in most]
+    known = [one for one in inputs if one in places or one in most]
     drawn["effects"] = plots.plot_effects(effects, known[:N_SLICES], response=name)
     drawn["sobol"] = plots.plot_sobol(effects, inputs[:N_BOXES])
     if view.shapes()[1][0] <= N_LEAVES:

@@ -24,9 +24,23 @@ from dyntree.encoding.columns import (
 )
 from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
 from dyntree.encoding.expressions import Expression, Step, columns_of
-from dyntree.encoding.factors import Factor, declared_levels, names_of, with_margins
+from dyntree.encoding.factors import (
+    Factor,
+    declared_levels,
+    names_of,
+    with_coding,
+    with_margins,
+)
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import LevelCounts, Levels, new_levels, widened
+from dyntree.encoding.levels import (
+    MOST_EFFECTS,
+    ONEHOT,
+    LevelCoding,
+    LevelCounts,
+    Levels,
+    new_levels,
+    widened,
+)
 from dyntree.encoding.required_columns import absence, check_columns, holds_labels
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import Row, Table
@@ -39,7 +53,7 @@ from dyntree.encoding.values import (
     is_missing,
 )
 from dyntree.errors import ArgumentError, Message, UnseenLevelWarning, warn
-from dyntree.params import NEW_LEVELS, TreeOptions, one_of
+from dyntree.params import ENCODE_LEVELS, NEW_LEVELS, TreeOptions, one_of
 from dyntree.params.labels import Level, check_names, checked_label, level_of
 
 ARGUMENTS = ("offset", "exposure")  # beside a formula, in the order of their columns
@@ -66,6 +80,11 @@ class Design:
     new_levels : {"grow", "missing", "error"}
         What a level that is not known means to rows that are learned; to all others it
         is missing, or an error.
+    encode_levels : {"onehot", "auto", "effect"}
+        Which levels have features, in terms of one factor that the formula does not
+        code; see `LevelCoding`.
+    n_labels : int
+        Labels of the first table; 2 for numbers.
     declared : tuple of str
         Columns whose levels were named: they take no others.
     late : tuple of str
@@ -83,6 +102,8 @@ class Design:
     terms: tuple[tuple[Factor, ...], ...]
     kinds: dict[str, str]
     new_levels: str = TreeOptions.new_levels
+    encode_levels: str = "onehot"
+    n_labels: int = 2
     declared: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     offsets: tuple[Expression, ...] = ()
@@ -102,6 +123,7 @@ class Design:
         is_class: bool | None = None,
         categories: Mapping[str, Sequence[Level]] | None = None,
         new_levels: str = TreeOptions.new_levels,
+        encode_levels: str = "onehot",
     ) -> Design:
         """Learn kinds and levels from a first table.
 
@@ -118,6 +140,7 @@ class Design:
         categories : mapping of str to sequence, optional
             Levels of columns, where they are known beforehand.
         new_levels : {"grow", "missing", "error"}, default "grow"
+        encode_levels : {"onehot", "auto", "effect"}, default "onehot"
         """
         one_of("new_levels", new_levels, NEW_LEVELS)
         factors = [factor for term in terms for factor in term]
@@ -167,13 +190,24 @@ class Design:
 
         read = _reader(table, kinds)
         response = response if is_class else response.learned(read)
-        plan = with_margins(
-            tuple(tuple(made[f].learned(read) for f in term) for term in terms)
-        )
+        n_labels = 2
+        if is_class and not response.is_truth:
+            (name,) = response.columns
+            labels = enumerate(table.read(name).labels())
+            n_labels = len(
+                {
+                    checked_label(value, "data", row, column=name)
+                    for row, value in labels
+                    if not is_missing(value)
+                }
+            )
+        coding = LevelCoding.of(encode_levels, n_labels)
+        learned = tuple(tuple(made[f].learned(read) for f in term) for term in terms)
+        plan = with_coding(with_margins(learned), coding)
         known = tuple(offset.learned(read) for offset in offsets)
         design = cls(
-            response, is_class, plan, kinds, new_levels, tuple(declared), (), known,
-            dict(beside or {}),
+            response, is_class, plan, kinds, new_levels, encode_levels, n_labels,
+            tuple(declared), (), known, dict(beside or {}),
         )  # fmt: skip
         if len(set(design.names)) != len(design.names):
             raise ArgumentError(
@@ -182,6 +216,11 @@ class Design:
         for factor in design._coded.values():
             design._count(factor, design._column(factor, table))
         return design
+
+    @property
+    def coding(self) -> LevelCoding:
+        """Which levels have features, in terms of one factor."""
+        return LevelCoding.of(self.encode_levels, self.n_labels)
 
     def count(self, table: Table, designs: Sequence[tuple[int, Design]] = ()) -> None:
         """Count the levels that are new to these designs in rows to be learned."""
@@ -237,7 +276,23 @@ class Design:
 
     def features(self, allow_missing: bool = True) -> FeatureMap:
         """The columns of encoded rows, as a tree knows them."""
-        return FeatureMap(len(self.names), self.names, allow_missing=allow_missing)
+        coded = tuple((tuple(e), tuple(own)) for own, e in self._coded_places if e)
+        return FeatureMap(
+            len(self.names), self.names, allow_missing=allow_missing, coded=coded,
+            encode_levels=self.encode_levels,
+        )  # fmt: skip
+
+    @cached_property
+    def _coded_places(self) -> list[tuple[list[int], list[int]]]:
+        """Places of the features of each term, and of its effect columns.
+
+        Terms that had effect columns first are first.
+        """
+        pairs = []
+        for term, places in zip(self.terms, self.term_places, strict=True):
+            n = term[0].coded.n_effects if len(term) == 1 else 0
+            pairs.append((places[: len(places) - n], places[len(places) - n :]))
+        return sorted(pairs, key=lambda pair: pair[1][:1])
 
     # ------------------------------------------------------------ late levels
     def grown(self, table: Table) -> list[tuple[int, Design]]:
@@ -318,7 +373,12 @@ class Design:
         terms = with_margins(
             tuple(
                 tuple(
-                    replace(f, levels=f.levels.grown(level))
+                    replace(
+                        f,
+                        levels=f.levels.grown(
+                            level, coding=self.coding if len(term) == 1 else ONEHOT
+                        ),
+                    )
                     if f.levels is not None and f.expression.steps == steps
                     else f
                     for f in term
@@ -333,7 +393,8 @@ class Design:
 
     def widen(self, rows: Matrix) -> Matrix:
         """Rows that an earlier, narrower design has encoded, as this one would have."""
-        return widened(rows, len(self.names), map(sorted, self.term_places))
+        places = [sorted(levels) for levels, _ in self._coded_places]
+        return widened(rows, len(self.names), places)
 
     # ------------------------------------------------------------ tables
     def encode(self, table: Table) -> Matrix:
@@ -581,6 +642,8 @@ class Design:
             "terms": [[factor.to_header() for factor in term] for term in self.terms],
             "kinds": dict(self.kinds),
             "new_levels": self.new_levels,
+            "encode_levels": self.encode_levels,
+            "n_effects": self.coding.n_effects,
             "declared": list(self.declared),
             "late": list(self.late),
             "offsets": [offset.to_header() for offset in self.offsets],
@@ -621,6 +684,9 @@ class Design:
             raise ValueError("a term must name a column")
         new_levels = header["new_levels"]
         one_of("new_levels", new_levels, NEW_LEVELS)
+        encode_levels = header["encode_levels"]
+        one_of("encode_levels", encode_levels, ENCODE_LEVELS)
+        n_labels = 1 + params.count("n_effects", header["n_effects"], 1, MOST_EFFECTS)
         declared, late = tuple(header["declared"]), tuple(header["late"])
         if not {*declared} <= {*columns_of([f.expression for f in factors])}:
             raise ValueError(
@@ -634,8 +700,8 @@ class Design:
                 Message("late must be features of the terms; got {late!r}", late=late)
             )
         design = cls(
-            response, is_class, terms, kinds, new_levels, declared, late, offsets,
-            _checked_beside(header["beside"]),
+            response, is_class, terms, kinds, new_levels, encode_levels, n_labels,
+            declared, late, offsets, _checked_beside(header["beside"]),
         )  # fmt: skip
         if len(design.named_offsets) > len(offsets):
             raise ValueError("arguments that name a column must be among the offsets")

@@ -16,7 +16,14 @@ from dyntree.encoding.columns import LEVELS, Column, kind_of
 from dyntree.encoding.expressions import Expression, Step
 from dyntree.encoding.fitted_terms import learn_basis
 from dyntree.encoding.formula_calls import wrong
-from dyntree.encoding.levels import TERM, Levels, check_level, sorted_levels
+from dyntree.encoding.levels import (
+    MOST_EFFECTS,
+    TERM,
+    LevelCoding,
+    Levels,
+    check_level,
+    sorted_levels,
+)
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import (
@@ -226,6 +233,8 @@ class Factor:
             "basis": self.basis and self.basis.to_header(),
             "named": self.is_named,
             "rest": self.levels and self.levels.rest,
+            "limit": self.levels and self.levels.stored_limit,
+            "n_effects": self.coded.n_effects,
         }
 
     @classmethod
@@ -233,9 +242,10 @@ class Factor:
         """The factor that `to_header` described, checked."""
         expression, levels = Expression.from_header(header), header["levels"]
         coding, basis, rest = header["coding"], header["basis"], header["rest"]
+        n_effects = params.count("n_effects", header["n_effects"], 0, MOST_EFFECTS)
         is_named = params.flag("named", header["named"])
         if levels is None and not expression.is_category:
-            if coding is not None or is_named or rest is not None:
+            if coding is not None or is_named or rest is not None or n_effects:
                 raise ValueError(
                     Message(
                         "{label!r} has no levels to be coded", label=expression.label
@@ -267,9 +277,12 @@ class Factor:
                     label=expression.label,
                 )
             )
+        limit = np.inf if header["limit"] is None else header["limit"]
+        if limit != np.inf:
+            params.count("limit", limit, 0)
         return cls(
             expression,
-            Levels(tuple(levels), rest),
+            Levels(tuple(levels), rest, limit, n_effects),
             coding and Coding.from_header(coding, len(levels)),
             is_named=is_named,
         )
@@ -326,6 +339,21 @@ def with_margins(
             else replace(
                 factor, levels=factor.levels and replace(factor.levels, rest=None)
             )
+            for factor in term
+        )
+        for term in terms
+    )
+
+
+def with_coding(
+    terms: tuple[tuple[Factor, ...], ...], coding: LevelCoding
+) -> tuple[tuple[Factor, ...], ...]:
+    """Terms of one factor that the formula does not code, with such levels."""
+    return tuple(
+        tuple(
+            replace(factor, levels=factor.levels and factor.levels.coded(coding))
+            if len(term) == 1 and factor.coding is None
+            else factor
             for factor in term
         )
         for term in terms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -22,7 +22,14 @@ from dyntree.encoding.columns import (
     numbers_of,
 )
 from dyntree.encoding.frames import check_eager, is_frame
-from dyntree.encoding.levels import ColumnFeatures, LevelCounts, Levels, Slot
+from dyntree.encoding.levels import (
+    MOST_EFFECTS,
+    ColumnFeatures,
+    LevelCoding,
+    LevelCounts,
+    Levels,
+    Slot,
+)
 from dyntree.encoding.row_input import finite_rows, named_columns, unnamed_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import (
@@ -33,7 +40,7 @@ from dyntree.encoding.values import (
     declared,
 )
 from dyntree.errors import ArgumentError, Message
-from dyntree.params import as_array, count, flag
+from dyntree.params import ENCODE_LEVELS, as_array, count, flag, one_of
 from dyntree.params.labels import check_names, level_text
 
 Categories = tuple[tuple[str, tuple[str, ...]], ...]
@@ -51,10 +58,13 @@ class Encoded:
     features : FeatureMap, optional
         Their columns, where late levels may have come with them; a model that has not
         met such a level yet takes it as it would have taken the row itself.
+    has_effects : bool, default False
+        Whether effect columns hold effects of levels, as trees see them; else codes.
     """
 
     rows: Matrix
     features: FeatureMap | None = None
+    has_effects: bool = False
 
 
 def is_nothing(X: Any) -> bool:
@@ -110,6 +120,13 @@ class FeatureMap(ColumnFeatures):
         Levels that arrived once the map was settled, with their columns.
     times : tuple of (int, str)
         Places of the columns of times, and of which kind; see `columns`.
+    encode_levels : {"onehot", "auto", "effect"}
+        Which levels have features; see `LevelCoding`.
+    effects : tuple of (str, int)
+        Columns that have effect columns, and how many.
+    coded : tuple of (tuple of int, tuple of int)
+        Where another encoder made the rows: places of the effect columns of one column
+        of levels, and of the features of its levels.
 
     Examples
     --------
@@ -126,10 +143,17 @@ class FeatureMap(ColumnFeatures):
     allow_missing: bool = False
     late: tuple[tuple[str, str], ...] = ()
     times: tuple[tuple[int, str], ...] = ()
+    encode_levels: str = "onehot"
+    effects: tuple[tuple[str, int], ...] = ()
+    coded: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = ()
 
     @classmethod
     def learn(
-        cls, X: Any, allow_missing: bool = False, categories: Categories = ()
+        cls,
+        X: Any,
+        allow_missing: bool = False,
+        categories: Categories = (),
+        encode_levels: str = "onehot",
     ) -> tuple[FeatureMap, Matrix]:
         """Learn the columns of a first batch; returns the map and the batch's codes."""
         columns = named_columns(X)
@@ -154,7 +178,10 @@ class FeatureMap(ColumnFeatures):
                 )
         named = frozenset(declared)
         unknown = tuple(k for k in names or () if allow_missing and k not in named)
-        features = cls(n_columns, names, categories, declared, unknown, allow_missing)
+        features = cls(
+            n_columns, names, categories, declared, unknown, allow_missing,
+            encode_levels=encode_levels,
+        )  # fmt: skip
         if isinstance(given, dict) and not unknown:  # nothing is left to later rows
             times = tuple(
                 (k, kind)
@@ -179,8 +206,10 @@ class FeatureMap(ColumnFeatures):
 
     def _learned(
         self, columns: Matrix | Columns, argument: str = "X", is_settled: bool = False
-    ) -> tuple[FeatureMap, list[tuple[str, str]]]:
+    ) -> tuple[FeatureMap, list[tuple[int, str, str]]]:
         """Learn kinds and levels; returns the map and its new levels in their order.
+
+        New levels are rows, columns and levels.
 
         Columns are as `_matched` returns them. All of a column's values say what it
         holds, or the first alone once the map is settled: that level is the column's
@@ -214,10 +243,14 @@ class FeatureMap(ColumnFeatures):
             unknown=tuple(unknown),
             times=tuple(sorted(times.items())),
         )
-        return features, [(name, level) for _, _, name, level in sorted(new)]
+        return features, [(row, name, level) for row, _, name, level in sorted(new)]
 
     def settle(
-        self, codes: Matrix, n_first: int | None = None, grows: bool = False
+        self,
+        codes: Matrix,
+        n_first: int | None = None,
+        grows: bool = False,
+        n_labels: Callable[[int], int] = lambda row: 2,
     ) -> tuple[FeatureMap, Matrix]:
         """Fix kinds and the order of levels; returns the map and what codes become.
 
@@ -233,6 +266,9 @@ class FeatureMap(ColumnFeatures):
         grows : bool, default False
             Whether a column without any value is left to `grown`, too; else it counts
             as one of numbers.
+        n_labels : callable, optional
+            Gives the number of labels that are known with a row, on which the number of
+            effect columns depends.
 
         Raises
         ------
@@ -260,11 +296,20 @@ class FeatureMap(ColumnFeatures):
             column[hit] = places[column[hit].astype(np.int64)]
             levels.append((name, new))
         left = tuple(name for name in self.names or () if grows and name in unknown)
-        settled = replace(self, levels=tuple(levels), unknown=left)
+        coding = LevelCoding.of(self.encode_levels)
+        many = [name for name, texts in levels if len(texts) >= coding.fewest]
+        if many:
+            last = (len(codes) if n_first is None else n_first) - 1
+            coding = LevelCoding.of(self.encode_levels, n_labels(last))
+        effects = tuple((name, coding.n_effects) for name in many)
+        settled = replace(self, levels=tuple(levels), unknown=left, effects=effects)
         return settled, settled.expand(codes)
 
     def grown(
-        self, X: Any, argument: str = "X"
+        self,
+        X: Any,
+        argument: str = "X",
+        n_labels: Callable[[int], int] = lambda row: 2,
     ) -> tuple[list[tuple[int, FeatureMap]], Matrix]:
         """Learn late levels from more rows, those of declared columns excepted.
 
@@ -272,6 +317,8 @@ class FeatureMap(ColumnFeatures):
         ----------
         X, argument
             As for `encode`.
+        n_labels : callable, optional
+            Gives the number of labels that are known with a row.
 
         Returns
         -------
@@ -289,7 +336,8 @@ class FeatureMap(ColumnFeatures):
                 return [], self.expand(codes)
             columns = self._matched(X, argument)
             found, new = self._learned(columns, argument, is_settled=True)
-            found = replace(found, late=(*self.late, *new))
+            for row, name, level in new:
+                found = found._with_level(name, level, row, n_labels)
             features = self if found == self else found  # which has its plans made
             rows = features.expand(features._codes(columns, argument))
         decided = {
@@ -308,6 +356,21 @@ class FeatureMap(ColumnFeatures):
         last = steps[-1][1] if steps else self
         return steps, last.encode(X) if isinstance(X, Encoded) else rows
 
+    def _with_level(
+        self, name: str, level: str, row: int, n_labels: Callable[[int], int]
+    ) -> FeatureMap:
+        """The map with a level that comes with a row, and effect columns if it is due.
+
+        `n_labels` is as in `grown`.
+        """
+        grown = replace(self, late=(*self.late, (name, level)))
+        n_levels = len(grown.levels_of[name])
+        coding = LevelCoding.of(self.encode_levels)
+        if n_levels < coding.fewest or name in dict(self.effects):
+            return grown
+        coding = LevelCoding.of(self.encode_levels, n_labels(row))
+        return replace(grown, effects=(*self.effects, (name, coding.n_effects)))
+
     def _before(self, n_late: int, unknown: tuple[str, ...]) -> FeatureMap:
         """The map as it was with so many late levels, and these columns unknown."""
         left, names = frozenset(unknown), self.names or ()
@@ -316,7 +379,9 @@ class FeatureMap(ColumnFeatures):
             (k, kind) for k, kind in self.times if not names or names[k] not in left
         )
         late = self.late[:n_late]
-        return replace(self, levels=levels, unknown=unknown, late=late, times=times)
+        earlier = replace(self, levels=levels, unknown=unknown, late=late, times=times)
+        effects = tuple(e for e in self.effects if e[0] in earlier.effect_places)
+        return replace(earlier, effects=effects)
 
     def encode(self, X: Any, argument: str = "X") -> Matrix:
         """Rows as a float64 array of shape (n_rows, n_features).
@@ -361,9 +426,15 @@ class FeatureMap(ColumnFeatures):
             for level in [*features.levels_of[name].places][
                 len(self.levels_of[name]) :
             ]:
+                if X.has_effects and name in self.effect_places:
+                    break  # effects of such levels are missing already
                 unseen = np.flatnonzero(features.has_level(X.rows, name, level))
-                rows[unseen[:, None], self.level_places[name]] = np.nan
+                rows[unseen[:, None], self._places_of(name)] = np.nan
         return np.ascontiguousarray(rows[:, :width])
+
+    def _places_of(self, name: str) -> list[int]:
+        """Places of all features of a column of levels."""
+        return [*self.level_places[name], *self.effect_places.get(name, ())]
 
     def _check_previewed(self, features: FeatureMap) -> None:
         """Refuse rows of another map that has met other late levels."""
@@ -389,13 +460,28 @@ class FeatureMap(ColumnFeatures):
     @cached_property
     def levels_of(self) -> dict[str, Levels]:
         """Levels of each column that has some, in the order of their codes."""
-        found = {name: Levels.settled(levels) for name, levels in self.levels}
-        late: dict[str, list[str]] = {}
+        return self._levels_and_slots[0]
+
+    @cached_property
+    def _levels_and_slots(self) -> tuple[dict[str, Levels], list[Slot]]:
+        """Levels of each column that has some, and the column and code of features."""
+        n_effects, coding = dict(self.effects), LevelCoding.of(self.encode_levels)
+        codings = {
+            name: replace(coding, n_effects=n_effects.get(name, 0))
+            for name, _ in self.levels
+        }
+        levels = {
+            name: Levels.settled(settled, codings[name])
+            for name, settled in self.levels
+        }
+        slots: list[Slot] = []
+        for name in self.names or range(self.n_columns):
+            slots += levels[name].slots(name) if name in levels else [(name, None)]
         for name, level in self.late:
-            late.setdefault(name, []).append(level)
-        for name, levels in late.items():
-            found[name] = found[name].grown(*levels)
-        return found
+            before = levels[name]
+            levels[name] = before.grown(level, coding=codings[name])
+            slots += levels[name].slots(name, before)
+        return levels, slots
 
     @cached_property
     def column_places(self) -> dict[str, int]:
@@ -415,19 +501,22 @@ class FeatureMap(ColumnFeatures):
     @cached_property
     def slots(self) -> Sequence[Slot]:
         """Column of each feature, and the code of its level where it is of one."""
-        slots: list[Slot] = []
-        settled = dict(self.levels)
-        for name in self.names or range(self.n_columns):
-            if name not in settled:
-                slots.append((name, None))
-                continue
-            rest = self.levels_of[name].rest
-            slots += [(name, k) for k in range(len(settled[name])) if k != rest]
-        for name, level in self.late:
-            own = self.levels_of[name]
-            if (code := own.places[level]) != own.rest:
-                slots.append((name, code))
-        return slots
+        return self._levels_and_slots[1]
+
+    @cached_property
+    def effect_groups(self) -> list[list[int]]:
+        """Places of the effect columns of each column of levels that has some.
+
+        Later ones are last.
+        """
+        return [*self.effect_places.values(), *([*group] for group, _ in self.coded)]
+
+    @cached_property
+    def regressors(self) -> list[int]:
+        """Places of the features of all columns without effect columns."""
+        left = {place for name in self.effect_places for place in self._places_of(name)}
+        left |= {place for group in self.coded for part in group for place in part}
+        return [place for place in range(self.n_features) if place not in left]
 
     @cached_property
     def n_features(self) -> int:
@@ -613,8 +702,10 @@ class FeatureMap(ColumnFeatures):
         row, which = np.nonzero(is_known)
         found = feature_of[firsts[which] + own[is_known].astype(np.int64)]
         rows[row[found >= 0], found[found >= 0]] = 1.0
+        for name, places in self.effect_places.items():
+            rows[:, places] = codes[:, [self.column_places[name]]]
         for k in np.flatnonzero(~is_known.all(axis=0)):
-            places = np.array(self.level_places[self.levels[k][0]], dtype=np.int64)
+            places = self._places_of(self.levels[k][0])
             rows[np.flatnonzero(~is_known[:, k])[:, None], places] = np.nan
         return rows
 
@@ -644,7 +735,11 @@ class FeatureMap(ColumnFeatures):
 
     def has_level(self, rows: Matrix, name: str, level: str) -> NDArray[np.bool_]:
         """Which rows of features have a level of a column, of shape (n_rows,)."""
-        return self.levels_of[name].has(rows[:, self.level_places[name]], level)
+        own = self.levels_of[name]
+        if name in self.effect_places:
+            codes = rows[:, self.effect_places[name][0]]
+            return np.asarray(codes == own.places[level])
+        return own.has(rows[:, self.level_places[name]], level)
 
     def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""
@@ -710,6 +805,9 @@ class FeatureMap(ColumnFeatures):
             "allow_missing": self.allow_missing,
             "late": [list(pair) for pair in self.late],
             "times": [list(pair) for pair in self.times],
+            "encode_levels": self.encode_levels,
+            "effects": [list(pair) for pair in self.effects],
+            "coded": [[list(part) for part in group] for group in self.coded],
         }
 
     @classmethod
@@ -741,6 +839,12 @@ class FeatureMap(ColumnFeatures):
                 (count("times", k, 0, n_columns - 1), kind)
                 for k, kind in header["times"]
             ),
+            one_of("encode_levels", header["encode_levels"], ENCODE_LEVELS),
+            tuple(
+                (str(name), count("effects", n, 1, MOST_EFFECTS))
+                for name, n in header["effects"]
+            ),
+            _groups_of(header["coded"], n_columns),
         )
         with_levels = [name for name, _ in levels]
         if (
@@ -757,6 +861,9 @@ class FeatureMap(ColumnFeatures):
             or not all(
                 len(own.places) == len(own) for own in features.levels_of.values()
             )
+            or {*dict(features.effects)} != {*features.effect_places}
+            or len(dict(features.effects)) != len(features.effects)
+            or (features.coded and with_levels)
         ):
             raise ArgumentError("columns", "must fit one another", dict(header))
         return features
@@ -794,6 +901,23 @@ def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
         return [X[k] for k in np.arange(len(X))[rows]]
     matrix = as_array("X", X)
     return matrix[rows] if matrix.ndim else matrix
+
+
+def _groups_of(
+    groups: Any, n_columns: int
+) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
+    """Places of effect columns and of features of levels, checked."""
+    checked = tuple(
+        (
+            tuple(count("coded", place, 0, n_columns - 1) for place in effects),
+            tuple(count("coded", place, 0, n_columns - 1) for place in levels),
+        )
+        for effects, levels in groups
+    )
+    all_places = [place for group in checked for part in group for place in part]
+    if len({*all_places}) != len(all_places) or not all(e for e, _ in checked):
+        raise ArgumentError("coded", "must name distinct places", groups)
+    return checked
 
 
 def _texts_of(what: str, values: Any) -> tuple[str, ...]:

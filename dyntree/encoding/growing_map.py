@@ -18,7 +18,13 @@ from dyntree.encoding.columns import (
     value_kind,
 )
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.levels import ColumnFeatures, Levels, Slot, check_level
+from dyntree.encoding.levels import (
+    ColumnFeatures,
+    LevelCoding,
+    Levels,
+    Slot,
+    check_level,
+)
 from dyntree.encoding.values import (
     LARGEST,
     MOST_COLUMNS,
@@ -70,6 +76,8 @@ class GrowingMap(ColumnFeatures):
         See `ColumnFeatures`.
     kinds : dict of str
         What each column holds: numbers, levels or a kind of time; see `columns`.
+    encode_levels : {"onehot", "auto", "effect"}
+        Which levels have features; see `LevelCoding`.
 
     Examples
     --------
@@ -86,6 +94,7 @@ class GrowingMap(ColumnFeatures):
     slots: Sequence[Slot] = ()
     levels_of: dict[Hashable, Levels] = field(default_factory=dict)
     kinds: dict[Hashable, str] = field(default_factory=dict)
+    encode_levels: str = "onehot"
 
     @cached_property
     def n_features(self) -> int:
@@ -94,9 +103,15 @@ class GrowingMap(ColumnFeatures):
 
     def features(self) -> FeatureMap:
         """The columns of encoded rows, as a tree knows them."""
-        return FeatureMap(
-            self.n_features, self.feature_names or None, allow_missing=True
+        coded = tuple(
+            (tuple(places), tuple(self.level_places[name]))
+            for name, places in self.effect_places.items()
         )
+        names = self.feature_names or None
+        return FeatureMap(
+            self.n_features, names, allow_missing=True, coded=coded,
+            encode_levels=self.encode_levels,
+        )  # fmt: skip
 
     def has_numbers_alone(self, row: Mapping[Hashable, Any]) -> bool:
         """Whether all columns of a row are known ones of numbers, as of most rows."""
@@ -120,8 +135,12 @@ class GrowingMap(ColumnFeatures):
                 news.counts[name] = int(is_new and not levels.is_full)
         return news
 
-    def grown(self, row: Mapping[Hashable, Any]) -> Self:
-        """The map with the new columns and levels of a row, in the order of names."""
+    def grown(self, row: Mapping[Hashable, Any], n_labels: int = 2) -> Self:
+        """The map with the new columns and levels of a row, in the order of names.
+
+        `n_labels` are known with the row.
+        """
+        coding = LevelCoding.of(self.encode_levels, n_labels)
         slots, levels_of, kinds = [*self.slots], dict(self.levels_of), dict(self.kinds)
         names = self.news(row).taken
         for name in sorted(names, key=lambda name: (str(name), type(name).__name__)):
@@ -138,11 +157,10 @@ class GrowingMap(ColumnFeatures):
                 slots.append((name, None))
                 continue
             check_level(name, value, argument="x")
-            code = len(levels := levels_of.get(name, Levels()))
-            levels_of[name] = levels = levels.grown(level_text(value))
-            if code != levels.rest:  # the second shares the first's feature
-                slots.append((name, code))
-        return type(self)(tuple(slots), levels_of, kinds)
+            before = levels_of.get(name, Levels(limit=coding.most))
+            levels_of[name] = levels = before.grown(level_text(value), coding=coding)
+            slots += levels.slots(name, before)
+        return type(self)(tuple(slots), levels_of, kinds, self.encode_levels)
 
     def encode(self, row: Mapping[Hashable, Any]) -> Matrix:
         """A row's features, ndarray of shape (1, width); what is not known is left out.
@@ -199,6 +217,8 @@ class GrowingMap(ColumnFeatures):
         feature = levels.features_of[code]
         for k, place in enumerate(self.level_places[name]):
             values[place] = float(k == feature)
+        for place in self.effect_places.get(name, ()):
+            values[place] = float(code)
 
 
 def check_row(row: Any) -> None:

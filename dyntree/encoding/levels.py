@@ -9,7 +9,7 @@ instead, and the other way around.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -25,7 +25,61 @@ MOST_NEW = 100  # by how many new values may outnumber others before there is a 
 
 COLUMN = "{column}={level}"  # names of features of columns as they are
 TERM = "{column}[{level}]"  # those of a formula's terms, as statsmodels has them
+EFFECT = "effect of {column}"  # the name of an effect column
 Slot = tuple[Any, int | None]  # column of a feature, and the code of its level
+MOST_ONEHOT = 32  # levels of a column that have features of their own
+FEWEST_EFFECTS = 9  # levels at which a column gains effect columns
+MOST_EFFECTS = 8  # effect columns of a column, one for each of so many labels
+
+
+@dataclass(frozen=True)
+class LevelCoding:
+    """Which levels of a column have a feature, and when it has effect columns.
+
+    Attributes
+    ----------
+    most : int or float
+        Levels that may have features. If there are more at first, none has one.
+    fewest : int or float
+        Levels from which on the column has effect columns.
+    n_effects : int
+        Effect columns of each column: one for each label but the last, else one.
+    """
+
+    most: float = np.inf
+    fewest: float = np.inf
+    n_effects: int = 1
+
+    @classmethod
+    def of(cls, encode_levels: str, n_labels: int = 2) -> Self:
+        """The coding of the option `encode_levels`, with so many labels.
+
+        Examples
+        --------
+        >>> LevelCoding.of("auto", n_labels=4)
+        LevelCoding(most=32, fewest=9, n_effects=3)
+        """
+        n_effects = min(max(n_labels - 1, 1), MOST_EFFECTS)
+        if encode_levels == "onehot":
+            return cls(n_effects=n_effects)
+        if encode_levels == "effect":
+            return cls(2, 3, n_effects)
+        return cls(MOST_ONEHOT, FEWEST_EFFECTS, n_effects)
+
+
+ONEHOT = LevelCoding()  # each level has a feature
+
+
+def effect_names(column: object, n_effects: int) -> list[str]:
+    """Names of the effect columns of a column.
+
+    Examples
+    --------
+    >>> effect_names("shop", 2)
+    ['effect of shop', 'effect of shop (2)']
+    """
+    first = EFFECT.format(column=column)
+    return [first, *(f"{first} ({k + 1})" for k in range(1, n_effects))][:n_effects]
 
 
 def place_of(value: Any, places: Mapping[str, int]) -> int | None:
@@ -126,6 +180,12 @@ class Levels:
     rest : int, optional
         Place of the level that is 0 in all features: the first of two that were there
         at first, or the second where it was added later.
+    limit : int or float, default infinity
+        How many levels have a feature at most, the first ones; all others are 0 in all
+        features.
+    n_effects : int, default 0
+        Number of effect columns. They hold the code of the level until a model puts
+        the effect of the level in its place; see `LevelEffects`.
 
     Examples
     --------
@@ -138,17 +198,35 @@ class Levels:
 
     labels: tuple[Level, ...] = ()
     rest: int | None = None
+    limit: float = np.inf
+    n_effects: int = 0
 
     @classmethod
-    def settled(cls, labels: Iterable[Level]) -> Self:
+    def settled(cls, labels: Iterable[Level], coding: LevelCoding = ONEHOT) -> Self:
         """Levels that are there at first."""
         labels = tuple(labels)
-        return cls(labels, 0 if len(labels) == 2 else None)
+        return cls(labels, 0 if len(labels) == 2 else None).coded(coding)
 
-    def grown(self, *late: Level) -> Self:
+    def coded(self, coding: LevelCoding) -> Self:
+        """The same levels, with features as others at first would have."""
+        n = len(self)
+        limit = coding.most if n <= coding.most else 0
+        n_effects = coding.n_effects if n >= coding.fewest else 0
+        return replace(self, limit=limit, n_effects=n_effects)
+
+    @property
+    def stored_limit(self) -> int | None:
+        """The limit as files have it: None for infinity."""
+        return None if self.limit == np.inf else int(self.limit)
+
+    def grown(self, *late: Level, coding: LevelCoding = ONEHOT) -> Self:
         """The levels with later ones; a second level adds no feature."""
         labels = (*self.labels, *late)
-        return type(self)(labels, 1 if len(self) < 2 <= len(labels) else self.rest)
+        n_effects = self.n_effects
+        if not n_effects and len(labels) >= coding.fewest:
+            n_effects = coding.n_effects
+        rest = 1 if len(self) < 2 <= len(labels) else self.rest
+        return replace(self, labels=labels, rest=rest, n_effects=n_effects)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -235,29 +313,49 @@ class Levels:
 
     # ------------------------------------------------------------ features
     @cached_property
+    def featured(self) -> list[int]:
+        """Codes of the levels that have a feature, in the order of the features."""
+        return [k for k in range(len(self)) if k != self.rest and k < self.limit]
+
+    @cached_property
     def features_of(self) -> list[int]:
         """Place of the feature of each level among theirs; -1 for one without."""
-        last = len(self.labels) if self.rest is None else self.rest
-        return [k if k < last else -1 if k == last else k - 1 for k in self._range]
+        places = {code: place for place, code in enumerate(self.featured)}
+        return [places.get(k, -1) for k in range(len(self))]
 
-    @property
-    def _range(self) -> range:
-        return range(len(self.labels))
+    def slots(self, column: Any, before: Levels | None = None) -> list[Slot]:
+        """Column and code of the features, or of those that come after others.
+
+        Effect columns are last, with the codes -1, -2, ...
+        """
+        first = 0 if before is None else len(before.featured)
+        first_effect = 0 if before is None else before.n_effects
+        codes = [*self.featured[first:]]
+        codes += [-1 - k for k in range(first_effect, self.n_effects)]
+        return [(column, code) for code in codes]
 
     def names(self, form: str, column: object) -> list[str]:
-        """Names of the features, of the form `COLUMN` or `TERM`."""
-        levels = [level for k, level in enumerate(self.labels) if k != self.rest]
-        return [form.format(column=column, level=level) for level in levels]
+        """Names of the features, of the form `COLUMN` or `TERM`; effects are last."""
+        levels = [self.labels[k] for k in self.featured]
+        names = [form.format(column=column, level=level) for level in levels]
+        return names + effect_names(column, self.n_effects)
 
     def features(self, codes: Vector) -> Matrix:
-        """Features of rows with these codes, NaN where there is no level."""
-        featured = [k for k in self._range if k != self.rest]
-        rows: Matrix = (codes[:, None] == featured).astype(np.float64)
+        """Features of rows with these codes, NaN where there is no level.
+
+        Effect columns are last; they hold the codes.
+        """
+        rows: Matrix = (codes[:, None] == self.featured).astype(np.float64)
+        if self.n_effects:
+            rows = np.hstack([rows, np.tile(codes[:, None], self.n_effects)])
         rows[~(codes >= 0.0)] = np.nan
         return rows
 
     def has(self, features: Matrix, level: str) -> NDArray[np.bool_]:
-        """Which rows of features have a level, of shape (n_rows,)."""
+        """Which rows of features have a level, of shape (n_rows,).
+
+        Of features beside effect columns.
+        """
         feature = self.features_of[self.places[level]]
         found: NDArray[np.bool_] = features[:, feature] == 1.0
         return found if feature >= 0 else (features == 0.0).all(axis=1)
@@ -278,15 +376,19 @@ def widened(rows: Matrix, width: int, groups: Iterable[Sequence[int]]) -> Matrix
     n_before = rows.shape[1]
     wide = np.full((len(rows), width), np.nan)
     wide[:, :n_before] = rows
-    for first, *others in groups:
-        late = [place for place in others if place >= n_before]
+    for group in groups:
+        late = [place for place in group[1:] if place >= n_before]
         if late:
-            wide[np.ix_(~np.isnan(wide[:, first]), late)] = 0.0
+            wide[np.ix_(~np.isnan(wide[:, group[0]]), late)] = 0.0
     return wide
 
 
 class ColumnFeatures:
-    """Columns of numbers, each a feature, and of levels, which have one each."""
+    """Columns of numbers, each a feature, and of levels, which have one each.
+
+    A column with many levels also has effect columns, whose slots have negative codes,
+    -1 for the first.
+    """
 
     @cached_property
     def slots(self) -> Sequence[Slot]:
@@ -309,13 +411,16 @@ class ColumnFeatures:
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        labels = {name: own.labels for name, own in self.levels_of.items()}
-        return tuple(
-            str(name)
-            if k is None
-            else COLUMN.format(column=name, level=labels[name][k])
-            for name, k in self.slots
-        )
+        return tuple(self._title(name, code) for name, code in self.slots)
+
+    def _title(self, name: Any, code: int | None) -> str:
+        """Name of the feature of a slot."""
+        if code is None:
+            return str(name)
+        if code < 0:
+            return effect_names(name, -code)[-1]
+        level = self.levels_of[name].labels[code]
+        return COLUMN.format(column=name, level=level)
 
     @cached_property
     def numbers(self) -> dict[Any, int]:
@@ -324,11 +429,20 @@ class ColumnFeatures:
 
     @cached_property
     def level_places(self) -> dict[Any, list[int]]:
-        """Places of the features of each column that has levels."""
+        """Places of the features of each column that has levels, without effects."""
         places: dict[Any, list[int]] = {name: [] for name in self.levels_of}
         for place, (name, code) in enumerate(self.slots):
-            if code is not None:
+            if code is not None and code >= 0:
                 places[name].append(place)
+        return places
+
+    @cached_property
+    def effect_places(self) -> dict[Any, list[int]]:
+        """Places of the effect columns of each column that has some."""
+        places: dict[Any, list[int]] = {}
+        for place, (name, code) in enumerate(self.slots):
+            if code is not None and code < 0:
+                places.setdefault(name, []).append(place)
         return places
 
     def widen(self, rows: Matrix) -> Matrix:
@@ -364,8 +478,8 @@ class LevelCounts:
             warn(
                 ManyLevelsWarning,
                 "column {name!r} holds text, and most of its values are new, as in a "
-                "column of identifiers. Each value is a level, which needs its own "
-                "feature, memory and time. Leave the column out, convert it to "
+                "column of identifiers. Each value is a level, which needs memory, and "
+                "of which few rows say little. Leave the column out, convert it to "
                 "numbers, or name the levels to use: {declared}.",
                 name=name,
                 declared=declared(name),

@@ -25,7 +25,8 @@ Span = tuple[float, float]
 def raw_columns(design: Design, rows: Matrix) -> dict[str, Column] | None:
     """Variables of rows of features; None unless terms tell each of them by itself.
 
-    A number is read from a term that is the column as it is, levels also by a coding.
+    A number is read from a term that is the column as it is, levels also by a coding;
+    not from effect columns.
     """
     found: dict[str, Column] = {}
     for factor, places in _plain_terms(design):
@@ -33,7 +34,7 @@ def raw_columns(design: Design, rows: Matrix) -> dict[str, Column] | None:
         block = rows[:, places]
         if factor.levels is None:
             found[name] = column_of_numbers(block[:, 0], design.kinds[name])
-        elif name not in found:
+        elif name not in found and not factor.coded.n_effects:
             found[name] = _levels_of(factor, block)
     return found if found.keys() >= {*design.columns} else None
 

@@ -30,6 +30,7 @@ COUNTS = ("poisson", "negbin")  # of events, whose rows have exposures
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
 NEW_LEVELS = ("grow", "missing", "error")
+ENCODE_LEVELS = ("auto", "onehot", "effect")
 RULES = ("native", "r")
 BELOW = "must be below the number of columns, {n_features}"  # rule of first_split
 AUTO = "auto"  # the window that stands for an average of several
@@ -192,6 +193,11 @@ class TreeOptions:
         "grow", "treatment of unnamed levels that come once there are trees: a new "
         "feature, a missing value, or an error", one_of, NEW_LEVELS, only_for="native",
         shell="--new-levels",
+    )  # fmt: skip
+    encode_levels: str = option(
+        "auto", "features of levels: one each, the effect of the level as one number, "
+        "or both, by how many there are", one_of, ENCODE_LEVELS, only_for="native",
+        shell="--encode-levels",
     )  # fmt: skip
     weighting: str | None = option(
         None, "meaning of weights: they divide the variance of real responses, or "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Self
 
@@ -33,6 +34,11 @@ from dyntree.trees.answers.draws import (
     cloud_draws,
     effective_roots,
 )
+from dyntree.trees.answers.level_effects import (
+    drawn_effects,
+    mean_spreads,
+    with_mean_spreads,
+)
 from dyntree.trees.answers.predictions import (
     blank_prediction,
     laws_of,
@@ -41,11 +47,13 @@ from dyntree.trees.answers.predictions import (
 )
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import (
+    coded,
     extended,
     is_idle,
     is_plain_row,
     previewed,
     stored,
+    with_effects,
 )
 from dyntree.trees.learning.exposures import (
     apart,
@@ -64,6 +72,7 @@ CLOUD = attrgetter("cloud")  # of a state
 INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
     {
         "class_place", "columns_without_values", "draw_blocks", "drawn", "effect_means",
+        "effect_places",
         "exclusive",
         "fix_columns", "from_arrays", "learn_encoded", "learn_part", "learn_row",
         "leave_new_levels_to_another", "level_places", "mean_at", "of_state",
@@ -198,6 +207,12 @@ class TreeModel(Suggesting):
         return {} if features is None else dict(features.level_places)
 
     @property
+    def effect_places(self) -> dict[str, list[int]]:
+        """Feature indices of the effect columns, for each column that has some."""
+        features = self.state.features
+        return {} if features is None else dict(features.effect_places)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features; x0, x1, ... where none were given."""
         features = self.state.features
@@ -329,10 +344,25 @@ class TreeModel(Suggesting):
         ------
         DrawBlock
         """
-        cloud = self.state.ready("posterior_draws")
+        for state in self.states:
+            state.ready("posterior_draws")
+        for part, asked in drawn_effects(self.state, X, n_draws, rng, n_compared):
+            n_own = part.stop - part.start
+            for block in self._draw_blocks(asked, n_own, rng, exposure, n_compared):
+                yield replace(block, places=part.start + block.places)
+
+    def _draw_blocks(
+        self,
+        X: Any,
+        n_draws: int,
+        rng: np.random.Generator,
+        exposure: Any,
+        n_compared: int,
+    ) -> Iterator[DrawBlock]:
+        """As `draw_blocks`, for fixed effects of levels."""
         rows = stored(self.state, X)
         at = asked_exposure(self.state, len(rows), exposure)
-        yield from cloud_draws(cloud, rows, n_draws, rng, at)
+        yield from cloud_draws(self.state.cloud, rows, n_draws, rng, at)
 
     @locked
     def posterior_draws(
@@ -496,7 +526,7 @@ class TreeModel(Suggesting):
             )
         self.state.ready("compute_contrast")
         before, after = (
-            stored(self.state, X, name)[:, self.state.ones :]
+            coded(self.state, X, name)[:, self.state.ones :]
             for X, name in ((X_0, "X_0"), (X_1, "X_1"))
         )
         if len(before) != len(after):
@@ -705,6 +735,8 @@ class TreePredictions(TreeModel):
                 return CountPrediction.of_laws(laws_of(cloud, rows, n_threads, at), at)
             if classes is None:
                 parts = mixture_of(cloud, rows, n_threads, weights)
+                more = mean_spreads(state, X, self._means_at)
+                parts = with_mean_spreads(parts, more)
                 least_df = LEAST_DF if state.options.rules == "native" else 0.0
                 return Prediction.of_mixture(parts, n_threads, least_df)
             if state.options.rules == "native":
@@ -712,6 +744,11 @@ class TreePredictions(TreeModel):
                 return ClassPrediction(proba, classes, entr(proba).sum(axis=1))
             answer = query.predict_class(cloud, rows, n_threads)
             return ClassPrediction(answer["p"], classes, answer["entropy"])
+
+    def _means_at(self, X: Any) -> Vector:
+        """Predicted means of real responses at rows, shape (n_rows,)."""
+        parts = mixture_of(self.state.cloud, stored(self.state, X))
+        return np.asarray(moments(*parts[:5])[0])
 
     def _predict_cold(
         self, X: Any, exposure: Any = None
@@ -757,6 +794,7 @@ class TreePredictions(TreeModel):
         state = self.state
         assert state.features is not None
         row = on_scale(state.cloud, state.features, row, state.warned)
+        row = with_effects(state, row)
         parts = mixture_of(state.cloud, row)[:5]
         return float(moments(*parts)[0][0])
 
@@ -773,7 +811,7 @@ class TreePredictions(TreeModel):
             prediction = self._predict_cold(row)
             assert isinstance(prediction, ClassPrediction)
             return np.asarray(prediction.proba[0])
-        return np.asarray(proba_of(self.state.cloud, row)[0])
+        return np.asarray(proba_of(self.state.cloud, with_effects(self.state, row))[0])
 
     @locked
     def coef(self, X: Any) -> Matrix:

@@ -39,6 +39,7 @@ from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.learning.exposures import apart, check_exposure, read_back
+from dyntree.trees.learning.level_effects import LevelEffects
 from dyntree.trees.learning.scaling import REACH
 from dyntree.trees.learning.warmup import cloud_options
 from dyntree.trees.linear_options import LinearOptions
@@ -73,6 +74,7 @@ GROWING = {  # arrays of trees that are still growing
 }
 POSITIVE = ("b0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
             "mean_weight", "weight_unit", "rate", "shape", "exposure_unit")  # fmt: skip
+EFFECT_ARRAYS = "level_", "residual_"  # how names of those of effects begin
 ROUNDING = 1e-9  # of weights that were added and taken away
 ROUNDED = 1e-6  # of a sum: what a hundred roundings leave, in the unit of 1e-8
 FAR_EVENTS = 1e12  # in a row that is gone
@@ -94,9 +96,15 @@ def tree_arrays(state: TreeState) -> tuple[Header, Arrays]:
 
 
 def row_arrays(state: TreeState) -> Arrays:
-    """Arrays of a state beside those of its trees: rows that wait, and pieces."""
-    pieces = {} if state.pieces is None else {"pieces": state.pieces.copy()}
-    return {"waiting_X": state.waiting_X.copy()} | pieces
+    """Arrays of a state beside those of its trees: waiting rows, pieces, effects."""
+    arrays: Arrays = {"waiting_X": state.waiting_X.copy()}
+    if state.pieces is not None:
+        arrays["pieces"] = state.pieces.copy()
+    features = state.features
+    if state.effects is not None and features is not None and features.effect_groups:
+        state.effects.settle(state.n_pieces)
+        arrays |= state.effects.arrays()
+    return arrays
 
 
 def tree_state(header: Header, arrays: Arrays) -> TreeState:
@@ -113,6 +121,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
     if header["features"] is not None:
         state.features = FeatureMap.from_header(header["features"])
     arrays, pieces = without_pieces(arrays)
+    arrays, effects = without_effects(arrays)
     _check_tree(state, header, arrays)
     state.waiting_X = arrays["waiting_X"].copy()
     state.waiting_y = read_back(state.options, header["waiting_y"])
@@ -124,6 +133,7 @@ def tree_state(header: Header, arrays: Arrays) -> TreeState:
         state.cloud = Cloud.from_arrays(header["cloud"], arrays, source)
         check_computed(state.cloud, header["cloud"], arrays)
     take_pieces(state, pieces)
+    take_effects(state, effects)
     return state
 
 
@@ -189,6 +199,24 @@ def without_pieces(arrays: Arrays) -> tuple[Arrays, Ints | None]:
     """Arrays without the numbers of pieces, and these."""
     rest = dict(arrays)
     return rest, rest.pop("pieces", None)
+
+
+def without_effects(arrays: Arrays) -> tuple[Arrays, Arrays]:
+    """Arrays without those of effects of levels, and these."""
+    effects = {k: v for k, v in arrays.items() if k.startswith(EFFECT_ARRAYS)}
+    return {k: v for k, v in arrays.items() if k not in effects}, effects
+
+
+def take_effects(state: TreeState, arrays: Arrays) -> None:
+    """Set the effects of levels that a state knows; an error unless they fit it."""
+    has_groups = state.features is not None and bool(state.features.effect_groups)
+    has_effects = has_groups and state.cloud is not None
+    require(has_effects == bool(arrays), "effects of levels do not fit the columns")
+    if has_effects:
+        assert state.features is not None
+        state.effects = LevelEffects.from_arrays(
+            state.options.model, state.options.robust, arrays, state.features
+        )
 
 
 def take_pieces(state: TreeState, pieces: Ints | None) -> None:

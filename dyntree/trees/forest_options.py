@@ -30,6 +30,7 @@ class ForestOptions(LearnerOptions):
     class_mass: float = checked(1.0, params.positive)
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     new_levels: str = checked("grow", params.one_of, params.NEW_LEVELS)
+    encode_levels: str = checked("auto", params.one_of, params.ENCODE_LEVELS)
     weighting: str | None = None
 
     def __post_init__(self) -> None:

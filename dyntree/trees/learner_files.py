@@ -15,8 +15,10 @@ from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.files import (
     check_waiting,
     row_arrays,
+    take_effects,
     take_pieces,
     take_weights,
+    without_effects,
     without_pieces,
 )
 from dyntree.trees.learning.exposures import read_back
@@ -58,6 +60,7 @@ def learner_state(
     has_learned = header["cloud"] is not None
     take_weights(state, header, has_learned)
     own, pieces = without_pieces(arrays)
+    own, effects = without_effects(own)
     waiting = own.pop("waiting_X")
     require(waiting.dtype == np.float64 and waiting.ndim == 2, "no rows can wait so")
     responses = read_back(options, header["waiting_y"])
@@ -72,4 +75,5 @@ def learner_state(
         check_waiting(state, waiting, responses)
         state.waiting_X, state.waiting_y = waiting.copy(), responses
     take_pieces(state, pieces)
+    take_effects(state, effects)
     return state, params.flag("is_frozen", header["is_frozen"])

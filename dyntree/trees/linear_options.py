@@ -49,6 +49,7 @@ class LinearOptions(LearnerOptions):
     classes: tuple[Hashable, ...] | None = None
     categories: tuple[tuple[str, tuple[str, ...]], ...] | None = None
     new_levels: str = checked("grow", params.one_of, params.NEW_LEVELS)
+    encode_levels: str = checked("auto", params.one_of, params.ENCODE_LEVELS)
     dispersion: float | None = None
 
     @property

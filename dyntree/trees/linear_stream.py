@@ -39,7 +39,7 @@ class LinearStream(RowLearner):
     clip : float in [0.1, 100], default 4.0
         A value counts as one at most so many standard deviations from its column's
         running mean.
-    classes, categories, new_levels
+    classes, categories, new_levels, encode_levels
         As in `DynamicTree`.
     dispersion : float, optional
         As in `DynamicTree`. By default the sizes (inverse dispersions) inf, 10, 3, 1
@@ -119,6 +119,7 @@ class LinearStream(RowLearner):
         classes: Sequence[Hashable] | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        encode_levels: str = "auto",
         dispersion: float | None = None,
         seed: int | None = None,
     ) -> None:

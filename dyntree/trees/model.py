@@ -38,7 +38,13 @@ from dyntree.trees.answers.sensitivity import (
 )
 from dyntree.trees.base import TreePredictions
 from dyntree.trees.files import tree_arrays, tree_state
-from dyntree.trees.learning.check import checked, is_idle, responses_of, stored
+from dyntree.trees.learning.check import (
+    checked,
+    is_idle,
+    responses_of,
+    stored,
+    with_effects,
+)
 from dyntree.trees.learning.exposures import (
     asked_exposure,
     check_response_pairs,
@@ -151,6 +157,14 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         level counts as missing, with a warning the first time, and with "error" the row
         is refused. In rows to be predicted, a new level counts as missing, or is
         refused with "error".
+    encode_levels : {"auto", "onehot", "effect"}, default "auto"
+        Native rules: the features of levels. With "onehot" each level has an indicator
+        column. With "effect" a column with more than two levels is one column of
+        numbers, "effect of" it: the mean response of the level in the rows before,
+        shrunk; see Notes. "auto" has indicator columns for up to 32 levels, and
+        the effect besides for 9 or more. A column with more than 32 levels at
+        first has the effect alone. If it gets there later, with a `ManyLevelsWarning`,
+        the first 32 levels keep their indicators.
     weighting : {"variance", "frequency"}, optional
         Native rules: what row weights mean. With "variance", the default for real
         responses, a row of weight w has the variance sigma^2 / w, as in weighted least
@@ -183,6 +197,18 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
 
     Notes
     -----
+    The effect of level l is (S_l - N_l g) / (N_l + k). N_l and S_l are the number and
+    the sum of u over the rows of the level, g is the mean of u over all rows, and k is
+    the ratio of the variances of u within and between levels, by the moments of the
+    analysis of variance (Searle, Casella and McCulloch 1992, section 3.6). k is
+    infinite, and the column 0, where levels do not differ by more than chance. Of real
+    responses, u is the residual of a ridge regression on the other columns. For labels,
+    u is 1 for the label and else 0, the effect is a difference of log odds, and each
+    label but the last has a column, up to eight, by the labels that are known when the
+    column begins. For counts, u is the log of the rate. Each row has the effect by the
+    rows before it (an ordered target statistic: Prokhorenkova et al. 2018), so that
+    `log_evidence` is that of a prediction. A level without a row counts as missing.
+
     Calls from several threads wait for one another, so that each call finds the model
     between two rows. ``predict(X, threads=4)`` and `fit_repeats` use several cores.
 
@@ -241,6 +267,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        encode_levels: str = "auto",
         weighting: str | None = None,
         dispersion: float | None = None,
         robust: bool = False,
@@ -485,7 +512,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         known = state.options.classes
         if known is not None and labels[0] not in known:
             return None
-        rows = with_ones(rows, state.ones)
+        rows = with_effects(state, with_ones(rows, state.ones), growth.features)
         weights = in_units(None, state.weight_unit, 1)
         return rehearsed(cloud, rows, responses_of(state, labels, weights))
 

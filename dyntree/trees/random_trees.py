@@ -49,7 +49,7 @@ class RandomTreesStream(RowLearner):
     max_nodes : int, default 8192
         Largest number of nodes of a tree. Beyond it, the leaves are removed that have
         been without a new row for longest.
-    classes, class_mass, categories, new_levels, weighting
+    classes, class_mass, categories, new_levels, encode_levels, weighting
         As in `DynamicTree`.
     seed : int, optional
         By default it is drawn from the system.
@@ -96,6 +96,7 @@ class RandomTreesStream(RowLearner):
         class_mass: float = 1.0,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        encode_levels: str = "auto",
         weighting: str | None = None,
         seed: int | None = None,
     ) -> None:

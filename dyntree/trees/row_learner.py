@@ -15,7 +15,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.progress import Progress
 from dyntree.trees.base import TreePredictions
-from dyntree.trees.learning.check import checked, learnable_row
+from dyntree.trees.learning.check import checked, learnable, learnable_row
 from dyntree.trees.learning.warmup import learn_table
 from dyntree.trees.learning.weights import Responses, one_weight
 from dyntree.trees.state import TreeState
@@ -80,7 +80,8 @@ class RowLearner(TreePredictions, checkpoint.Stored):
             if state.cloud is None or self.is_frozen or is_new:
                 self._learn(row, [y], np.array([weight]), 1, None)
                 return
-            self.learn_encoded(*learnable_row(state, row, y, weight))
+            row, responses = learnable_row(state, row, y, weight)
+            self.learn_encoded(learnable(state, row, responses), responses)
 
     def learn_encoded(
         self, rows: Matrix, responses: Responses, proba: Matrix | None = None,

@@ -51,6 +51,10 @@ class TreeState:
         learned until the last of them; None where they learned whole rows alone.
     n_repeated : int
         How many more pieces those are than rows.
+    effects : LevelEffects or None
+        Effects of levels, once there are trees and a column has many levels.
+    cross_fits : bool
+        Whether rows of a table get effects of levels by rows before and after them.
     lock : ModelLock
         Acquired by whoever learns or asks.
     """
@@ -68,6 +72,8 @@ class TreeState:
     waiting_weights: Vector | None = None
     pieces: NDArray[np.int64] | None = None
     n_repeated: int = 0
+    effects: Any = None
+    cross_fits: bool = False
     lock: Any = field(default_factory=ModelLock)
 
     @property
@@ -158,6 +164,7 @@ class TreeState:
     def nbytes(self) -> int:
         """Bytes used by trees, rows and work space."""
         numbers = 0 if self.pieces is None else int(self.pieces.nbytes)
+        numbers += 0 if self.effects is None else self.effects.nbytes()
         if self.cloud is None:
             n_lists = 1 if self.waiting_weights is None else 2
             waiting = 8 * n_lists * len(self.waiting_y)
@@ -216,6 +223,8 @@ class TreeState:
             header, arrays = cloud.to_arrays()
             source = type(cloud.source).from_state(arrays["random_state"])
             cloud = type(cloud).from_arrays(header, arrays, source)
+        if self.effects is not None:
+            self.effects.settle(self.n_pieces)
         return TreeState(
             self.options,
             self.seed,
@@ -228,6 +237,7 @@ class TreeState:
             waiting_weights=self.waiting_weights,  # which nobody changes
             pieces=self.pieces,  # nor these
             n_repeated=self.n_repeated,
+            effects=None if self.effects is None else self.effects.copy(),
         )
 
 

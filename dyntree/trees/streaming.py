@@ -18,7 +18,7 @@ from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
-from dyntree.trees.learning.check import checked, learnable_row
+from dyntree.trees.learning.check import checked, learnable, learnable_row
 from dyntree.trees.learning.parts import warn_degenerate
 from dyntree.trees.learning.warmup import learn_table
 from dyntree.trees.learning.weights import Responses, one_weight
@@ -71,7 +71,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         As in `DynamicTree`.
     first_split, n_basis, classes, prior, class_mass, max_retired_mass
         As in `DynamicTree`.
-    categories, new_levels, weighting, dispersion, robust, seed
+    categories, new_levels, encode_levels, weighting, dispersion, robust, seed
         As in `DynamicTree`.
 
     Attributes
@@ -122,6 +122,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        encode_levels: str = "auto",
         weighting: str | None = None,
         dispersion: float | None = None,
         robust: bool = False,
@@ -204,7 +205,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
                 return
             row, responses = learnable_row(state, row, y, weight)
             before = state.cloud.n_degenerate
-            self.learn_encoded(row, responses)
+            self.learn_encoded(learnable(state, row, responses), responses)
             warn_degenerate(state.cloud.n_degenerate - before)
 
     def learn_encoded(

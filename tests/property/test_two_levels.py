@@ -329,7 +329,9 @@ def test_late_levels_are_none_of_those_before(kind: str, first: str) -> None:
 
 
 def test_linear_leaves_say_when_they_regress_on_no_more_levels() -> None:
-    tree = StreamingTree("linear", window=20, n_particles=5, seed=1)
+    tree = StreamingTree(
+        "linear", window=20, n_particles=5, encode_levels="onehot", seed=1
+    )
     frame = pd.DataFrame({"x": X[:40], "g": [*"ab"] * 20})
     tree.update(frame, Y[:40])
     with warnings.catch_warnings(record=True) as caught:

@@ -30,6 +30,7 @@ from dyntree.errors import ArgumentError, ManyLevelsWarning, Message, rename, wa
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.learning.check import warn_of_many
 from dyntree.trees.learning.growth import with_columns
 from dyntree.trees.learning.weights import check_weights, one_weight
 from dyntree.trees.random_trees import RandomTreesStream
@@ -108,7 +109,9 @@ class StreamAdapter(base.Estimator):
     ) -> None:
         params.one_of("new_columns", self.new_columns, ("grow", "ignore"))
         self.stream = self._fresh()
-        self._columns, self._new_levels = GrowingMap(), LevelCounts()
+        encode_levels = self.stream.state.options.encode_levels
+        self._columns = GrowingMap(encode_levels=encode_levels)
+        self._new_levels = LevelCounts()
 
     @abstractmethod
     def _fresh(self) -> Stream:
@@ -158,7 +161,10 @@ class StreamAdapter(base.Estimator):
     def _grow(self, x: Row, y: Any, w: float) -> None:
         """Learn a row that brings columns or levels."""
         columns, n_seen = self._columns, self.stream.n_seen
-        wider = columns.grown(x)
+        labels = self.stream.classes
+        n_labels = 2 if labels is None else len({*labels, y})
+        wider = columns.grown(x, n_labels)
+        warn_of_many(self.stream.state, wider)
         row, features = wider.encode(x), wider.features()
         try:
             with with_columns(self.stream.states, features, wider.widen):

@@ -142,7 +142,8 @@ class Scale:
 
     def prediction_of(self, tree: Any, rows: Matrix) -> Any:
         """What trees predict of rows of features."""
-        return tree.predict(Encoded(rows), exposure=self.exposure)
+        asked = Encoded(rows, has_effects=True)
+        return tree.predict(asked, exposure=self.exposure)
 
 
 def scale_of(model: Any, view: TreeView, response: str) -> Scale:

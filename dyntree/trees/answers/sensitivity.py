@@ -88,7 +88,7 @@ def input_shares(
     seed : int
         Of the model.
     """
-    X, inputs = state.cloud.rows()[0], inputs_of(state, factors)
+    X, inputs = state.cloud.rows()[0], inputs_of(state, factors, has_effects=True)
     groups = [group + state.ones for group in inputs.values()]
     n_samples = params.count("n_samples", n_samples, 2)
     if not len(X):
@@ -147,12 +147,22 @@ def _floats(name: str, values: Sequence[float]) -> Vector:
 
 
 def inputs_of(
-    state: TreeState, factors: Mapping[str, Sequence[str]] | None
+    state: TreeState,
+    factors: Mapping[str, Sequence[str]] | None,
+    has_effects: bool = False,
 ) -> dict[str, NDArray[np.int64]]:
-    """Places of the columns of each input, by its name."""
+    """Places of the columns of each input, by its name.
+
+    With `has_effects`, or if levels have no features, effect columns are part of the
+    input of their levels, and else inputs by themselves.
+    """
     features = state.features
     assert features is not None
-    names, places = features.feature_names, features.level_places
+    names, effects = features.feature_names, features.effect_places
+    places = {
+        name: [*levels, *(effects.get(name, ()) if has_effects or not levels else ())]
+        for name, levels in features.level_places.items()
+    }
     if factors is not None:
         if state.options.rules == "r":
             raise ArgumentError("factors", "is an option of rules='native'")

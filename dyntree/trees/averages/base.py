@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from dyntree import checkpoint, params
+from dyntree._core.student_mixture import moments
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.targets import are_labels
@@ -40,12 +41,13 @@ from dyntree.trees.answers.draws import (
     systematic,
     transport,
 )
+from dyntree.trees.answers.level_effects import mean_spreads, with_mean_spreads
 from dyntree.trees.answers.predictions import laws_of, mixture_of, proba_of
 from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.averages.effects import Reference
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.base import TreeModel, is_forest, is_regression
-from dyntree.trees.learning.check import stored
+from dyntree.trees.learning.check import coded, stored, with_effects
 from dyntree.trees.learning.exposures import (
     asked_exposure,
     check_response_pairs,
@@ -90,6 +92,12 @@ def among(weights: Vector) -> Vector:
     """
     total = weights.sum()
     return weights / total if total > 0.0 else np.full(len(weights), 1.0 / len(weights))
+
+
+def share_effects(members: Sequence[Any]) -> None:
+    """Let members that learn the same rows in one order know one set of effects."""
+    for member in members[1:]:
+        member.state.effects = members[0].state.effects
 
 
 def share_warnings(members: Sequence[Any]) -> None:
@@ -327,7 +335,17 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             whole = self._mixture(rows, n_threads, weights)
             if self._span is not None:
                 np.clip(whole[2], *self._reach, out=whole[2])
+            whole = with_mean_spreads(
+                whole, mean_spreads(self.state, X, self._means_at)
+            )
             return Prediction.of_mixture(whole, n_threads, LEAST_DF)
+
+    def _means_at(self, X: Any) -> Vector:
+        """Predicted means of real responses at rows, shape (n_rows,)."""
+        whole = self._mixture(self._member_rows(X), 1, None)
+        if self._span is not None:
+            np.clip(whole[2], *self._reach, out=whole[2])
+        return np.asarray(moments(*whole[:5])[0])
 
     def _mixture(
         self, rows: Sequence[Matrix], n_threads: int, weights: Vector | None
@@ -366,13 +384,16 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     def _member_rows(self, X: Any, argument: str = "X") -> list[Matrix]:
         """Rows as the cloud of each member stores them, checked."""
         lead, *others = self.states
-        rows, features = stored(lead, X, argument), lead.features
+        if isinstance(X, Encoded) and X.has_effects:
+            return [X.rows] * len(self.members)
+        rows, features = coded(lead, X, argument), lead.features
         assert features is not None
         plain = np.ascontiguousarray(rows[:, lead.ones :])
         near = (
             on_scale(state.cloud, features, plain, state.warned) for state in others
         )
-        return [rows, *(with_ones(own, lead.ones) for own in near)]
+        members = [rows, *(with_ones(own, lead.ones) for own in near)]
+        return [*map(with_effects, self.states, members)]
 
     def _proba(self, rows: Sequence[Matrix], n_threads: int = 1) -> Matrix:
         """Probabilities at each row, shape (n_rows, n_classes)."""
@@ -422,29 +443,15 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         shares[is_linear] = among(weights[is_linear])
         return shares
 
-    def draw_blocks(
+    def _draw_blocks(
         self,
         X: Any,
         n_draws: int,
         rng: np.random.Generator,
-        exposure: Any = None,
-        n_compared: int = 0,
+        exposure: Any,
+        n_compared: int,
     ) -> Iterator[DrawBlock]:
-        """Joint draws at rows, in blocks of rows.
-
-        Parameters
-        ----------
-        X, n_draws, rng, exposure
-            As in `TreeModel.draw_blocks`.
-        n_compared : int, default 0
-            As there.
-
-        Yields
-        ------
-        DrawBlock
-        """
-        for state in self.states:
-            state.ready("posterior_draws")
+        """As `draw_blocks`, for fixed effects of levels."""
         rows = self._member_rows(X)
         weights = self._effect_weights if n_compared else self._draw_weights
         at = asked_exposure(self.state, len(rows[0]), exposure)
@@ -539,7 +546,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             trees, lines = self._by_effects()
             own, whole = self._levels(lines, reference)
             values, means = (
-                self._means_by(trees, Encoded(some))[None]
+                self._means_by(trees, Encoded(some, has_effects=True))[None]
                 for some in (rows, reference.rows)
             )
             wanted = reference.wanted(own, own, whole)
@@ -547,7 +554,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
     def _levels(self, lines: Vector, reference: Reference) -> tuple[Any, Any]:
         """Means at reference rows, as regressions and as the average predict them."""
-        asked = Encoded(reference.rows)
+        asked = Encoded(reference.rows, has_effects=True)
         both = self._means_by(lines, asked), super().effect_means(asked, 0)
         own, whole = (reference.means(np.asarray(values)[None]) for values in both)
         return own, whole
@@ -672,7 +679,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         holder = max(trees, key=lambda tree: tree.n_active).state
 
         def mean(rows: Matrix) -> Matrix:
-            answer = self.predict(Encoded(np.ascontiguousarray(rows[:, holder.ones :])))
+            asked = np.ascontiguousarray(rows[:, holder.ones :])
+            answer = self.predict(Encoded(asked, has_effects=True))
             if isinstance(answer, ClassPrediction):
                 return answer.proba
             return answer.mean[:, None]

@@ -101,14 +101,17 @@ _BESIDE = {"n_trees": 60, "min_split": 4, "n_candidates": 16, "window": 8192}
 # Clouds that are averaged may err each in its own way: their class trees grow deeper.
 AVERAGED_PRIOR = {"class": (0.95, 0.5)}
 FORESTS_SHARE = (
-    "model", "classes", "class_mass", "categories", "new_levels", "weighting",
+    "model", "classes", "class_mass", "categories", "new_levels", "encode_levels",
+    "weighting",
 )  # fmt: skip
-REGRESSIONS_SHARE = ("model", "classes", "categories", "new_levels", "dispersion")
+REGRESSIONS_SHARE = (
+    "model", "classes", "categories", "new_levels", "encode_levels", "dispersion",
+)  # fmt: skip
 N_REGRESSIONS = 3  # beside the clouds of one table, in orders of their own
 WITH_REGRESSIONS = ("class", *params.COUNTS)
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
-    "new_levels", "weighting", "dispersion", "robust",
+    "new_levels", "encode_levels", "weighting", "dispersion", "robust",
 }  # fmt: skip
 
 

@@ -27,7 +27,13 @@ from dyntree.runtime.progress import Progress
 from dyntree.runtime.records import Record
 from dyntree.runtime.seeds import given_or_drawn, spawned
 from dyntree.trees.answers.draws import DrawBlock, systematic
-from dyntree.trees.averages.base import Parts, TreeAverage, joined, share_warnings
+from dyntree.trees.averages.base import (
+    Parts,
+    TreeAverage,
+    joined,
+    share_effects,
+    share_warnings,
+)
 from dyntree.trees.averages.memories import (
     FORESTS_SHARE,
     REGRESSIONS_SHARE,
@@ -40,14 +46,20 @@ from dyntree.trees.averages.memories import (
 )
 from dyntree.trees.averages.robust import last_shares, lead_forests, learn_robustly
 from dyntree.trees.files import check_average, n_beside, span_in
-from dyntree.trees.learning.check import checked, learnable_row, stored
+from dyntree.trees.learning.check import (
+    checked,
+    learnable,
+    learnable_row,
+    stored,
+    with_effects,
+)
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.parts import (
     degenerate_rows_warned,
     learn_in_parts,
     warn_degenerate,
 )
-from dyntree.trees.learning.scaling import on_scale
+from dyntree.trees.learning.scaling import on_scale, without_codes
 from dyntree.trees.learning.warmup import Known, buffer_or_start, take_new_labels
 from dyntree.trees.learning.weights import (
     Responses,
@@ -155,7 +167,9 @@ class AveragedStream(TreeAverage):
         As in `DynamicTree`, but (0.95, 0.5) by default for labels.
     first_split, n_basis
         As in `DynamicTree`, for members with linear leaves.
-    classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
+    classes, prior, class_mass, max_retired_mass, categories, new_levels
+        As in `DynamicTree`.
+    encode_levels, weighting
         As in `DynamicTree`.
     dispersion, robust
         As in `DynamicTree`.
@@ -280,6 +294,7 @@ class AveragedStream(TreeAverage):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        encode_levels: str = "auto",
         weighting: str | None = None,
         dispersion: float | None = None,
         robust: bool = False,
@@ -352,6 +367,7 @@ class AveragedStream(TreeAverage):
     def _align(self) -> None:
         """Let all members keep as many first rows back, so that they begin together."""
         share_warnings(self.members)
+        share_effects(self.members)
         least = min(state.n_scale for state in self.states)
         for state in self.states:
             state.n_scale = least
@@ -473,6 +489,9 @@ class AveragedStream(TreeAverage):
             if responses.weights is not None:
                 for other in states[1:]:
                     admit_weights(other, responses.weights)
+            row = learnable(lead, row, responses)
+            if lead.effects is not states[-1].effects:
+                share_effects(self.members)
             before = sum(map(N_DEGENERATE, states))
             if lead.options.robust or not lead.cloud.has_unit:
                 self._teach(row, responses, map)
@@ -550,6 +569,9 @@ class AveragedStream(TreeAverage):
         before = self.n_seen
         with late_interrupts():  # all members know the same, and keep what waited
             rows, responses, growth, n_old = self._buffer_or_start(X, y, weights)
+            if self.is_ready:
+                rows = learnable(self.state, rows, responses, growth)
+                share_effects(self.members)
             if n_old:
                 width = len(self.feature_names)
                 old = np.ascontiguousarray(rows[:n_old, :width])
@@ -631,7 +653,9 @@ class AveragedStream(TreeAverage):
             rows, *_ = buffer_or_start(trial, X, y, known=known)
         assert trial.features is not None
         width = trial.features.n_features
-        return width, None if trial.cloud is None else rows[: trial.n_scale, :width]
+        if trial.cloud is None:
+            return width, None
+        return width, without_codes(rows[: trial.n_scale, :width], trial.features)
 
     def _teach(
         self, rows: Matrix, responses: Responses, run: Callable[..., Any]
@@ -774,6 +798,7 @@ class AveragedStream(TreeAverage):
         state = self.state  # all members have its scale
         assert state.features is not None
         row = on_scale(state.cloud, state.features, row, state.warned)
+        row = with_effects(state, row)
         own = one_row.mean(self._clouds, self.weights, row, *self._reach)
         return own + self.persistence_share * float(self._persistence[0])
 
@@ -782,7 +807,7 @@ class AveragedStream(TreeAverage):
         """Probabilities of the classes at one encoded row, as in `mean_at`."""
         if not (self.is_classifier and self.is_ready):
             return super().proba_at(row)
-        members = one_row.proba(self._clouds, row)
+        members = one_row.proba(self._clouds, with_effects(self.state, row))
         first: Vector = self._mixed(members[:, None, :])[0]
         return first
 
@@ -825,36 +850,24 @@ class AveragedStream(TreeAverage):
         scale *= float(np.sqrt(self.state.weight_unit))
         return share, last, scale, df, scale * OF_MEAN
 
-    def draw_blocks(
+    def _draw_blocks(
         self,
         X: Any,
         n_draws: int,
         rng: np.random.Generator,
-        exposure: Any = None,
-        n_compared: int = 0,
+        exposure: Any,
+        n_compared: int,
     ) -> Iterator[DrawBlock]:
-        """Joint draws at rows, as of any average; some of persistence.
-
-        Parameters
-        ----------
-        X, n_draws, rng, exposure
-            As in `TreeModel.draw_blocks`.
-        n_compared : int, default 0
-            As there. Of differences between rows persistence says nothing.
-
-        Yields
-        ------
-        DrawBlock
-        """
+        """As of any average; some of persistence, but of differences between rows."""
         law = None if n_compared else self._last_again
         if law is None:
-            yield from super().draw_blocks(X, n_draws, rng, exposure, n_compared)
+            yield from super()._draw_blocks(X, n_draws, rng, exposure, n_compared)
             return
         share, last, scale, df, of_mean = law
         which = systematic(np.array([1.0 - share, share]), n_draws, rng)
         ours, again = np.flatnonzero(which == 0), np.flatnonzero(which == 1)
         if len(ours):
-            for block in super().draw_blocks(X, len(ours), rng, exposure):
+            for block in super()._draw_blocks(X, len(ours), rng, exposure, 0):
                 yield replace(block, places=ours[block.places])
         if len(again):
             shape = len(again), len(self._member_rows(X)[0])

@@ -95,6 +95,8 @@ class Table:
         Whether rows are learned as they come, and none of them in pieces.
     numbers : ndarray of int64 of shape (n_rows,) or None
         Numbers of the rows in errors; None: as they come.
+    cross_fits : bool
+        Whether rows have effects of levels by other parts of the table.
     """
 
     X: Any
@@ -103,6 +105,7 @@ class Table:
     growth: Growth | None = None
     is_ordered: bool = False
     numbers: NDArray[np.int64] | None = None
+    cross_fits: bool = False
 
     def __len__(self) -> int:
         return len(self.y)
@@ -118,6 +121,7 @@ class Table:
 
     def admitted(self, member: Any) -> tuple[Matrix, Responses, Growth]:
         """Let a model check the rows, or start its trees; see `admit_rows`."""
+        member.state.cross_fits = self.cross_fits
         check = getattr(member.options, "check_model", None)
         known = None if self.growth is None else (self.X, self.y, self.growth)
         try:
@@ -196,7 +200,7 @@ def learned_and_tested(
             if was_ready or begin > n_old:
                 asked = some
                 if growth.steps:  # a level is missing until it was learned
-                    asked = state.features.encode(Encoded(some, growth.features))
+                    asked = state.features.encode(Encoded(some, growth.features, True))
                 own = None if weights is None else weights[begin:end]
                 predicted = _predicted(state.cloud, asked, y, own, n_threads)
                 places, alike = _places_ahead(order, begin, end)
@@ -215,6 +219,19 @@ def _places_ahead(
     bunches = np.flatnonzero(order.part == bisect(order.ends, begin))
     rows, first = np.unique(order.rows[begin:end], return_index=True)
     return bunches, first[np.searchsorted(rows, order.copies.rows[bunches])]
+
+
+def _agree_on_effects(members: list[Any]) -> None:
+    """Let members have the same effects of levels from now on.
+
+    Those of the second, which took them from parts of the table, rest on a regression
+    on all rows; those of the first on what was known before each row.
+    """
+    state = members[min(1, len(members) - 1)].state
+    if state.effects is not None:
+        state.effects.settle(state.n_pieces)
+        for member in members:
+            member.state.effects = state.effects.copy()
 
 
 def _tenths(n_rows: int) -> list[int]:
@@ -356,7 +373,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         As in `DynamicTree`, but (0.95, 0.5) by default for labels.
     first_split, n_basis
         As in `DynamicTree`, for clouds with linear leaves.
-    classes, prior, class_mass, max_retired_mass, categories, new_levels, weighting
+    classes, prior, class_mass, max_retired_mass, categories, new_levels
+        As in `DynamicTree`.
+    encode_levels, weighting
         As in `DynamicTree`.
     dispersion, robust
         As in `DynamicTree`.
@@ -408,6 +427,12 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     1/2, and are not below 0. The last call of `update` with at least 40 rows determines
     them. They are 1/3 if `shuffle` is False.
 
+    If a column of levels has an effect column, the first cloud takes effects from the
+    rows before, as a `DynamicTree` does. In a call of more than 40 rows, other members
+    take them by cross-fitting: rows are parted at random in ten, and those of a part
+    have the effects by all others. `log_evidence` is then that of the first cloud. If
+    `shuffle` is False, all take them from the rows before.
+
     A member with the seed s learns the rows of its first call in the order
     ``numpy.random.default_rng(s).permutation(n_rows)``. After n_seen rows, the
     generator of a call is ``default_rng([s, n_seen])``. The first cloud learns the rows
@@ -451,6 +476,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         max_retired_mass: float | None = None,
         categories: Mapping[str, Sequence[Hashable]] | None = None,
         new_levels: str = "grow",
+        encode_levels: str = "auto",
         weighting: str | None = None,
         dispersion: float | None = None,
         robust: bool = False,
@@ -580,7 +606,10 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         """Log of the mean of the clouds' estimates of the evidence."""
         if not self.n_seen:
             return 0.0
-        found = np.array([member.log_evidence for member in self._clouds])
+        clouds = self._clouds
+        if clouds[0].state.effects is not None:
+            clouds = clouds[:1]  # the others knew effects of levels by later rows
+        found = np.array([member.log_evidence for member in clouds])
         return float(np.logaddexp.reduce(found) - np.log(len(found)))
 
     @locked
@@ -668,7 +697,12 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
                 X, y, growth = checked(fresh[0].state, X, y)
                 table = replace(table, X=X, y=y, growth=growth)
             jobs = [
-                (member, table, self._order(k, len(y), copies), False)
+                (
+                    member,
+                    replace(table, cross_fits=self.shuffle and k > 0),
+                    self._order(k, len(y), copies),
+                    False,
+                )
                 for k, member in enumerate(fresh)
             ]
             with rows_bar(progress, len(jobs) * len(y), "clouds") as tell:
@@ -691,6 +725,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             for member, (_, _, order, _) in zip(found, jobs, strict=True):
                 if isinstance(order, Pieces):
                     member.state.add_pieces(order.rows)
+            _agree_on_effects(found)
             self.members, self.powers, self.shares = found, powers, shares
             self._spread_factor = factor
             if self._is_held:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
-from dyntree.encoding.levels import warn_full
+from dyntree.encoding.levels import ColumnFeatures, warn_full
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import (
     Exposed,
@@ -24,6 +24,7 @@ from dyntree.encoding.targets import (
 from dyntree.encoding.values import LARGEST, Matrix, Vector, declared, too_large
 from dyntree.errors import (
     ArgumentError,
+    ManyLevelsWarning,
     Message,
     MissingInputWarning,
     UnseenLevelWarning,
@@ -35,9 +36,12 @@ from dyntree.trees.learning.exposures import (
     warn_once_of_default,
 )
 from dyntree.trees.learning.growth import GrowingRows, Growth
+from dyntree.trees.learning.level_effects import LevelEffects
 from dyntree.trees.learning.scaling import check_scale, on_scale
 from dyntree.trees.learning.weights import Responses, row_weight
 from dyntree.trees.state import TreeState, n_waiting, with_ones
+
+FEWEST_CROSS_FITTED = 41  # rows of a table
 
 
 def is_idle(state: TreeState, X: Any, y: Any) -> bool:
@@ -111,7 +115,7 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
         growth = Growth(features, [], lambda codes: codes)
     else:
         assert state.features is not None
-        rows, growth = with_levels(state, state.features, X)
+        rows, growth = with_levels(state, state.features, X, y)
     if not len(rows):
         raise ArgumentError("X", "must have at least one row", Message("none"))
     if options.model == "class":
@@ -139,7 +143,7 @@ def _numbers_of(state: TreeState, y: Any, n_rows: int) -> Vector:
 
 
 def with_levels(
-    state: TreeState, features: FeatureMap, X: Any
+    state: TreeState, features: FeatureMap, X: Any, y: Any
 ) -> tuple[Matrix, Growth]:
     """Rows -> features by these columns and the levels that come new, if they may.
 
@@ -147,7 +151,7 @@ def with_levels(
     """
     if not features.may_grow or state.options.new_levels != "grow":
         return encoded(state, features, X), Growth(features, [], features.widen)
-    steps, rows = features.grown(X)
+    steps, rows = features.grown(X, n_labels=label_counter(state, y))
     last = steps[-1][1] if steps else features
     full = [name for name, own in last.levels_of.items() if own.is_full]
     if full and "full" not in state.warned and not isinstance(X, Encoded):
@@ -156,6 +160,32 @@ def with_levels(
             state.warned.add("full")
             warn_full(late[0])
     return rows, Growth(features, steps, last.widen)
+
+
+def label_counter(state: TreeState, y: Any) -> Callable[[int], int]:
+    """A function that gives the number of labels that are known with a row of y."""
+    if state.options.model != "class":
+        return lambda row: 2
+    known = [*(state.options.classes or ()), *state.waiting_y]
+    return lambda row: len({*known, *label_list(y[: row + 1], row + 1)})
+
+
+def warn_of_many(state: TreeState, features: ColumnFeatures) -> None:
+    """Warn once of each column that gets levels without a feature of their own."""
+    for name, levels in features.levels_of.items():
+        many = "many", name
+        if 0 < levels.limit < len(levels) and many not in state.warned:
+            state.warned.add(many)
+            warn(
+                ManyLevelsWarning,
+                "column {name!r} has more than {limit} levels: later ones have no "
+                "feature of their own, and share the column 'effect of {name}', the "
+                "mean response of the level, shrunk. Name all levels at the start: "
+                "{declared}, or use encode_levels='onehot' for a feature each.",
+                name=name,
+                limit=levels.limit,
+                declared=declared(name),
+            )
 
 
 def responses_of(
@@ -179,7 +209,9 @@ def extended(state: TreeState, X: Any) -> tuple[FeatureMap, Matrix]:
     if state.features is not None:
         return state.features.extend(X)
     native = state.options.rules == "native"
-    return FeatureMap.learn(X, native, state.options.categories or ())
+    levels = state.options.categories or ()
+    encode_levels = state.options.encode_levels if native else "onehot"
+    return FeatureMap.learn(X, native, levels, encode_levels)
 
 
 def encoded(
@@ -232,11 +264,59 @@ def listed(names: Sequence[Hashable]) -> Message:
 def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
     """Rows -> rows as the cloud of a tree stores them, checked."""
     assert state.features is not None
+    if isinstance(X, Encoded) and X.has_effects:
+        return X.rows
+    return with_effects(state, coded(state, X, argument))
+
+
+def coded(state: TreeState, X: Any, argument: str = "X") -> Matrix:
+    """As `stored`, with codes of levels in effect columns."""
+    assert state.features is not None
     rows = encoded(state, state.features, X, argument)
     if state.options.rules == "native" and not isinstance(X, Encoded):
         warn_once_of_gaps(state, X, rows, argument)
     rows = on_scale(state.cloud, state.features, rows, state.warned, argument=argument)
     return with_ones(rows, state.ones)
+
+
+def with_effects(
+    state: TreeState, rows: Matrix, features: FeatureMap | None = None
+) -> Matrix:
+    """Rows that trees are asked about, with the effects of levels for their codes.
+
+    Their columns are those of the state, if no others are passed.
+    """
+    if state.effects is None:
+        return rows
+    features = features or state.features
+    assert features is not None
+    at: Matrix = state.effects.at(rows, features, state.n_pieces)
+    return at
+
+
+def learnable(
+    state: TreeState, rows: Matrix, responses: Responses, growth: Growth | None = None
+) -> Matrix:
+    """Rows that trees are to learn, with the effects of levels for their codes."""
+    features = state.features if growth is None else growth.features
+    assert features is not None
+    if not features.effect_groups or not len(rows):
+        return rows
+    growth = growth or Growth(features, [], features.widen)
+    if state.effects is None:
+        state.effects = LevelEffects(state.options.model, state.options.robust)
+        if not state.n_pieces:
+            first = growth.at(0)
+            n_first = min(state.n_scale, len(rows))
+            state.effects.scale(rows[:n_first, : first.n_features], first)
+    if state.cross_fits and len(rows) >= FEWEST_CROSS_FITTED:
+        rng = np.random.default_rng([state.seed, state.n_pieces, len(rows)])
+        wide: Matrix = state.effects.cross_fitted(
+            rows, responses, growth, state.n_pieces, rng
+        )
+        return wide
+    wide = state.effects.ordered(rows, responses, growth, state.n_pieces)
+    return wide
 
 
 def warn_once_of_gaps(state: TreeState, X: Any, rows: Matrix, argument: str) -> None:
@@ -252,9 +332,11 @@ def warn_once_of_gaps(state: TreeState, X: Any, rows: Matrix, argument: str) -> 
     gaps = np.isnan(rows)
     for name, of_levels in features.level_places.items():
         if ("unseen", name) in state.warned:
-            gaps[:, of_levels] = False
+            gaps[:, [*of_levels, *features.effect_places.get(name, ())]] = False
     if isinstance(X, np.ndarray) and features.names is not None:
         gaps[:, state.cloud.binary_columns()[state.ones :]] = False
+        for places in features.effect_groups:
+            gaps[:, places] = False
     new = gaps.any(axis=0) & (state.cloud.gap_counts()[state.ones :] == 0)
     if not new.any():
         return
@@ -290,9 +372,9 @@ def previewed(
     check_paired(X, y)
     features, n_first = state.features, 0
     if state.cloud is None:
-        features, n_first = _columns_ahead(state, X, start)
+        features, n_first = _columns_ahead(state, X, y, start)
     assert features is not None
-    rows, growth = with_levels(state, features, X)
+    rows, growth = with_levels(state, features, X, y)
     features = growth.features
     if not len(rows):
         raise ArgumentError("X", "must have at least one row", Message("none"))
@@ -314,7 +396,7 @@ def previewed(
 
 
 def _columns_ahead(
-    state: TreeState, X: Any, start: int | None
+    state: TreeState, X: Any, y: Any, start: int | None
 ) -> tuple[FeatureMap, int]:
     """The columns that trees will be planted with, and how many rows decide on them."""
     first = X if start is None else take(X, slice(max(1, start)))
@@ -329,5 +411,11 @@ def _columns_ahead(
     if state.waiting_y:
         codes = np.concatenate([state.waiting_X, codes])
     grows = state.options.new_levels == "grow"
-    features, _ = features.settle(codes, state.n_level_rows(needed), grows)
+    n_before, count = state.n_pieces, label_counter(state, y)
+    features, _ = features.settle(
+        codes,
+        state.n_level_rows(needed),
+        grows,
+        lambda row: count(max(row - n_before, 0)),
+    )
     return features, max(n_first, ahead)

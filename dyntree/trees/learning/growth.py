@@ -150,7 +150,12 @@ def _with_columns(
         before = state.features, state.waiting_X, state.cloud, state.options
         n_seen, waiting, cloud = state.n_seen, state.waiting_X, state.cloud
         options = state.options
-        if cloud is not None:
+        assert features is not None
+        if state.features is not None and (
+            features.n_features == state.features.n_features
+        ):
+            pass  # a level without a feature of its own
+        elif cloud is not None:
             cloud = widened(cloud, widen)
             if options.n_basis is not None:
                 if features.n_features > cloud.n_basis:

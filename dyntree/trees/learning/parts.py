@@ -83,6 +83,9 @@ def learn_piecewise(
         tell(done if first else n_kept + done)
         first += done
         size = max(1, min(4 * size, int(done * CHUNK_SECONDS / (clock + 1e-9))))
+    for state in states:
+        if state.effects is not None:
+            state.effects.finish(state.n_pieces)
 
 
 def learn_rows(state: TreeState, rows: Matrix, responses: Responses) -> int:

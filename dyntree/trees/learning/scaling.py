@@ -136,14 +136,17 @@ def on_scale(
     argument : str, default "X"
         Name of X in errors.
     """
-    check_scale(cloud, features, X, y, n_before, argument)
+    rows = without_codes(X, features)
+    check_scale(cloud, features, rows, y, n_before, argument)
     if cloud.model != "linear" or not cloud.intercept:
         return X  # through the origin, the first rows may be as far from it
-    found = cloud.within_reach(X, REACH)
+    found = cloud.within_reach(rows, REACH)
     if found is None:
         return X
     near: Matrix
     near, moved = found
+    for places in features.effect_groups:
+        near[:, places] = X[:, places]
     for j in moved:  # without the ends, which differ in each cloud of an average
         named = "distant", j, y is None
         if named in warned:
@@ -161,6 +164,16 @@ def on_scale(
             reach=REACH,
         )
     return near
+
+
+def without_codes(X: Matrix, features: FeatureMap) -> Matrix:
+    """Rows whose codes of levels, in effect columns, are missing; X without any."""
+    groups = features.effect_groups
+    if groups:
+        X = X.copy()
+        for places in groups:
+            X[:, places] = np.nan
+    return X
 
 
 def check_scale(

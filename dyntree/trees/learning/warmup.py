@@ -20,7 +20,14 @@ from dyntree.params import N_SCALE, NIG, TreeOptions
 from dyntree.runtime.parallel import late_interrupts
 from dyntree.runtime.progress import Progress
 from dyntree.trees.forest_options import ForestOptions
-from dyntree.trees.learning.check import checked, responses_of, with_levels
+from dyntree.trees.learning.check import (
+    checked,
+    label_counter,
+    learnable,
+    responses_of,
+    warn_of_many,
+    with_levels,
+)
 from dyntree.trees.learning.exposures import apart
 from dyntree.trees.learning.growth import GrowingRows, Growth
 from dyntree.trees.learning.parts import (
@@ -34,6 +41,7 @@ from dyntree.trees.learning.scaling import (
     on_scale,
     shares_of_first,
     usual,
+    without_codes,
 )
 from dyntree.trees.learning.weights import (
     Responses,
@@ -88,6 +96,7 @@ def admit_rows(
         rows, responses, growth, n_old = buffer_or_start(
             state, X, y, weights, check, known
         )
+        rows = learnable(state, rows, responses, growth) if state.cloud else rows
         if n_old:
             assert state.features is not None
             width = state.features.n_features + state.ones
@@ -133,6 +142,7 @@ def buffer_or_start(
     if (counts := state.new_levels) is not None and growth.features.levels:
         growth.features.count_new(counts, state.features, rows, state.cloud is None)
     if state.cloud is not None:
+        warn_of_many(state, growth.features)
         weights = in_units(weights, state.weight_unit, len(rows))
         admit_weights(state, weights)
         take_new_labels(state, labels)
@@ -146,10 +156,11 @@ def buffer_or_start(
     options = state.options.with_width(growth.features.n_features)
     n_first = n_waiting(options, state.n_scale)
     if len(labels) >= n_first:
-        rows, growth = _settled(state, X, rows, growth, state.n_level_rows(n_first))
+        rows, growth = _settled(state, X, rows, growth, n_first, labels)
         first = growth.at(n_first - 1)
         width = first.n_features
-        options = options_for(state.options, rows[: state.n_scale, :width])
+        first_rows = without_codes(rows[:, :width], first)
+        options = options_for(state.options, first_rows[: state.n_scale])
     if check is not None:
         check(options)
     if len(labels) < n_first:
@@ -163,10 +174,11 @@ def buffer_or_start(
     if options.robust:
         weights = _usual_weights(labels, state.n_scale, weights)
     cloud, options, numbers = start_trees(
-        options, rows[:, :width], labels, state.seed, state.n_scale
+        options, first_rows, labels, state.seed, state.n_scale
     )
     rows = on_scale(cloud, growth.features, rows, state.warned, numbers, n_before)
     state.features, state.options, state.cloud = first, options, cloud
+    warn_of_many(state, growth.features)
     state.waiting_X, state.waiting_y = np.empty((0, 0)), []
     state.waiting_weights = None
     admit_weights(state, weights, unit)
@@ -186,17 +198,21 @@ def _usual_weights(y: list[Any], n_first: int, weights: Vector | None) -> Vector
 
 
 def _settled(
-    state: TreeState, X: Any, codes: Matrix, growth: Growth, n_first: int | None
+    state: TreeState, X: Any, codes: Matrix, growth: Growth, n_needed: int, y: list[Any]
 ) -> tuple[Matrix, Growth]:
-    """Features of all rows so far, the last of which are X, and their growth."""
+    """Features of all rows so far, the last of which are X, and their growth.
+
+    Trees are planted on the first `n_needed` of them; `y` are the responses of all.
+    """
     if isinstance(X, GrowingRows):
         return codes, growth.since(len(X.rows) - len(codes))
-    grows = state.options.new_levels == "grow"
-    first, rows = growth.features.settle(codes, n_first, grows)
+    grows, n_first = state.options.new_levels == "grow", state.n_level_rows(n_needed)
+    n_labels = label_counter(state, y)
+    first, rows = growth.features.settle(codes, n_first, grows, n_labels)
     if n_first is None or not first.may_grow:
         return rows, Growth(first, [], first.widen)
-    last, growth = with_levels(state, first, X)
-    n_before = len(rows) - len(last)
+    n_before = len(state.waiting_y)
+    last, growth = with_levels(state, first, X, y[n_before:])
     rows = np.concatenate([growth.widen(rows[:n_before]), last])
     return rows, growth.since(-n_before)
 

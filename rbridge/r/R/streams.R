@@ -9,7 +9,8 @@ dyntree_stream <- function(formula, data = NULL, model = NULL,
                            tree_prior = NULL, first_split = 1, n_basis = NULL,
                            classes = NULL, prior = "adaptive", class_mass = 1,
                            max_retired_mass = NULL, categories = NULL,
-                           new_levels = c("grow", "missing", "error"), weighting = NULL,
+                           new_levels = c("grow", "missing", "error"),
+                           encode_levels = c("auto", "onehot", "effect"), weighting = NULL,
                            dispersion = NULL, robust = FALSE, seed = NULL, ...) {
   no_more(...)
   call <- sys.call()
@@ -28,7 +29,8 @@ dyntree_average <- function(formula, data = NULL,
                             tree_prior = NULL, first_split = 1, n_basis = NULL,
                             classes = NULL, prior = "adaptive", class_mass = 1,
                             max_retired_mass = NULL, categories = NULL,
-                            new_levels = c("grow", "missing", "error"), weighting = NULL,
+                            new_levels = c("grow", "missing", "error"),
+                            encode_levels = c("auto", "onehot", "effect"), weighting = NULL,
                             dispersion = NULL, robust = FALSE, seed = NULL, ...) {
   no_more(...)
   call <- sys.call()

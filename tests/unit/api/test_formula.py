@@ -326,8 +326,12 @@ def test_levels_without_end_are_refused_unless_named() -> None:
     frame = pd.DataFrame({"y": np.arange(1001.0), "id": np.arange(1001).astype(str)})
     with pytest.raises(ValueError, match="column 'id' must have at most 1000 levels"):
         dtf.dynamic_tree("y ~ id", frame)
-    named = dtf.dynamic_tree("y ~ id", frame[:20], categories={"id": frame["id"]})
-    assert len(named.exog_names) == 1001
+    named = {"id": frame["id"]}
+    for encode, n_features in (("onehot", 1001), ("auto", 1)):
+        model = dtf.dynamic_tree(
+            "y ~ id", frame[:20], categories=named, encode_levels=encode
+        )
+        assert len(model.exog_names) == n_features
 
 
 @pytest.mark.parametrize(

@@ -262,7 +262,7 @@ def test_members_say_together_what_each_would_say() -> None:
     frame = pd.DataFrame({"a": rng.random(200), "g": np.arange(200).astype(str)})
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        stream = AveragedStream(n_particles=2, seed=1)
+        stream = AveragedStream(n_particles=2, encode_levels="onehot", seed=1)
         for first in range(0, 200, 40):
             stream.update(frame[first : first + 40], y[first : first + 40])
     messages = [str(one.message) for one in warned]

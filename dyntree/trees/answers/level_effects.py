@@ -1,0 +1,138 @@
+"""How uncertain effects of levels are: in draws, and in intervals of means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from dyntree.encoding.feature_map import Encoded
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.trees.learning.check import coded, with_effects
+from dyntree.trees.state import TreeState
+
+N_SETS = 64  # of effects that are drawn, each for some of the draws
+
+
+def drawn_effects(
+    state: TreeState, X: Any, n_draws: int, rng: np.random.Generator, n_compared: int
+) -> Iterator[tuple[slice, Any]]:
+    """Draws, and the rows at which they are made, with effects drawn for them.
+
+    The effect of a level is normal about its posterior mean, and one for all rows of a
+    draw. Over the sets of effects, each is a Latin hypercube sample. Where settings of
+    the same rows are compared, and have the same levels, effects are not drawn.
+
+    Parameters
+    ----------
+    state : TreeState
+    X
+        Rows as users hold them.
+    n_draws : int
+    rng : Generator
+    n_compared : int
+        How many settings of the same rows follow one another; or 0.
+
+    Yields
+    ------
+    places : slice
+        Of draws.
+    X
+        Rows for these.
+    """
+    groups = _groups(state)
+    if not groups or (isinstance(X, Encoded) and X.has_effects):
+        yield slice(0, n_draws), X
+        return
+    assert state.features is not None
+    rows = coded(state, X)
+    codes = [rows[:, places[0]] for places in groups]
+    if n_compared > 1 and all(_are_alike(one, n_compared) for one in codes):
+        yield slice(0, n_draws), X
+        return
+    means = with_effects(state, rows)
+    spreads = state.effects.spreads(rows, state.features, state.n_pieces)
+    n_sets = min(N_SETS, n_draws)
+    normal = ndtri((np.arange(n_sets) + 0.5) / n_sets)
+    scores = []
+    for one, spread in zip(codes, spreads, strict=True):
+        levels, place = np.unique(one, return_inverse=True)
+        shape = len(levels), spread.shape[1], n_sets
+        scores.append(rng.permuted(np.broadcast_to(normal, shape), axis=2)[place])
+    ends = np.linspace(0, n_draws, n_sets + 1).astype(int)
+    for k in range(n_sets):
+        some = means.copy()
+        for places, spread, score in zip(groups, spreads, scores, strict=True):
+            some[:, places] += spread * score[:, :, k]
+        yield slice(ends[k], ends[k + 1]), Encoded(some, has_effects=True)
+
+
+def mean_spreads(
+    state: TreeState, X: Any, means: Callable[[Any], Vector]
+) -> Vector | None:
+    """Standard deviations of means at rows, for what is not known of effects.
+
+    Half the difference between the means one standard deviation of an effect above and
+    below it; squares are added over columns of levels.
+
+    Parameters
+    ----------
+    state : TreeState
+    X
+        Rows as users hold them.
+    means : callable
+        Gives the predicted means at rows, shape (n_rows,).
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or None where all effects are known
+    """
+    groups = _groups(state)
+    if not groups or (isinstance(X, Encoded) and X.has_effects):
+        return None
+    assert state.features is not None
+    rows = coded(state, X)
+    spreads = state.effects.spreads(rows, state.features, state.n_pieces)
+    middle = with_effects(state, rows)
+    square = np.zeros(len(rows))
+    for places, spread in zip(groups, spreads, strict=True):
+        if not spread.any():
+            continue
+        ends = []
+        for sign in (-1.0, 1.0):
+            side = middle.copy()
+            side[:, places] += sign * spread
+            ends.append(means(Encoded(side, has_effects=True)))
+        square += (0.5 * (ends[1] - ends[0])) ** 2
+    return np.sqrt(square) if square.any() else None
+
+
+def with_mean_spreads(parts: Any, spreads: Vector | None) -> Any:
+    """A mixture at each row, as of `query.mixture`, whose means vary so much more.
+
+    The spread of a response stays, as the rows learned had such effects, too.
+    """
+    if spreads is None:
+        return parts
+    start, weight, location, scale, df, of_mean = parts
+    more = np.repeat(spreads, np.diff(start))
+    wide = np.minimum(np.hypot(of_mean, more), np.maximum(scale, of_mean))
+    return start, weight, location, scale, df, wide
+
+
+def _groups(state: TreeState) -> list[list[int]]:
+    """Places of effect columns of which something was learned."""
+    if state.effects is None:
+        return []
+    state.effects.settle(state.n_pieces)
+    assert state.features is not None
+    return state.features.effect_groups[: len(state.effects.sums)]
+
+
+def _are_alike(codes: Vector, n_compared: int) -> bool:
+    """Whether all settings of the same rows have the same levels."""
+    settings: Matrix = codes.reshape(n_compared, -1)
+    return bool(np.array_equal(settings, np.broadcast_to(settings[0], settings.shape),
+                               equal_nan=True))  # fmt: skip
