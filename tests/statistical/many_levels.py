@@ -65,7 +65,7 @@ def from_r(expression: str, response: str, others: list[str], level: str) -> Row
     return Rows(X, frame[response].to_numpy(float))
 
 
-def made_table(n_levels: int, sd: float, seed: int, n: int = 800) -> Rows:
+def made_table(n_levels: int, sd: float, seed: int, n: int = 400) -> Rows:
     """A step times a line, and an effect of each level with this deviation."""
     rng = np.random.default_rng(seed)
     g, effects = rng.integers(0, n_levels, n), sd * rng.standard_normal(n_levels)
@@ -148,7 +148,7 @@ def cases() -> Iterator[tuple[str, str, Made, Callable[..., Any]]]:
         for model in ("linear", "constant", "mixed"):
             yield f"{name}, {model}", model, lambda _, rows=fixed: rows, table_scores
     for n_levels, sd, what in (
-        (200, 2.0, "200 levels"), (30, 2.0, "30 levels"), (200, 0.0, "200 of noise"),
+        (100, 2.0, "100 levels"), (30, 2.0, "30 levels"), (100, 0.0, "100 of noise"),
         (50, 0.0, "50 of noise"),
     ):  # fmt: skip
         for model in ("linear", "constant", "mixed"):
