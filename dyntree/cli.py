@@ -247,7 +247,7 @@ def _add_crosscheck(made: argparse.ArgumentParser) -> None:
     )
     made.add_argument(
         "--model", default="constant",
-        choices=[model for model in params.MODELS if model not in params.COUNTS],
+        choices=[model for model in params.MODELS if model not in params.NATIVE_ONLY],
         help="model in the leaves (default %(default)s)",
     )  # fmt: skip
     made.add_argument(

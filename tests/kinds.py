@@ -54,6 +54,8 @@ def responses(options: Options, part: int) -> tuple[Any, Any]:
     kind = options.get("model", "class" if "n_trees" in options else "constant")
     if kind == "class":
         y = np.array(["a", "b", "c"])[np.digitize(y, [-3.0, 3.0])]
+    elif kind == "logit":
+        y = np.array(["a", "b"])[(y > 0.0).astype(int)]
     elif kind in ("poisson", "negbin"):
         y = np.floor(np.abs(y))
     if options.get("rules") == "r":
@@ -102,7 +104,7 @@ def learn_documents(model: Any, options: Options, part: int) -> None:
 
 # ------------------------------------------------------------ options
 TREE: dict[str, list[Any]] = {
-    "model": ["linear", "class", "poisson", "negbin"], "n_particles": [7],
+    "model": ["linear", "class", "logit", "poisson", "negbin"], "n_particles": [7],
     "rules": ["r"], "intercept": ["augmented", "none"],
     "proposal": ["luall", "reject"], "min_leaf": [6], "n_start": [12],
     "tree_prior": [(0.9, 1.5)], "variance_prior": [(3.0, 0.5)], "first_split": [1],
@@ -118,7 +120,9 @@ WINDOW: dict[str, list[Any]] = {
     "forget": [0.0, 0.9], "drift": [True], "rejuvenate_every": [20],
 }  # fmt: skip
 OF_R = ("rules", "n_start", "variance_prior")
-NATIVE = {name: values for name, values in TREE.items() if name not in OF_R}
+NATIVE = {name: values for name, values in TREE.items() if name not in OF_R} | {
+    "model": [model for model in TREE["model"] if model != "logit"],  # of no average
+}
 CLUSTERS: dict[str, list[Any]] = {
     "merge_factor": [0.5], "check_every": [10], "min_weight": [2], "patience": [30],
     "forget": [0.99], "max_clusters": [2], "seed": [7],
@@ -144,13 +148,15 @@ SWEEPS: Options = {
 KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]] = {
     "DynamicTree": (
         DynamicTree, {"n_particles": 12, "seed": 1},
-        [{}, {"model": "linear"}, {"model": "class"}, {"model": "negbin"},
+        [{}, {"model": "linear"}, {"model": "class"}, {"model": "logit"},
+         {"model": "negbin"},
          {"rules": "r"}, {"rules": "r", "model": "linear"}],
         TREE | {"model": [*TREE["model"], "prior"]}, learn_response,
     ),
     "StreamingTree": (
         StreamingTree, {"n_particles": 12, "seed": 1, "window": 30},
-        [{}, {"model": "linear"}, {"model": "class"}, {"model": "negbin"},
+        [{}, {"model": "linear"}, {"model": "class"}, {"model": "logit"},
+         {"model": "negbin"},
          {"rules": "r"}, {"rules": "r", "intercept": "augmented", "model": "linear"}],
         TREE | WINDOW, learn_response,
     ),

@@ -24,7 +24,6 @@ cdef class Regression(Moments):     # the same, then X'X packed, then X'y
 cdef class Counts(Family):          # weight, then one weight per class
     cdef readonly int n_classes
 
-@cython.final
 cdef class Cross(Family):           # packed cross products of (1, z, t), standardised
     cdef readonly int n_columns
     cdef readonly int first             # where the products start: 1 where 0 counts rows
@@ -36,6 +35,16 @@ cdef class Cross(Family):           # packed cross products of (1, z, t), standa
     cdef double *inverse            # (n_columns,) 1 / spread, 0 for a column left out
     cdef double y_inverse
     # column j on its frozen scale; 0 where it is missing or left out
+    @cython.final
     cdef inline double standard(self, const double *x, int j) noexcept nogil:
         return 0.0 if x[j] != x[j] else (x[j] - self.centre[j]) * self.inverse[j]
+    @cython.final
     cdef void fill(self, double *v, const double *x, double y) noexcept nogil
+
+# lam of a row by its xi, and c: see `Bound`
+cdef double bound_precision(double xi) noexcept nogil
+cdef double bound_constant(double xi) noexcept nogil
+
+@cython.final
+cdef class Bound(Cross):            # weight, then packed: lam w w', (t - 1/2) w and -2 c
+    pass

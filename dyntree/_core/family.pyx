@@ -1,6 +1,7 @@
 """Sufficient statistics of the leaf families: what is summed, and in which order."""
 cimport cython
 from libc.float cimport DBL_MAX
+from libc.math cimport exp, log1p, tanh
 from libc.stdlib cimport calloc, free
 
 from dyntree._core.lanes cimport accumulate
@@ -98,7 +99,6 @@ cdef class Counts(Family):
         row[1 + <int> y] += weight
 
 
-@cython.final
 cdef class Cross(Family):
     """Cross products of (1, z, t): columns and response in a frozen scale.
 
@@ -170,3 +170,53 @@ cdef class Cross(Family):
             for i in range(j + 1):
                 row[0] += weight * (v[i] * v[j])
                 row += 1
+
+
+cdef double bound_precision(double xi) noexcept nogil:
+    return tanh(0.5 * xi) / (2.0 * xi) if xi > 0.0 else 0.25
+
+
+cdef double bound_constant(double xi) noexcept nogil:
+    return 0.25 * xi * tanh(0.5 * xi) - 0.5 * xi - log1p(exp(-xi))
+
+
+@cython.final
+cdef class Bound(Cross):
+    """A bound on the likelihood of two labels: what it adds to a normal law of log odds.
+
+    For any xi >= 0 a label t, 0 or 1, at log odds a has the likelihood
+    exp(c + (t - 1/2) a - lam a^2 / 2) at least, with lam = tanh(xi / 2) / (2 xi) and
+    c = -log(1 + exp(-xi)) - xi / 2 + xi tanh(xi / 2) / 4; it is equal at a = xi
+    (Jaakkola and Jordan 2000). With a = w'b and w = (1, z) a row adds lam w w' to the
+    precision of b, and (t - 1/2) w to that times the mean. They are packed as the
+    products of `Cross`, with (t - 1/2) w in the last column and -2 c in its end: the
+    residual of a Cholesky factor is then -2 times what the bound is at its mode.
+
+    A row's xi stands where counts have an exposure. Weights are frequencies.
+
+    Parameters
+    ----------
+    n_columns : int
+        Leading columns of x that enter.
+    """
+
+    def __cinit__(self, int n_columns):
+        self.first = 1
+        self.stride = 1 + packed_size(n_columns + 2)
+
+    cdef void add(
+        self, double *row, const double *x, double y, double weight, double xi
+    ) noexcept nogil:
+        cdef int i, j
+        cdef double *w = self.vector
+        cdef double lam = weight * bound_precision(xi)
+        self.fill(w, x, 0.0)
+        row[0] += weight
+        row += 1
+        for j in range(self.n_columns + 1):
+            for i in range(j + 1):
+                row[0] += lam * (w[i] * w[j])
+                row += 1
+        for i in range(self.n_columns + 1):
+            row[i] += weight * (y - 0.5) * w[i]
+        row[self.n_columns + 1] -= 2.0 * weight * bound_constant(xi)

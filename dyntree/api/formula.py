@@ -260,9 +260,11 @@ class DynamicTreeModel:
         categories : dict of str to sequence, optional
             Levels of columns, if they are known beforehand. Any other level of such a
             column counts as missing.
-        model : {"mixed", "linear", "constant", "class", "poisson", "negbin", "prior"}
-            The model in each leaf. The default is "class" for labels, "mixed" where
-            several clouds or windows are averaged, and else "linear".
+        model : {"mixed", "linear", "constant", "class", "logit", "poisson", "negbin",
+            "prior"}
+            The model in each leaf, as in `DynamicTree`. The default is "class" for
+            labels, "mixed" where several clouds or windows are averaged, and else
+            "linear".
         window : int or "auto", optional
             Largest number of rows that are stored individually, as in `StreamingTree`.
             "auto" averages several windows, as in `AveragedStream`. By default all rows
@@ -386,7 +388,7 @@ class DynamicTreeModel:
             terms,
             known,
             beside=beside | ({} if offsets is None else offsets.beside),
-            is_class=None if model is None else model == "class",
+            is_class=None if model is None else model in params.LABELS,
             categories=categories,
             new_levels=options["new_levels"],
             encode_levels=options["encode_levels"],

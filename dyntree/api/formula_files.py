@@ -66,7 +66,7 @@ def read_design(
             )
         ) from error
     names, options = tree.feature_names or design.names, tree.options
-    is_class = options.model == "class"
+    is_class = options.has_labels
     if names != design.names or is_class != design.is_class or options.rules == "r":
         raise CheckpointError(
             Message("{failure}a formula that does not fit its trees.", failure=failure)

@@ -88,7 +88,7 @@ class RowOffsets:
         """Raise ValueError unless such trees know them."""
         if self.exposure is not None:
             refuse_exposure(options)
-        if options.model == "class":
+        if options.has_labels:
             raise ArgumentError(
                 "offset",
                 "must not be given for labels: it is subtracted from numbers, or is "

@@ -102,6 +102,7 @@ LEAVES = {
     "constant": "constant leaves",
     "linear": "linear leaves",
     "class": "class leaves",
+    "logit": "logistic leaves",
     "poisson": "Poisson leaves",
     "negbin": "negative binomial leaves",
     "prior": "prior only",
@@ -373,7 +374,7 @@ class DynamicTreeResults:
             options = self.inner.options
             given.check_column(self.design.response)
             given.check_model(
-                options.meaning_of_weights, options.model == "class",
+                options.meaning_of_weights, options.has_labels,
                 options.weighting is not None,
             )  # fmt: skip
         return given

@@ -222,7 +222,7 @@ def _model_and_rows(
         factors = [factor for term in design.terms for factor in term]
         levels = columns_of([f.expression for f in factors if not f.reads_numbers])
         warn_of_text(read.frame, [name for name in levels if name not in named])
-        kind = {"model": "class"} if design.is_class else {}
+        kind = {"model": "class"} if design.is_class and "model" not in options else {}
         # the design has the levels
         model = new_model(options | kind | {"categories": None})
         notes = file_notes(design, formula, "none")

@@ -20,7 +20,7 @@ from dyntree.encoding.design import BESIDE, Design
 from dyntree.encoding.expressions import Expression, sides
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
-from dyntree.params import TreeOptions
+from dyntree.params import LABELS, TreeOptions
 
 SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~<>=!]")
 
@@ -85,7 +85,7 @@ def designed(
         terms,
         [*offsets, *RowOffsets(exposure=named.get("exposure")).named],
         beside={k: v for k, v in named.items() if k in BESIDE},
-        is_class=options["model"] == "class" if "model" in options else None,
+        is_class=options["model"] in LABELS if "model" in options else None,
         categories={name: [*map(named_level, levels[name])] for name in levels},
         new_levels=options.get("new_levels", TreeOptions.new_levels),
     )

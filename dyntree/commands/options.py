@@ -223,7 +223,7 @@ def kinds_of(options: Mapping[str, Any], response: str) -> dict[str, str]:
     """Options of the model -> kinds of the columns they name; see `commands.rows`."""
     kinds = dict.fromkeys(options.get("categories", {}), "level")
     if "model" in options:
-        kinds[response] = "any" if options["model"] == "class" else "number"
+        kinds[response] = "any" if options["model"] in params.LABELS else "number"
     return kinds
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,9 +24,14 @@ from dyntree.params.checks import (
 from dyntree.params.labels import checked_label, level_table
 from dyntree.params.table import Option, check_options, documented, option, table_of
 
-MODELS = ("constant", "linear", "class", "prior", "poisson", "negbin")
+MODELS = ("constant", "linear", "class", "logit", "prior", "poisson", "negbin")
+LABELS = ("class", "logit")  # whose responses are labels
+SLOPES = ("linear", "logit")  # that are regressions on the columns
 MIXED = "mixed"  # linear and constant leaves: a model of averages alone
+# what clouds of an average may hold, where not all hold the same: the first by default
+LEAVES = {MIXED: ("linear", "constant"), "class": ("class", "logit")}
 COUNTS = ("poisson", "negbin")  # of events, whose rows have exposures
+NATIVE_ONLY = ("logit", *COUNTS)  # models that R's package does not have
 INTERCEPTS = ("implicit", "augmented", "none")
 PROPOSALS = ("luvar", "luall", "reject")
 NEW_LEVELS = ("grow", "missing", "error")
@@ -118,6 +123,18 @@ class NIG:
         object.__setattr__(self, "b0", positive("b0", self.b0))
 
 
+def check_two_labels(model: str, labels: Iterable[Any], argument: str) -> None:
+    """Raise ArgumentError for more than two labels of a logistic model."""
+    found = [*dict.fromkeys(labels)]
+    if model == "logit" and len(found) > 2:
+        raise ArgumentError(
+            argument,
+            "must have at most two labels with model='logit'",
+            Message("{labels!r}", labels=found[:3]),
+            "Use model='class' for more.",
+        )
+
+
 def _is_default(value: Any, default: Any) -> bool:
     """Whether an option has its default value, of whatever type."""
     return not isinstance(value, np.ndarray) and bool(value == default)
@@ -125,7 +142,8 @@ def _is_default(value: Any, default: Any) -> bool:
 
 def meaning_of_weights(model: str, weighting: str | None) -> str:
     """Meaning of row weights in a model whose option is None by default."""
-    return weighting or ("frequency" if model in ("class", *COUNTS) else "variance")
+    counted = model in LABELS or model in COUNTS
+    return weighting or ("frequency" if counted else "variance")
 
 
 @documented
@@ -165,11 +183,11 @@ class TreeOptions:
         pair, only_for="r",
     )  # fmt: skip
     first_split: int = option(
-        0, "index of the first column that may be split on", count, 0, only_for="linear"
+        0, "index of the first column that may be split on", count, 0, only_for="slopes"
     )
     n_basis: int | None = option(
-        None, "leading columns that linear leaves use; default all", count, 1,
-        only_for="linear",
+        None, "leading columns that regressions in leaves use; default all", count, 1,
+        only_for="slopes",
     )  # fmt: skip
     classes: tuple[Hashable, ...] | None = option(
         None, "labels of a classifier, in the order of the probabilities",
@@ -180,7 +198,9 @@ class TreeOptions:
         only_for="native real",
     )  # fmt: skip
     class_mass: float = option(
-        1.0, "total mass of the Dirichlet prior of labels", only_for="native class"
+        1.0,
+        "total mass of the Dirichlet prior of labels",
+        only_for="native class dirichlet",
     )
     max_retired_mass: float | None = option(
         None, "largest weight of a leaf's retired sums", only_for="native"
@@ -217,11 +237,12 @@ class TreeOptions:
     def __post_init__(self) -> None:
         check_options(self)
         object.__setattr__(self, "model", self._leaves())
-        if self.model == "class" and self.weighting == "variance":
+        if self.has_labels and self.weighting == "variance":
             raise ValueError(
                 Message(
                     "weighting='variance' needs real responses: labels have no "
-                    "variance; with model='class' weights are frequencies."
+                    "variance; with model={model!r} weights are frequencies.",
+                    model=self.model,
                 )
             )
         if self.is_count and self.weighting == "variance":
@@ -242,6 +263,8 @@ class TreeOptions:
                 "must be (df, scale), both >= 0, and (0, 0) where df is 0",
                 self.variance_prior,
             )
+        if self.model in NATIVE_ONLY:
+            self._check_native_only()
         if self.is_count:
             self._check_count()
         elif self.dispersion is not None:
@@ -255,6 +278,11 @@ class TreeOptions:
             self._check_robust()
         if self.model != "linear":
             self._refuse("linear", "model='linear' only", f"model={self.model!r}")
+        if not self.has_slopes:
+            home = "model='linear' and 'logit' only"
+            self._refuse("slopes", home, f"model={self.model!r}")
+        if self.model == "logit":
+            self._refuse("dirichlet", "model='class' only", "model='logit'")
         if self.rules == "r":
             self._refuse("native", "rules='native'", "rules='r'")
         else:
@@ -288,13 +316,23 @@ class TreeOptions:
         """Whether responses are counts of events."""
         return self.model in COUNTS
 
-    def _check_count(self) -> None:
-        """Raise ValueError for options that counts do not have."""
+    @property
+    def has_labels(self) -> bool:
+        """Whether responses are labels."""
+        return self.model in LABELS
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether leaves are regressions on the columns."""
+        return self.model in SLOPES
+
+    def _check_native_only(self) -> None:
+        """Raise ValueError for options of R's leaves that such leaves lack."""
         if self.rules == "r":
             raise ValueError(
                 Message(
-                    "model={model!r} is for rules='native': CRAN dynaTree has no "
-                    "counts.",
+                    "model={model!r} is for rules='native': CRAN dynaTree has no such "
+                    "leaves.",
                     model=self.model,
                 )
             )
@@ -306,6 +344,9 @@ class TreeOptions:
                     model=self.model,
                 )
             )
+
+    def _check_count(self) -> None:
+        """Raise ValueError for a dispersion that counts cannot have."""
         if self.dispersion is not None:
             if self.model == "poisson":
                 raise ArgumentError(
@@ -377,10 +418,10 @@ class TreeOptions:
     def _check_classes(self) -> None:
         if self.classes is None:
             return
-        if self.model != "class":
+        if not self.has_labels:
             raise ArgumentError(
                 "classes",
-                "is an option of model='class' only",
+                "is an option of labels only, model='class' or 'logit'",
                 self.classes,
                 "Leave it out, or pass model='class'.",
             )
@@ -391,6 +432,7 @@ class TreeOptions:
             raise ArgumentError(
                 "classes", "must name at least one label, each once", labels
             )
+        check_two_labels(self.model, labels, "classes")
         object.__setattr__(self, "classes", labels)
 
     def least_rows(self, n_basis: int) -> int:
@@ -399,7 +441,10 @@ class TreeOptions:
             return self.min_leaf
         native = min(n_basis + 5, 2 * n_basis + 2)
         linear = 2 * n_basis + 4 if self.rules == "r" else native
-        least = {"linear": linear, "class": 1, "prior": 1, "poisson": 3, "negbin": 3}
+        least = {
+            "linear": linear, "class": 1, "logit": n_basis + 4, "prior": 1,
+            "poisson": 3, "negbin": 3,
+        }  # fmt: skip
         return least.get(self.model, 4)
 
     def with_width(self, n_features: int, n_used: int | None = None) -> TreeOptions:
@@ -408,7 +453,7 @@ class TreeOptions:
         ``min_leaf`` comes from `least_rows`, for ``n_used`` columns if given: the
         number of the n_basis columns that have two values. Under R's rules ``n_start``
         is ``min_leaf``. ``tree_prior`` is (0.95, 2), or (0.95, 1) for leaves of real
-        responses and counts of the native rules.
+        responses and counts of the native rules, and (0.95, 0.5) for logistic ones.
         """
         basis = n_features if self.n_basis is None else self.n_basis
         if basis > n_features:
@@ -422,8 +467,8 @@ class TreeOptions:
                 self.first_split,
                 n_features=n_features,
             )
-        shallow = ("constant", "linear", *COUNTS)  # have the flatter tree prior
-        regression = self.rules == "native" and self.model in shallow
+        flatter = dict.fromkeys(("constant", "linear", *COUNTS), 1.0) | {"logit": 0.5}
+        power = flatter.get(self.model, 2.0) if self.rules == "native" else 2.0
         least = self.least_rows(basis if n_used is None else n_used)
         start = self.n_start
         if self.rules == "r" and start is None:
@@ -434,8 +479,8 @@ class TreeOptions:
         vars(whole).update(
             min_leaf=least,
             n_start=start,
-            tree_prior=self.tree_prior or (0.95, 1.0 if regression else 2.0),
-            n_basis=basis if self.model == "linear" else None,
+            tree_prior=self.tree_prior or (0.95, power),
+            n_basis=basis if self.has_slopes else None,
         )
         return whole
 
@@ -523,7 +568,7 @@ class StreamOptions:
             if not native or self.forget < 1.0 or options.model == "prior":
                 discard = "age"
             else:
-                discard = "random" if options.model == "class" else "alc"
+                discard = "random" if options.has_labels else "alc"
         if every is None:
             slides = discard in ("age", "random") or options.model == "linear"
             regression = options.model in ("constant", "linear", *COUNTS)
@@ -545,19 +590,20 @@ class StreamOptions:
                     "with intercept='implicit'; use intercept='augmented'."
                 )
             )
-        if self.discard == "entropy" and options.model != "class":
+        if self.discard == "entropy" and not options.has_labels:
             raise ValueError(
                 Message(
-                    "discard='entropy' needs model='class'; got model={model!r}. Use "
-                    "'alc', 'age' or 'random'.",
+                    "discard='entropy' needs labels, model='class' or 'logit'; got "
+                    "model={model!r}. Use 'alc', 'age' or 'random'.",
                     model=options.model,
                 )
             )
-        if self.discard == "alc" and options.model == "class":
+        if self.discard == "alc" and options.has_labels:
             raise ValueError(
                 Message(
-                    "discard='alc' needs a real response; got model='class'. Use "
-                    "'entropy', 'age' or 'random'."
+                    "discard='alc' needs a real response; got model={model!r}. Use "
+                    "'entropy', 'age' or 'random'.",
+                    model=options.model,
                 )
             )
         basis = options.n_basis or 1  # while the width is not known

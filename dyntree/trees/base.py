@@ -167,7 +167,7 @@ class TreeModel(Suggesting):
     @property
     def is_classifier(self) -> bool:
         """Whether responses are labels."""
-        return self.state.options.model == "class"
+        return self.state.options.has_labels
 
     @property
     def log_evidence(self) -> float:
@@ -785,7 +785,9 @@ class TreePredictions(TreeModel):
         """
         if self.is_classifier:
             raise ArgumentError(
-                "mean_at", "needs real responses", Message("model='class'")
+                "mean_at",
+                "needs real responses",
+                Message("model={model!r}", model=self.options.model),
             )
         if self.state.cloud is None:
             prediction = self._predict_cold(row)
@@ -804,7 +806,7 @@ class TreePredictions(TreeModel):
         if not self.is_classifier:
             raise ArgumentError(
                 "proba_at",
-                "needs model='class'",
+                "needs labels, model='class' or 'logit'",
                 Message("model={model!r}", model=self.options.model),
             )
         if self.state.cloud is None:
@@ -831,13 +833,13 @@ class TreePredictions(TreeModel):
         NotReadyError
             If there are no trees yet.
         ValueError
-            If leaves are not linear, or the input is bad.
+            If leaves have no coefficients, or the input is bad.
         """
         cloud = self.state.ready("coef")
-        if self.options.model != "linear":
+        if not self.options.has_slopes:
             raise ArgumentError(
                 "coef",
-                "needs model='linear'",
+                "needs model='linear' or 'logit'",
                 Message("model={model!r}", model=self.options.model),
             )
         return np.asarray(query.coef(cloud, stored(self.state, X)))

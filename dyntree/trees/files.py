@@ -66,6 +66,7 @@ ARRAYS = {
     "leaf_outside": places("leaves", low=0),
     "weights": reals("n", above=0.0),
     "exposures": reals("n", above=0.0),
+    "xi": reals("n", low=0.0, high=LARGEST),
     "spans": reals("p", 4, low=-LARGEST, high=LARGEST, gaps=True),
 }
 GROWING = {  # arrays of trees that are still growing
@@ -73,7 +74,8 @@ GROWING = {  # arrays of trees that are still growing
     "waiting": places(None, low=0, below="n", needed=False),
 }
 POSITIVE = ("b0", "relaxed", "y_spread", "y_unit", "spreads", "n_told",
-            "mean_weight", "weight_unit", "rate", "shape", "exposure_unit")  # fmt: skip
+            "mean_weight", "weight_unit", "rate", "shape", "exposure_unit",
+            "tau")  # fmt: skip
 EFFECT_ARRAYS = "level_", "residual_"  # how names of those of effects begin
 ROUNDING = 1e-9  # of weights that were added and taken away
 ROUNDED = 1e-6  # of a sum: what a hundred roundings leave, in the unit of 1e-8
@@ -182,7 +184,7 @@ def _check_tree(state: TreeState, header: Header, arrays: Arrays) -> None:
         params.count("n_features", features.n_features, 1, MAX_COLUMNS)
         complete = options.with_width(features.n_features)
         require(complete == options, "options are missing")
-        known = (options.classes is not None) == (options.model == "class")
+        known = (options.classes is not None) == options.has_labels
         require(known and not header["waiting_y"], "labels are missing")
         cloud = {name: arrays[name] for name in arrays if name != "waiting_X"}
         wanted = cloud_options(options, features.n_features)
@@ -248,7 +250,7 @@ def check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
     require(state.features is not None, "rows wait without columns")
     assert state.features is not None
     state.features.check_codes(rows)
-    if state.options.model == "class":
+    if state.options.has_labels:
         label_list(responses, len(rows))
     elif state.options.is_count:
         counts, exposure = apart(responses)
@@ -263,7 +265,7 @@ def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None
 
     They are as from ``Cloud.to_arrays``; lists may stand for tuples.
     """
-    n_basis = options["n_basis"] if options["model"] == "linear" else 0
+    n_basis = options["n_basis"] if options["model"] in params.SLOPES else 0
     n_leaves, width = arrays["leaf_sums"].shape
     require(n_leaves > 0, "it has no leaves")  # so that the file is as long as this:
     least = max(options["n_classes"], n_basis * (n_basis + 1) // 2)
@@ -318,7 +320,7 @@ def check_computed(cloud: Cloud, header: Header, arrays: Arrays) -> None:
     size = np.tile(1.0 + 1e-4 * size + np.sqrt(size), found.shape[1])
     largest = np.abs(rows).max(axis=0) + np.abs(retired).max(axis=0)
     drift = np.zeros(stride)
-    if header["model"] in ("constant", "linear", "prior"):
+    if header["model"] in ("constant", "linear", "logit", "prior"):
         lazy |= _rounding(header, arrays, derived, found)
         drift = _term_sizes(_largest_squares_retired(largest, header), header)
         largest = _term_sizes(largest, header)
@@ -476,7 +478,7 @@ def _check_prior(
 def _check_rows(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:
     """Raise an error unless the stored rows have responses and distinct numbers."""
     y, ids = arrays["y"], arrays["row_ids"]
-    if options["model"] == "class":
+    if options["model"] in params.LABELS:
         places = np.arange(options["n_classes"], dtype=np.float64)
         require(np.isin(y, places), "y names labels that there are not")
     if options["model"] in params.COUNTS:
@@ -740,7 +742,7 @@ def check_members(states: list[TreeState], model: str) -> None:
 
     `model` names the leaves of the average, of which all members have theirs.
     """
-    leaves = ("linear", "constant") if model == params.MIXED else (model,)
+    leaves = params.LEAVES.get(model, (model,))
     known = set()
     for state in states:
         options, features = state.options, state.features

@@ -37,6 +37,16 @@ class LearnerOptions:
         return self.model in params.COUNTS
 
     @property
+    def has_labels(self) -> bool:
+        """Whether responses are labels."""
+        return self.model in params.LABELS
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether leaves of trees are regressions: there are none."""
+        return False
+
+    @property
     def meaning_of_weights(self) -> str:
         """What weights of rows mean, as of `dyntree.params.TreeOptions`."""
         return params.meaning_of_weights(self.model, self.weighting)

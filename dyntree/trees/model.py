@@ -82,13 +82,14 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
+    model : {"constant", "linear", "class", "logit", "poisson", "negbin", "prior"}
         The model in each leaf: a mean ("constant"), a linear regression, the
-        frequencies of labels, the rate of Poisson or negative binomial counts, or
-        nothing, so that the trees follow their prior. The default is "linear", or
-        "class" if `classes` are named, and "constant" under R's rules. Counts have
-        exposures (see `update`). Use "negbin" unless you know that the counts are
-        Poisson. `AveragedTrees` and `AveragedStream` mix linear and constant leaves.
+        frequencies of labels ("class"), for two labels a logistic regression ("logit"),
+        the rate of Poisson or negative binomial counts, or nothing, so that the trees
+        follow their prior. The default is "linear", or "class" if `classes` are named,
+        and "constant" under R's rules. Counts have exposures (see `update`). Use
+        "negbin" unless you know that the counts are Poisson. `AveragedTrees` and
+        `AveragedStream` mix linear and constant leaves.
     n_particles : int, default 1000
         Number of trees in the cloud.
     rules : {"native", "r"}, default "native"
@@ -106,30 +107,34 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
     min_leaf : int, optional
         Smallest number of rows in a leaf, >= 1. The default is 4 for constant leaves, 3
         for counts, the smaller of n_basis + 5 and 2 n_basis + 2 for linear leaves
-        (2 n_basis + 4 under R's rules), and 1 for all others. Under native rules,
-        n_basis does not count columns that are constant in the first ten rows.
+        (2 n_basis + 4 under R's rules), n_basis + 4 for logistic leaves, and 1 for all
+        others. Under native rules, n_basis does not count columns that are constant in
+        the first ten rows, but for logistic leaves.
     n_start : int, optional
         R's rules: number of rows from which the first tree is made, >= `min_leaf`,
         which is the default.
     tree_prior : (float, float), optional
         The numbers a in [0, 1) and b > 0. A leaf at depth d splits with the prior
         probability a (1 + d)^-b (Chipman, George and McCulloch 1998). The default is
-        (0.95, 1) for regression and counts under native rules, else (0.95, 2).
+        (0.95, 1) for regression and counts under native rules, (0.95, 0.5) for
+        logistic leaves, and else (0.95, 2).
     variance_prior : (float, float), default (0.0, 0.0)
         R's rules: degrees of freedom and scale of the inverse gamma prior of the
         variance in a leaf. (0, 0) is a flat prior.
     first_split : int, default 0
-        Linear leaves: index of the first column that may be split on.
+        Linear and logistic leaves: index of the first column that may be split on.
     n_basis : int, optional
-        Linear leaves: number of leading columns in the regression, by default all.
+        Linear and logistic leaves: number of leading columns in the regression, by
+        default all.
     classes : sequence, optional
-        Labels of a class model: text, numbers, booleans, dates, times, durations,
-        bytes, pandas periods or intervals, or tuples of these. Numbers with a fraction
-        are labels only if they are named here. By default, the sorted labels of the
-        call with which the trees begin. A later new label is added; under R's rules it
-        is an error. The prior of a leaf is spread over the known labels. Probabilities
-        and `log_evidence` therefore depend on when a label became known, and so on how
-        a stream is cut into calls. If you name all labels, they do not.
+        Labels of a model of labels, at most two for logistic leaves: text, numbers,
+        booleans, dates, times, durations, bytes, pandas periods or intervals, or tuples
+        of these. Numbers with a fraction are labels only if they are named here. By
+        default, the sorted labels of the call with which the trees begin. A later new
+        label is added; under R's rules it is an error. The prior of a leaf is spread
+        over the known labels. Probabilities and `log_evidence` therefore depend on when
+        a label became known, and so on how a stream is cut into calls. If you name all
+        labels, they do not.
     prior : "adaptive" or NIG, default "adaptive"
         Native regression leaves have an inverse gamma prior for the variance, a flat
         prior for the level and a normal prior for the slopes. With "adaptive", the
@@ -148,15 +153,15 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         other level of such a column counts as missing.
     new_levels : {"grow", "missing", "error"}, default "grow"
         Native rules: what happens if a row to be learned has a new level after the
-        trees have begun. With "grow", the level gets an indicator column, which is 0
-        in all earlier rows, for up to 1000 levels a column. Two levels share a column,
-        and so does the second level that comes. Linear leaves regress on at most 64
-        columns where some come late. In a linear `DynamicTree` and in `AveragedTrees`
-        no level of the call with which the trees begin is late, so that columns depend
-        on how tables are cut into calls; elsewhere they do not. With "missing" the
-        level counts as missing, with a warning the first time, and with "error" the row
-        is refused. In rows to be predicted, a new level counts as missing, or is
-        refused with "error".
+        trees have begun. With "grow", the level gets an indicator column, which is 0 in
+        all earlier rows, for up to 1000 levels a column. Two levels share a column, and
+        so does the second level that comes. Linear and logistic leaves regress on at
+        most 64 columns where some come late. In a `DynamicTree` of such leaves and in
+        `AveragedTrees` no level of the call with which the trees begin is late, so that
+        columns depend on how tables are cut into calls; elsewhere they do not. With
+        "missing" the level counts as missing, with a warning the first time, and with
+        "error" the row is refused. In rows to be predicted, a new level counts as
+        missing, or is refused with "error".
     encode_levels : {"auto", "onehot", "effect"}, default "auto"
         Native rules: the features of levels. With "onehot" each level has an indicator
         column. With "effect" a column with more than two levels is one column of
@@ -213,13 +218,14 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
     between two rows. ``predict(X, threads=4)`` and `fit_repeats` use several cores.
 
     Regression holds back the first ten rows. Their mean and standard deviation set the
-    scale of all sums, and the priors start from them. In linear leaves, an input that
-    is more than 10^6 of these deviations away from its mean is moved to that distance,
-    with a warning, because double precision would lose all other rows beside the
-    square of such a value. This does not apply to regressions through the origin, nor
-    to columns whose first ten values are equal. Under R's rules, rows are set aside
-    until more than ``n_start`` have come, and regression needs two distinct responses
-    among the first ``min_leaf`` rows.
+    scale of all sums, and the priors start from them. Logistic leaves know no columns
+    until the tenth row, and then learn these rows anew. In linear and logistic leaves,
+    an input that is more than 10^6 of these deviations away from its mean is moved to
+    that distance, with a warning, because double precision would lose all other rows
+    beside the square of such a value. This does not apply to regressions through the
+    origin, nor to columns whose first ten values are equal. Under R's rules, rows are
+    set aside until more than ``n_start`` have come, and regression needs two distinct
+    responses among the first ``min_leaf`` rows.
 
     With `robust`, a row lies outside if D = (df + 1) log(1 + z^2 / df) exceeds 25 in
     its leaf in every particle. Here z is its distance from the prediction, divided by
@@ -274,8 +280,8 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         seed: int | None = None,
     ) -> None:
         options = TreeOptions(**params.given_options(locals(), TREE_OPTIONS))
-        # a table at once may have more levels than linear leaves take late
-        settles_all = options.model == "linear"
+        # a table at once may have more levels than regressions take late
+        settles_all = options.has_slopes
         self.state = TreeState(options, given_or_drawn(seed), settles_all=settles_all)
         self._lock = self.state.lock
 
@@ -630,14 +636,14 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         cloud = self.state.ready("active_values")
         params.one_of("rule", rule, params.DISCARDS)
         fits = {
-            "entropy": ("class",),
+            "entropy": params.LABELS,
             "alc": ("constant", "linear", "prior", *params.COUNTS),
         }
         if self.options.model not in fits.get(rule, params.MODELS):
             raise ValueError(
                 Message(
                     "rule={rule!r} does not fit model={model!r}; 'entropy' is for "
-                    "class models and 'alc' for the others.",
+                    "labels and 'alc' for the others.",
                     rule=rule,
                     model=self.options.model,
                 )
@@ -868,5 +874,5 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             also raise LookupError, AttributeError or TypeError.
         """
         state = tree_state(header, arrays)
-        state.settles_all = state.options.model == "linear"
+        state.settles_all = state.options.has_slopes
         return cls.of_state(state)

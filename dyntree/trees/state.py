@@ -266,10 +266,10 @@ def n_waiting(options: TreeOptions, n_scale: int = N_SCALE) -> int:
     """Rows that are set aside before trees are planted.
 
     R's rules plant trees on n_start rows and want one more. Native regression fixes its
-    scale, or the unit of exposures, by the first `n_scale` rows; native class leaves
-    need none.
+    scale, or the unit of exposures, by the first `n_scale` rows. Labels have
+    trees from the first row on; logistic leaves learn the first ones anew.
     """
     if options.rules == "r":
         assert options.n_start is not None
         return options.n_start + 1
-    return 1 if options.model == "class" else n_scale
+    return 1 if options.has_labels else n_scale

@@ -38,7 +38,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
 
     Parameters
     ----------
-    model : {"constant", "linear", "class", "poisson", "negbin", "prior"}, optional
+    model : {"constant", "linear", "class", "logit", "poisson", "negbin", "prior"}
         The model in each leaf, as in `DynamicTree`. Under R's rules linear leaves need
         ``intercept="augmented"`` or ``"none"``.
     window : int, default 500
@@ -46,10 +46,11 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         rules, than ``n_start``).
     discard : {"alc", "entropy", "age", "random"}, optional
         Which row retires. "alc" (regression) retires the row that reduces the variance
-        of the predictions least, and "entropy" (classes) a row of the leaf with the
-        lowest entropy, under native rules the oldest one of these. "age" retires the
+        of the predictions least, and "entropy" (labels) a row of the leaf with the
+        lowest entropy, under native rules the oldest one of these; logistic leaves have
+        an entropy for each row. "age" retires the
         oldest row, and "random" any row. The default is "age" if `forget` is below 1
-        and under R's rules, else "alc", or "random" for classes.
+        and under R's rules, else "alc", or "random" for labels.
     forget : float in [0, 1], optional
         Factor by which the retired sums of a leaf are multiplied when one of its rows
         retires (a power prior). Below 1 the tree follows drift. The default is 1, or

@@ -139,6 +139,12 @@ def labelled_rows(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     return X, np.array(LABELS)[np.digitize(y, [1.5, 3.5])]
 
 
+def two_labels(rng: np.random.Generator, n: int) -> tuple[Any, Any]:
+    """The same with the first two of the labels."""
+    X, y = real_rows(rng, n)
+    return X, np.array(LABELS)[(y > 2.5).astype(int)]
+
+
 @dataclass(frozen=True)
 class Subject:
     """A model, data that it takes, and what can be asked of it.
@@ -165,9 +171,9 @@ BY_ROW = ("predict", "alm", "alc", "alc reference", "ei", "coef")
 
 def trees(kind: type, model: str, **options: Any) -> Subject:
     given = options | SMALL | {"model": model}
-    if model == "class":
-        questions, rows = CLASSES, labelled_rows
-        given["classes"] = LABELS
+    if model in ("class", "logit"):
+        questions, rows = CLASSES, labelled_rows if model == "class" else two_labels
+        given["classes"] = LABELS if model == "class" else LABELS[:2]
         alone: tuple[str, ...] = ("proba", "entropy")
     elif model in ("poisson", "negbin"):
         questions, rows = COUNTS, counted_rows
@@ -186,6 +192,9 @@ TREES: dict[str, Subject] = {
     "tree constant": trees(DynamicTree, "constant"),
     "tree linear": trees(DynamicTree, "linear"),
     "tree class": trees(DynamicTree, "class"),
+    "tree logit": trees(DynamicTree, "logit"),
+    "stream logit": trees(StreamingTree, "logit", window=30),
+    "stream logit fades": trees(StreamingTree, "logit", window=30, forget=0.9),
     "stream constant alc": trees(StreamingTree, "constant", window=30),
     "stream linear fades": trees(
         StreamingTree, "linear", window=30, discard="age", forget=0.9

@@ -18,6 +18,8 @@ cdef class Addends:
 
     cdef int reserve(self, ActivePool d) except -1
     cdef size_t nbytes(self) noexcept
+    # what rows add has changed
+    cdef void forget(self) noexcept nogil
     # the addends of row s; NULL where they are not stored
     cdef const double *of(self, ActivePool d, slot_t s) noexcept nogil
     cdef void add(self, double *sums, ActivePool d, slot_t s) noexcept nogil

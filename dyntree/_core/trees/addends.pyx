@@ -43,6 +43,11 @@ cdef class Addends:
     cdef size_t nbytes(self) noexcept:
         return self.n_seats * (self.family.stride * sizeof(double) + sizeof(int64_t))
 
+    cdef void forget(self) noexcept nogil:
+        cdef int32_t k
+        for k in range(self.n_seats):
+            self.ids[k] = -1
+
     cdef const double *of(self, ActivePool d, slot_t s) noexcept nogil:
         cdef int32_t stride = self.family.stride
         cdef double *row

@@ -40,7 +40,7 @@ cdef int open_walk(
     w.width = width
     w.summed = kind != COMPONENTS
     w.least_df = LEAST_DF if c.numerics.integrates else -INFINITY
-    w.shared = w.summed and (kind != MOMENTS or c.leaf_model.n_basis == 0)
+    w.shared = w.summed and (kind == COEFFICIENTS or c.leaf_model.n_basis == 0)
     w.base = 1
     w.row = <double *> malloc((2 * q + width) * sizeof(double))
     w.entry = w.row + 2 * q
@@ -131,7 +131,6 @@ cdef void describe(
 ) noexcept nogil:
     """Entry e of leaf h at row x, as one particle's."""
     cdef const Leaf *leaf = c.arena.leaf(h)
-    cdef double p
     cdef int k
     if w.kind == COMPONENTS:
         c.leaf_model.predict(leaf, x, w.out)
@@ -147,10 +146,9 @@ cdef void describe(
         fill_moments(e, upper_quantile(w, h, e[2]), w.least_df)
     elif w.kind == CLASSES:
         memset(e, 0, w.width * sizeof(double))
+        c.leaf_model.add_proba(leaf, x, e, w.out)
         for k in range(c.leaf_model.n_classes):
-            p = c.leaf_model.probability(leaf, k)
-            e[k] = p
-            e[c.leaf_model.n_classes] -= p * log(p)
+            e[c.leaf_model.n_classes] -= e[k] * log(e[k])
     else:
         memset(e, 0, w.width * sizeof(double))
         c.leaf_model.coefficients(leaf, e)
@@ -159,9 +157,14 @@ cdef void describe(
 cdef void describe_all(
     Walk *w, Particles c, handle_t h, const int32_t *points, int32_t n, double *e
 ) noexcept nogil:
-    """Entries from e on of leaf h at the block's points: components or moments."""
+    """Entries from e on of leaf h at the block's points, where they differ in a leaf."""
     cdef double quantile = 0.0, noise = 0.0
     cdef int32_t k
+    if w.kind == CLASSES:
+        for k in range(n):
+            describe(w, c, h, w.rows + points[k] * c.pool.n_features, e)
+            e += w.width
+        return
     c.leaf_model.predict_rows(
         c.arena.leaf(h), w.rows, c.pool.n_features, points, n, e + 1 - w.summed,
         w.width, w.out,

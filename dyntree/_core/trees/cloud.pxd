@@ -10,6 +10,7 @@ cdef class Cloud(CloudFacts):
     cdef int take_units(self, object state, double log_evidence) except -1
     cdef int renew(self) except -1
     cdef int learn(self, const double *x, double y, double w, double e, double *log_density, int64_t every, object report) except -1
+    cdef int fix_scale(self) except -1
     cdef int give_up(self, slot_t s, double forget) except -1
     cdef bint retire_slot(self, slot_t s, double forget) noexcept nogil
     cdef int collapse(self, slot_t s) noexcept nogil

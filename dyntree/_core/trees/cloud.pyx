@@ -7,15 +7,17 @@ from libc.string cimport memcpy, memset
 
 from dyntree._core.trees import snapshot
 from dyntree._core.trees.leaf cimport RESPONSE_UNIT
-from dyntree._core.trees.particles cimport NOT_LEARNED, StepStatus, run_after
+from dyntree._core.trees.particles cimport LEARNED, NOT_LEARNED, StepStatus, run_after
 from dyntree._core.trees.prior_look cimport look
-from dyntree._core.trees.rejuvenation cimport grow_at_once
+from dyntree._core.trees.rejuvenation cimport Rejuvenation, grow_at_once
 from dyntree._core.trees.tree cimport (
     copy_subtree, count_nodes, descend, find_leaf, gather, replaced, seat_of,
     take_out,
 )
 from dyntree._core.trees.nodes cimport Entry, Move, Node, log_evidence, retired_weight
 from dyntree._core.types cimport NONE
+
+cdef int64_t N_FIRST = 10           # rows that fix a scale which the leaves lack
 
 
 cdef class Cloud(CloudFacts):
@@ -153,8 +155,9 @@ cdef class Cloud(CloudFacts):
         s = self.pool.put(x, y, w, e)
         self.moves.observe(x)
         self.judges, self.is_outside, self.last_share = self.is_robust, False, 1.0
+        self.is_new = True
         status = self.step(s, log_density, every, report)
-        self.judges = False
+        self.judges = self.is_new = False
         if status == NOT_LEARNED:
             self.pool.free(self.pool.n_rows - 1)
             self.pool.n_seen -= 1
@@ -169,9 +172,45 @@ cdef class Cloud(CloudFacts):
             self.log_evidence += log_density[0]
             if self.leaf_model.y_open and self.pool.is_weighted:
                 self.extra_told += self.leaf_model.times(w) - 1.0
+            if self.leaf_model.lacks_scale and self.pool.n_seen >= N_FIRST:
+                self.fix_scale()
             if self.next_look < INFINITY:
                 look(self)
         return self.raise_failure(status)
+
+    cdef int fix_scale(self) except -1:
+        """Let the first rows fix the scale of the leaves, and learn them anew in it.
+
+        They are all active, unless the cloud was made without the rows it had learned:
+        then columns get their units as if they had been constant.
+        """
+        cdef int32_t k, n_rows = self.pool.n_rows
+        cdef double unused
+        cdef StepStatus status = LEARNED
+        if self.n_retired:
+            self.leaf_model.lacks_scale = False
+            return 0
+        cdef Rejuvenation before = Rejuvenation(self)
+        state = self.leaf_model.to_state()
+        if self.arena.reserve(0, 1) < 0:
+            raise MemoryError()
+        self.leaf_model.scale_by(self.pool)
+        self.n_particles = 0
+        self.is_new = True
+        self.start_trees(0)
+        for k in range(n_rows):
+            self.pool.n_rows = k + 1
+            status = self.step(self.pool.order[k], &unused, 0, None)
+            if status != LEARNED:
+                break
+        self.is_new = False
+        self.pool.n_rows = n_rows
+        if status != LEARNED:
+            before.undo()
+            self.leaf_model.from_state(state)
+            raise MemoryError()
+        before.give_way()
+        return 0
 
     cdef object fix_units(self, const double *x, double y):
         """Let a row fix units that were missing; returns the state before, or None.
@@ -253,6 +292,8 @@ cdef class Cloud(CloudFacts):
     cdef int give_up(self, slot_t s, double forget) except -1:
         """Retire row s, one of several."""
         cdef bint small
+        if self.leaf_model.lacks_scale:
+            self.fix_scale()
         if forget < 1.0:
             self.let_fade()
         with nogil:
@@ -457,7 +498,7 @@ cdef class Cloud(CloudFacts):
         return cloud
 
     def with_classes(self, int n_classes):
-        """A cloud like this one whose leaves count n_classes labels, the new ones last.
+        """A cloud like this one whose leaves know n_classes labels, the new ones last.
         """
         cdef Cloud cloud = self.from_arrays(
             *snapshot.with_classes(*self.to_arrays(), n_classes), self.source

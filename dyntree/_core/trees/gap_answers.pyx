@@ -164,14 +164,27 @@ cdef class RowLeaves:
                 out[i, self.at[k]] = self.shares[k]
         return table
 
-    cdef object probabilities(self):
-        """Probabilities of the classes in each leaf, shape (n, n_classes)."""
-        cdef int32_t k, label
-        proba = np.empty((self.n, self.c.leaf_model.n_classes))
+    cdef object probabilities(self, const double *x):
+        """Probabilities of the classes in each leaf, shape (n, n_classes).
+
+        They are over what row x may have in the place of gaps.
+        """
+        cdef LeafModel model = self.c.leaf_model
+        cdef GapFiller filler = self.c.filler
+        cdef int32_t i, k, label
+        proba = np.zeros((self.n, model.n_classes))
         cdef double[:, ::1] out = proba
-        for k in range(self.n):
-            for label in range(out.shape[1]):
-                out[k, label] = self.c.leaf_model.probability(self.leaf(k), label)
+        cdef double[::1] on_way = np.empty(model.n_classes)
+        for i in range(self.n):
+            if filler is None:
+                model.add_proba(self.leaf(i), x, &out[i, 0], &self.out[0])
+                continue
+            for k in range(filler.begin(self.leaf(i), x, self.c.pool.seen)):
+                on_way[:] = 0.0
+                model.add_proba(self.leaf(i), filler.way(k), &on_way[0], &self.out[0])
+                for label in range(model.n_classes):
+                    out[i, label] += filler.shares[k] * on_way[label]
+            filler.end()
         return proba
 
 
@@ -202,7 +215,7 @@ cdef object classes_over(Particles c, const double[:, ::1] rows):
     cdef double[:, ::1] proba
     for j in range(rows.shape[0]):
         found.load(&rows[j, 0])
-        proba = found.probabilities()
+        proba = found.probabilities(&rows[j, 0])
         for i in range(c.n_particles):
             own[:] = 0.0
             for k in range(found.start[i], found.start[i + 1]):
@@ -266,5 +279,5 @@ cdef object probabilities_over(Particles c, int k, const double[:, ::1] rows):
     table = np.empty((c.n_particles, rows.shape[0]))
     for j in range(rows.shape[0]):
         found.load(&rows[j, 0])
-        table[:, j] = found.by_particle() @ found.probabilities()[:, k]
+        table[:, j] = found.by_particle() @ found.probabilities(&rows[j, 0])[:, k]
     return table

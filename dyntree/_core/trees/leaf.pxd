@@ -47,6 +47,8 @@ cdef class LeafModel:
     cdef public double max_retired      # most weight a leaf's retired sums may have
     cdef public double noise    # variance, over sigma^2, of a response that is asked about
     cdef readonly bint is_count         # of events, whose rows have exposures
+    cdef readonly bint has_xi           # rows have an xi, which is fixed when they come
+    cdef public bint lacks_scale        # which the first rows have yet to fix
     # of the density asked for last: twice the log of its mode over it; 0: not computed
     cdef double deviance
     # variance over sigma^2 of the mean at a row whose gaps are filled; 0 without gaps
@@ -108,8 +110,18 @@ cdef class LeafModel:
     cdef void round_row(self, const Leaf *leaf, double *x) noexcept nogil
     # set changed[which[k]] where that would change row which[k]
     cdef void mark_rounded(self, const Leaf *leaf, const double *rows, int32_t width, const int32_t *which, int32_t n, char *changed) noexcept nogil
-    # probability of class k
+    # probability of class k, where it is the same in the whole leaf
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil
+    # that at x; out is scratch, as `predict` needs it
+    cdef double probability_at(self, const Leaf *leaf, const double *x, int k, double *out) noexcept nogil
+    # add those of all classes to proba
+    cdef void add_proba(self, const Leaf *leaf, const double *x, double *proba, double *out) noexcept nogil
+    # mean entropy of the label over independent coordinates; v is scratch as of mean_kappa
+    cdef double mean_entropy(self, const Leaf *leaf, const double *mean, const double *variance, double *v) noexcept nogil
+    # take the scale of the first rows; they must be learned anew after that
+    cdef int scale_by(self, ActivePool d) except -1
+    # xi^2 that row s would have by this leaf alone
+    cdef double squared_xi(self, const Leaf *leaf, ActivePool d, slot_t s) noexcept nogil
     # what the active-learning criteria ask of a regression leaf:
     cdef double sum_squares(self, const Leaf *leaf) noexcept nogil      # posterior Q
     cdef double df(self, const Leaf *leaf) noexcept nogil

@@ -1,5 +1,5 @@
 """LeafModel: what every leaf model has in common."""
-from libc.math cimport INFINITY, NAN
+from libc.math cimport INFINITY, NAN, log
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.lanes cimport LANES, Lanes, gather_lanes, subtract
@@ -224,6 +224,36 @@ cdef class LeafModel:
         pass
 
     cdef double probability(self, const Leaf *leaf, int k) noexcept nogil:
+        return NAN
+
+    cdef double probability_at(
+        self, const Leaf *leaf, const double *x, int k, double *out
+    ) noexcept nogil:
+        return self.probability(leaf, k)
+
+    cdef void add_proba(
+        self, const Leaf *leaf, const double *x, double *proba, double *out
+    ) noexcept nogil:
+        cdef int k
+        for k in range(self.n_classes):
+            proba[k] += self.probability(leaf, k)
+
+    cdef double mean_entropy(
+        self, const Leaf *leaf, const double *mean, const double *variance, double *v
+    ) noexcept nogil:
+        cdef double p, total = 0.0
+        cdef int k
+        for k in range(self.n_classes):
+            p = self.probability(leaf, k)
+            total -= p * log(p)
+        return total
+
+    cdef int scale_by(self, ActivePool d) except -1:
+        return 0
+
+    cdef double squared_xi(
+        self, const Leaf *leaf, ActivePool d, slot_t s
+    ) noexcept nogil:
         return NAN
 
     cdef double sum_squares(self, const Leaf *leaf) noexcept nogil:

@@ -54,6 +54,7 @@ cdef class Particles:
     cdef readonly double last_share         # of its weight that the last row counted with
     cdef bint judges                        # a step in which a row is learned first
     cdef bint is_outside                    # the row that is learned
+    cdef bint is_new                        # the same: no tree has learned it yet
     cdef int64_t stamp
     cdef object credited                    # what the leaves' credit is of, if it is known
     cdef int32_t max_depth
@@ -91,6 +92,7 @@ cdef class Particles:
     cdef bint draws_left(self, GapWalk walk, const Node *node, slot_t s, RandomStream *stream) noexcept
     cdef void reopen(self, list splits) noexcept
     cdef void judge(self, slot_t s) noexcept nogil
+    cdef void fix_xi(self, slot_t s) noexcept nogil
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil
     cdef int32_t enter(self, handle_t h, handle_t parent) noexcept nogil
     cdef void regroup(self) noexcept nogil

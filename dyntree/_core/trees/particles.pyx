@@ -1,13 +1,14 @@
 """Particles: roots, the rows they still hold, and one step of particle learning."""
 import numpy as np
 
-from libc.math cimport INFINITY, exp, log
+from libc.math cimport INFINITY, exp, log, sqrt
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy
 
 from dyntree._core.trees.r_rules cimport (
     RExplicit, RGaussian, RImplicit, RMultinomial, RNumerics,
 )
+from dyntree._core.trees.logistic_leaves cimport LogisticLeaves
 from dyntree._core.trees.native_counts cimport NativeMultinomial
 from dyntree._core.memory cimport resize
 from dyntree._core.trees.filter_rules cimport NativeNumerics
@@ -39,6 +40,8 @@ def _native_leaves(model, n_basis, intercept, n_classes, prior, weighting):
     """The leaf model of that name under native rules."""
     if model == "class":
         return NativeMultinomial(n_classes, prior["class_mass"])
+    if model == "logit":
+        return LogisticLeaves(n_basis, n_classes)
     if model in COUNTS:
         return NativeRates(model == "negbin", prior["dispersion"])
     return NativeGaussian(
@@ -77,7 +80,7 @@ cdef class Particles:
     ----------
     source : RandomSource
         Where every draw comes from.
-    model : {"constant", "linear", "class", "prior", "poisson", "negbin"}
+    model : {"constant", "linear", "class", "logit", "prior", "poisson", "negbin"}
         Leaf model.
     n_features : int
         Columns of X, a column of ones for an explicit intercept included.
@@ -94,13 +97,13 @@ cdef class Particles:
     intercept : bool, default True
         Linear leaves: centre the rows (True) or regress through the origin.
     n_basis : int, optional
-        Leading columns used by linear leaves; default all.
+        Leading columns used by linear and logistic leaves; default all.
     first_split : int, default 0
         First column that may be split on.
     n_classes : int, default 0
-        Labels of a class model; y then holds 0 .. n_classes - 1.
+        Labels of a class model, or one or two of a logistic one; y then holds 0 .. n_classes - 1.
     rules : {"r", "native"}, default "r"
-        Leaf models and choices: R's, or those of `native_leaves` and `native_counts`.
+        Leaf models and choices: R's, or those of `native_leaves` and its siblings.
     prior : dict, optional
         Native rules: "b0", "adaptive" (whether the cloud tunes it), "class_mass" and
         "dispersion", that of "negbin" counts or None.
@@ -138,7 +141,7 @@ cdef class Particles:
                 model, basis, intercept, n_classes, prior, weighting
             )
             self.numerics = NativeNumerics()
-            if self.leaf_model.n_basis:
+            if self.leaf_model.n_basis:     # of real responses or of log odds
                 self.filler = GapFiller(self.leaf_model)
             kind = SharedMoves
         else:
@@ -150,7 +153,10 @@ cdef class Particles:
         if max_retired is not None:
             self.leaf_model.max_retired = max_retired
         self.next_look = FIRST_LOOK if prior and prior["adaptive"] else INFINITY
-        self.pool = ActivePool(n_features, weighting is not None, model in COUNTS)
+        self.pool = ActivePool(
+            n_features, weighting is not None,
+            self.leaf_model.is_count or self.leaf_model.has_xi,
+        )
         self.arena = Arena(
             self.leaf_model.family.stride, self.leaf_model.n_derived, n_features
         )
@@ -438,6 +444,27 @@ cdef class Particles:
             self.weights[i] = self.entries[e.owner].density
         self.last_share = self.pool.w(s) / weight
 
+    cdef void fix_xi(self, slot_t s) noexcept nogil:
+        """Fix the xi of row s, which was weighed: one for all particles, for good.
+
+        It is the root of the mean, by their weights, of the xi^2 that the row would have
+        by each particle's leaf alone.
+        """
+        cdef double most = -INFINITY, total = 0.0, square = 0.0, share
+        cdef int32_t i
+        for i in range(self.n_entries):
+            if self.entries[i].owner == i:
+                self.work[i] = self.leaf_model.squared_xi(
+                    self.arena.leaf(self.entries[i].leaf), self.pool, s
+                )
+        for i in range(self.n_particles):
+            most = max(most, self.weights[i])
+        for i in range(self.n_particles):
+            share = exp(self.weights[i] - most)
+            total += share
+            square += share * self.work[self.entries[self.entry_of[i]].owner]
+        self.pool.e_[s] = sqrt(square / total)
+
     cdef int32_t resample(self, double *log_mean, double *variance) noexcept nogil:
         """Resample and adopt the survivors; returns how many distinct ones."""
         cdef RandomStream stream = self.source.open(self.time, 0, RESAMPLING)
@@ -598,6 +625,8 @@ cdef class Particles:
                     memcpy(self.weights, self.mixed, self.n_particles * sizeof(double))
                 if self.is_outside and not failed:
                     self.judge(s)
+                if self.is_new and self.leaf_model.has_xi and not failed:
+                    self.fix_xi(s)
                 if not failed:
                     n_distinct = self.resample(log_mean, &variance)
         if failed:

@@ -20,7 +20,8 @@ cdef class ActivePool:
     cdef double *x_                     # (capacity, n_features)
     cdef double *y_                     # (capacity,)
     cdef double *w_                     # (capacity,) weights; NULL: all are 1
-    cdef double *e_                     # (capacity,) exposures; NULL: all are 1
+    cdef double *e_                     # (capacity,) exposures; NULL: all are 1. Of rows
+                                        # of logistic leaves their xi, see `Bound`
     cdef int64_t *ids                   # (capacity,)
     cdef slot_t *order                  # position -> slot, the internal order
     cdef slot_t *vacant                 # stack of free slots

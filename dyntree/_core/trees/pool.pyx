@@ -19,7 +19,8 @@ cdef class ActivePool:
     is_weighted : bool, default False
         Whether rows have weights; else all of them weigh 1.
     is_exposed : bool, default False
-        Whether rows have exposures, as counts of events do; else all of them are 1.
+        Whether rows have exposures, as counts of events do; else all of them are 1. In
+        their place rows of logistic leaves have an xi.
 
     Notes
     -----
@@ -163,7 +164,7 @@ cdef class ActivePool:
         return w
 
     def exposures(self):
-        """Exposures of the active rows, in internal order; a copy."""
+        """Exposures, or xi, of the active rows, in internal order; a copy."""
         e = np.ones(self.n_rows)
         cdef double[::1] view = e
         cdef int32_t k

@@ -374,11 +374,13 @@ def class_probabilities(Particles c, int k, X):
         )
     out = np.empty((c.n_particles, n_rows))
     cdef double[:, ::1] p = out
+    cdef double[::1] scratch = np.empty(c.leaf_model.n_out)
     with nogil:
         for i in range(c.n_particles):
             for j in range(n_rows):
-                p[i, j] = c.leaf_model.probability(
-                    c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0])), k
+                p[i, j] = c.leaf_model.probability_at(
+                    c.arena.leaf(find_leaf(c.arena, c.roots[i], &rows[j, 0])),
+                    &rows[j, 0], k, &scratch[0],
                 )
     return out
 

@@ -1,5 +1,5 @@
 """Exact integrals of predictive variance over a leaf's share of a rectangle."""
-from libc.math cimport isnan, log
+from libc.math cimport isnan
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 
@@ -150,16 +150,13 @@ cdef class Rectangle:
     cdef double volume(self, const Leaf *leaf) noexcept nogil:
         """Integral of the predictive variance Q / df (noise + kappa), or of the entropy.
         """
-        cdef double p, total = 0.0
-        cdef int32_t k
         if self.weight(leaf) == 0.0:
             return 0.0
-        if self.c.leaf_model.n_classes:
-            for k in range(self.c.leaf_model.n_classes):
-                p = self.c.leaf_model.probability(leaf, k)
-                total -= p * log(p)
-            return self.weight(leaf) * total
         self.moments(leaf)
+        if self.c.leaf_model.n_classes:
+            return self.weight(leaf) * self.c.leaf_model.mean_entropy(
+                leaf, self.mean, self.variance, self.lifted
+            )
         return self.weight(leaf) * self.c.leaf_model.sum_squares(leaf) * (
             self.c.leaf_model.noise + self.c.leaf_model.mean_kappa(
                 leaf, self.mean, self.variance, self.lifted

@@ -13,9 +13,11 @@ cdef class Rejuvenation:
     cdef handle_t[::1] roots
     cdef slot_t[::1] order              # of the rows
     cdef const double[:, ::1] X         # the rows, which growing may round
+    cdef const double[::1] exposures    # or xi, which a new scale changes
     cdef void begin(self, const int64_t[::1] destinations) noexcept
     cdef int undo(self) except -1
     cdef void join(self) noexcept
+    cdef void give_way(self) noexcept
 
 # append fresh particles that learn all rows, see `Cloud.rejuvenate`
 cdef int grow_at_once(Particles c, object destinations, int64_t every, object report) except -1

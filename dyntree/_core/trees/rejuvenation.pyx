@@ -28,6 +28,7 @@ cdef class Rejuvenation:
         for k in range(cloud.pool.n_rows):
             self.order[k] = cloud.pool.order[k]
         self.X = cloud.pool.rows()[0]
+        self.exposures = cloud.pool.exposures()
 
     cdef void begin(self, const int64_t[::1] destinations) noexcept:
         """Set the particles aside and bring the rows into their new order."""
@@ -46,6 +47,8 @@ cdef class Rejuvenation:
             c.pool.order[k] = self.order[k]
             memcpy(c.pool.x(self.order[k]), &self.X[k, 0],
                    c.pool.n_features * sizeof(double))
+            if c.pool.e_ != NULL:
+                c.pool.e_[self.order[k]] = self.exposures[k]
         for k in range(self.n_particles):
             c.roots[k] = self.roots[k]
         c.n_particles = self.n_particles
@@ -63,6 +66,12 @@ cdef class Rejuvenation:
         for k in range(self.n_particles):
             c.roots[k] = self.roots[k]
         c.n_particles += self.n_particles
+
+    cdef void give_way(self) noexcept:
+        """Drop the particles of before, which fresh ones replace."""
+        cdef int32_t k
+        for k in range(self.n_particles):
+            self.cloud.arena.drop(self.roots[k])
 
 
 cdef int grow_at_once(

@@ -25,6 +25,7 @@ cdef class RowCredit:
     cdef Rectangle rectangle        # None for entropies
     cdef bint anew                  # credit every leaf, whatever it has
     cdef double[::1] by_slot        # credit of the row in each slot
+    cdef double[::1] proba, out     # scratch: of the classes, and of LeafModel.add_proba
 
     cdef int reach(self, handle_t h, int32_t n, PathStep *above) noexcept nogil
     cdef double share_of(self, const PathStep *step) noexcept nogil

@@ -53,6 +53,8 @@ cdef class RowCredit:
             rectangle.counts_gaps = False
         self.anew = anew
         self.by_slot = np.zeros(c.pool.capacity + 1)
+        self.proba = np.empty(max(1, c.leaf_model.n_classes))
+        self.out = np.empty(c.leaf_model.n_out)
         c.stamp += 1
         with nogil:
             for i in range(c.n_particles):
@@ -123,8 +125,8 @@ cdef class RowCredit:
 
     cdef int credit(self, Leaf *leaf, PathStep *above) noexcept nogil:
         """Say what each row of the leaf is worth; -1: no memory."""
-        cdef double entropy = 0.0, p
-        cdef int32_t k
+        cdef double entropy = 0.0
+        cdef int32_t k, label
         if self.c.arena.reserve_credit(leaf) < 0:
             return -1
         if self.rectangle is not None:
@@ -133,10 +135,16 @@ cdef class RowCredit:
                 leaf, self.c.pool.x_, leaf.rows, leaf.n_rows, self.c.pool.terms(), leaf.credit
             )
             return 0
-        for k in range(self.c.leaf_model.n_classes):
-            p = self.c.leaf_model.probability(leaf, k)
-            entropy -= p * log(p)
         for k in range(leaf.n_rows):
+            if k == 0 or self.c.leaf_model.n_basis:     # else all rows of a leaf are alike
+                entropy = 0.0
+                for label in range(self.c.leaf_model.n_classes):
+                    self.proba[label] = 0.0
+                self.c.leaf_model.add_proba(
+                    leaf, self.c.pool.x(leaf.rows[k]), &self.proba[0], &self.out[0]
+                )
+                for label in range(self.c.leaf_model.n_classes):
+                    entropy -= self.proba[label] * log(self.proba[label])
             leaf.credit[k] = entropy
         return 0
 

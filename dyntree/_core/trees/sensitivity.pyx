@@ -310,11 +310,15 @@ cdef double ask(
     """Predictive location, or the label's probability, and the response's variance."""
     cdef Leaf *leaf = c.arena.leaf(h)
     cdef double p, df
+    cdef bint is_open = c.filler is not None and has_gap(x, c.pool.n_features)
     if label >= 0:
-        p = c.leaf_model.probability(leaf, label)
+        if is_open:
+            p = proba_over(c, leaf, x, label, out)
+        else:
+            p = c.leaf_model.probability_at(leaf, x, label, out)
         variance[0] = p * (1.0 - p)
         return p
-    if c.filler is not None and has_gap(x, c.pool.n_features):
+    if is_open:
         return ask_over(c, leaf, x, out, variance)
     c.leaf_model.predict(leaf, x, out)
     df = out[2]
@@ -323,6 +327,20 @@ cdef double ask(
         return out[0]
     variance[0] = df * (out[1] * out[1]) / (df - 2.0) if df > 2.0 else INFINITY
     return out[0]
+
+
+cdef double proba_over(
+    Particles c, const Leaf *leaf, const double *x, int label, double *out
+) noexcept nogil:
+    """Probability of a label, over what the row may have in the place of gaps."""
+    cdef double total = 0.0
+    cdef int32_t k
+    for k in range(c.filler.begin(leaf, x, c.pool.seen)):
+        total += c.filler.shares[k] * c.leaf_model.probability_at(
+            leaf, c.filler.way(k), label, out
+        )
+    c.filler.end()
+    return total
 
 
 cdef double ask_over(

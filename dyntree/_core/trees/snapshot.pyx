@@ -119,7 +119,7 @@ def to_arrays(Particles cloud, bint growing):
     if cloud.pool.is_weighted:
         arrays["weights"] = cloud.pool.weights()
     if cloud.pool.is_exposed:
-        arrays["exposures"] = cloud.pool.exposures()
+        arrays["xi" if cloud.leaf_model.has_xi else "exposures"] = cloud.pool.exposures()
     if not cloud.numerics.spans_active:
         arrays["spans"] = cloud.pool.seen.table.copy()
     if cloud.is_robust:
@@ -202,7 +202,7 @@ def from_arrays(kind, header, arrays, RandomSource source):
         raise MemoryError()
     cloud.pool.load(
         arrays["X"], arrays["y"], arrays["row_ids"], header["n_seen"],
-        arrays.get("weights"), arrays.get("exposures"),
+        arrays.get("weights"), arrays.get("exposures", arrays.get("xi")),
     )
     if "spans" in arrays:
         cloud.pool.seen.table[...] = arrays["spans"]
@@ -282,8 +282,10 @@ cdef int load_waiting(Particles cloud, const int32_t[::1] places) except -1:
 
 
 def with_classes(header, arrays, int n_classes):
-    """Header and arrays of a cloud whose leaves count more labels, the new ones last."""
+    """Header and arrays of a cloud whose leaves know more labels, the new ones last."""
     cdef int old = header["n_classes"]
+    if header["model"] == "logit":      # whose sums are of two in any case
+        return dict(header, n_classes=n_classes), arrays
     sums = np.zeros((len(arrays["leaf_sums"]), 2 * n_classes + 4))
     sums[:, :old + 1] = arrays["leaf_sums"][:, :old + 1]
     retired = arrays["leaf_sums"][:, old + 1:2 * old + 2]
@@ -295,26 +297,25 @@ def with_columns(header, arrays, X, spans, int stride):
     """Header and arrays of a cloud of native rules with more columns, the new ones last.
 
     So is a cloud whose rows had these columns from the first on, where they were 0. In
-    the regressions of linear leaves such columns have no unit yet (`fix_units`): they
+    the regressions of leaves such columns have no unit yet (`fix_units`): they
     stand at their centre, and all their products are 0.
     """
     old, new = header["n_basis"], X.shape[1]
     # and not only the leading ones; a row costs the square of their number
-    has_all = old == header["n_features"] and (
-        header["model"] != "linear" or new <= MOST_TERMS
-    )
+    is_regression = header["model"] in ("linear", "logit")
+    has_all = old == header["n_features"] and (not is_regression or new <= MOST_TERMS)
     header = dict(header, n_features=new, n_basis=new if has_all else old)
     arrays = dict(arrays, X=X, spans=spans)
-    if header["model"] != "linear" or not has_all:
+    if not (is_regression and has_all):
         return header, arrays
     state, more = dict(header["leaf_model"]), new - old
     for name, value in ("centre", 0.0), ("spread", 0.0):
         state[name] = [*state[name], *[value] * more]
     for name, value in ("middle", 0.0), ("spreads", 1.0):
         state[name] = [*state[name][:old], *[value] * more, *state[name][old:]]
-    # as of a column that was the same in all rows
-    widest = sqrt(FIRST_ROWS / <double> max(state["n_told"], FIRST_ROWS))
-    state["widest"] = [*state["widest"], *[widest] * more]
+    if "widest" in state:       # as of a column that was the same in all rows
+        widest = sqrt(FIRST_ROWS / <double> max(state["n_told"], FIRST_ROWS))
+        state["widest"] = [*state["widest"], *[widest] * more]
     header["leaf_model"] = state
     arrays["leaf_sums"] = with_terms(arrays["leaf_sums"], stride, old, new)
     return header, arrays
@@ -370,7 +371,7 @@ def without_rows(header, arrays, int stride):
     spans[:, 2] = 0.0
     spans[:, 3] = arrays["spans"][:, 3]
     empty = {name: arrays[name][:0] for name in (
-        "X", "y", "row_ids", "leaf_rows", "leaf_credit", "weights", "exposures",
+        "X", "y", "row_ids", "leaf_rows", "leaf_credit", "weights", "exposures", "xi",
     ) if name in arrays}
     return (
         dict(header, n_retired=header["n_seen"]),

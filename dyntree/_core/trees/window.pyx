@@ -80,9 +80,14 @@ cdef int foresee(Cloud c, const double *x, double *proba) except -1:
     """Probabilities of the classes at x, averaged over particles."""
     cdef const double[:, ::1] row
     cdef int32_t k
+    cdef double *out
     if not has_gap(x, c.pool.n_features):
+        out = <double *> malloc(c.leaf_model.n_out * sizeof(double))
+        if out == NULL:
+            raise MemoryError()
         with nogil:
-            add_proba(c, x, proba)
+            add_proba(c, x, proba, out)
+        free(out)
         return 0
     row = <double[:1, :c.pool.n_features]> <double *> x
     averages = classes_over(c, row)
@@ -137,16 +142,17 @@ cdef double mean_below(
     return total / c.n_particles
 
 
-cdef void add_proba(Cloud c, const double *x, double *proba) noexcept nogil:
-    """`foresee` at a row without a gap."""
+cdef void add_proba(
+    Cloud c, const double *x, double *proba, double *out
+) noexcept nogil:
+    """`foresee` at a row without a gap, with scratch of `n_out` doubles."""
     cdef int32_t i, k, n = c.leaf_model.n_classes
     cdef Leaf *leaf
     for k in range(n):
         proba[k] = 0.0
     for i in range(c.n_particles):
         leaf = c.arena.leaf(find_leaf(c.arena, c.roots[i], x))
-        for k in range(n):
-            proba[k] += c.leaf_model.probability(leaf, k)
+        c.leaf_model.add_proba(leaf, x, proba, out)
     for k in range(n):
         proba[k] /= c.n_particles
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 from dyntree import params
 from dyntree.api.adapters.streams import Stream, StreamClassifier, StreamRegressor
@@ -27,8 +27,6 @@ class WindowMixin:
         that of the members of `AveragedStream`.
     """
 
-    _more: ClassVar[dict[str, Any]] = {}
-
     def __init__(
         self,
         window: int | str = "auto",
@@ -39,7 +37,7 @@ class WindowMixin:
         super().__init__(*arguments, **options)
 
     def _fresh(self) -> Stream:
-        options = params.model_options(self, StreamingTree) | self._more
+        options = params.model_options(self, StreamingTree)
         if options["window"] is None:
             params.count("window", None, 2)  # a stream has one
         stream = make_tree(options)
@@ -120,8 +118,8 @@ class RiverDynamicTreeRegressor(WindowMixin, StreamRegressor):
 @params.derived(
     StreamingTree,
     DynamicTree,
-    without=params.only_for("r", "real", "linear", "count")
-    | {"model", "classes", "categories", "new_levels"},
+    without=params.only_for("r", "real", "linear", "slopes", "count")
+    | {"classes", "categories", "new_levels"},
 )
 class RiverDynamicTreeClassifier(WindowMixin, StreamClassifier):
     """Dynamic tree in a bounded window, as a river classifier.
@@ -131,6 +129,12 @@ class RiverDynamicTreeClassifier(WindowMixin, StreamClassifier):
     feature was missing in all rows before. A text feature becomes one 0/1 feature for
     each level, but the second level shares that of the first, and new levels may come
     late, too.
+
+    Parameters
+    ----------
+    model : {"class", "logit"}, default "class"
+        What each leaf has: a probability of each label, or for two labels a logistic
+        regression, in one window.
 
     Attributes
     ----------
@@ -147,7 +151,9 @@ class RiverDynamicTreeClassifier(WindowMixin, StreamClassifier):
     'high'
     """
 
-    _more: ClassVar[dict[str, Any]] = {"model": "class"}
+    def __init__(self, *, model: str = "class", **options: Any) -> None:
+        params.one_of("model", model, params.LABELS)
+        super().__init__(**options)
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

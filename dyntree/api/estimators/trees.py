@@ -16,10 +16,10 @@ from dyntree.trees.streaming import StreamingTree
 
 OF_MODELS = {"categories", "seed"}  # columns of scikit-learn have no declared levels
 NOT_FOR_NUMBERS = params.only_for("r", "class", "count") | OF_MODELS
-NOT_FOR_LABELS = params.only_for("r", "real", "linear", "count") | OF_MODELS | {
-    "model", "classes",
-}  # fmt: skip
-NOT_FOR_COUNTS = params.only_for("r", "real", "linear", "class") | OF_MODELS
+NOT_FOR_LABELS = (
+    params.only_for("r", "real", "linear", "count") | OF_MODELS | {"classes"}
+)
+NOT_FOR_COUNTS = params.only_for("r", "real", "linear", "slopes", "class") | OF_MODELS
 
 
 class CloudsMixin:
@@ -110,6 +110,12 @@ class DynamicTreeClassifier(CloudsMixin, OnlineClassifier):
     random order of its own. `fit` starts anew, and `partial_fit` adds to what was
     learned. Missing values (NaN) are allowed.
 
+    Parameters
+    ----------
+    model : {"class", "logit"}, default "class"
+        What each leaf has: a probability of each label, or for two labels a logistic
+        regression, in one cloud.
+
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
@@ -135,5 +141,8 @@ class DynamicTreeClassifier(CloudsMixin, OnlineClassifier):
     ['high', 'low']
     """
 
+    def __init__(self, *, model: str = "class", **options: Any) -> None: ...
+
     def _fresh(self) -> Trees:
-        return tree_of(self, model="class", classes=list(self.classes_))
+        params.one_of("model", self.model, params.LABELS)
+        return tree_of(self, classes=list(self.classes_))

@@ -87,7 +87,7 @@ def plot_surface(
     """
     view = view_of(model, "plot_surface")
     tree = view.tree
-    if tree.options.model == "class":
+    if tree.options.has_labels:
         raise ArgumentError(
             "model", "must be a regression; for labels use plot_classes"
         )
@@ -150,7 +150,7 @@ def plot_classes(
     """
     view = view_of(model, "plot_classes")
     tree = view.tree
-    if tree.options.model != "class":
+    if not tree.options.has_labels:
         raise ArgumentError(
             "model",
             "must be a class model",

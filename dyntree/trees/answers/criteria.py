@@ -136,12 +136,13 @@ def check_scoring(
 ) -> None:
     """Raise ValueError unless a rule of `acquisition` fits trees and arguments."""
     params.one_of("rule", rule, params.SCORES)
-    if options.model == "class":
+    if options.has_labels:
         raise ValueError(
             Message(
-                "rule={rule!r} needs a real response; for model='class' see "
+                "rule={rule!r} needs a real response; for model={model!r} see "
                 "predict(X).entropy.",
                 rule=rule,
+                model=options.model,
             )
         )
     if sample_weight is not None and (rule not in ("alm", "alc") or Xref is not None):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from dyntree._core.trees.forest import Forest
 from dyntree._core.trees.forest_draws import ends_of, tree_laws
@@ -20,6 +21,8 @@ from dyntree.trees.answers.linear_laws import highest
 
 LEAST_ROOTS = 5.0  # effective number of first splits below which one cloud is alike
 MOST_VALUES = 1 << 21  # of a block
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(41)  # of a standard normal law
+SHARES = SHARES / SHARES.sum()
 
 Places = NDArray[np.int64]
 
@@ -132,7 +135,7 @@ def particle_draws(
     groups = np.split(in_order, np.cumsum(np.bincount(tree))[:-1])
     for one, group in zip(firsts.tolist(), groups, strict=True):
         home, leaves = drawn.leaves(int(roots[one]))
-        if cloud.n_classes:
+        if cloud.n_classes and cloud.model != "logit":
             counts = drawn.counts(leaves)
             for some in _parts(group, len(rows) * cloud.n_classes):
                 shape = (len(some), *counts.shape)
@@ -154,7 +157,10 @@ def particle_draws(
         mean, factor, sum_squares, df = drawn.coefficients(leaves)
         width = len(rows) + len(drawn.gaps) * mean.shape[1]
         for some in _parts(group, width):
-            sigma = _deviations(sum_squares, df, len(some), rng)
+            if cloud.n_classes:  # of log odds, whose law is normal
+                sigma = np.ones((len(some), len(leaves)))
+            else:
+                sigma = _deviations(sum_squares, df, len(some), rng)
             eps = rng.standard_normal((len(some), *mean.shape))
             with np.errstate(invalid="ignore"):  # where a leaf has no distribution
                 off = np.matmul(factor, eps[..., None])[..., 0] * sigma[..., None]
@@ -165,7 +171,37 @@ def particle_draws(
                 surface[:, drawn.gaps] = _over_gaps(
                     drawn, same, coefficients, places, rng
                 )
-            yield DrawBlock(some, surface, unit * _in_leaves(sigma, places))
+            if not cloud.n_classes:
+                yield DrawBlock(some, surface, unit * _in_leaves(sigma, places))
+            elif cloud.n_classes == 1:  # a lone label, which is certain
+                yield DrawBlock(some, np.ones((*surface.shape, 1)), None)
+            else:
+                proba = two_labels(surface)
+                parts = _approximation(drawn, home, mean, factor)
+                yield DrawBlock(some, moved(proba, *parts), None)
+
+
+def two_labels(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of two labels by the log odds of the second, on a last axis."""
+    return np.stack([expit(-log_odds), expit(log_odds)], axis=-1)
+
+
+def _approximation(
+    drawn: LeafDraws, home: NDArray[np.int32], mean: Any, factor: Any
+) -> tuple[Matrix, Matrix]:
+    """How to move probabilities, so that their mean is that of predictions.
+
+    Those approximate the mean over log odds N(e, v) of a leaf; see `LogisticLeaves`.
+    Rows with gaps are left as they are.
+    """
+    e = drawn.values(mean[None], home)[0]
+    along = np.ascontiguousarray(np.moveaxis(factor, 2, 0))
+    sd = np.sqrt((drawn.values(along, home) ** 2).sum(axis=0))
+    predicted = two_labels(e / np.sqrt(1.0 + np.pi * sd**2 / 8.0))
+    expected = two_labels(e + sd * NODES[:, None])
+    expected = (SHARES[:, None, None] * expected).sum(axis=0)
+    expected[drawn.gaps] = predicted[drawn.gaps]
+    return transport(expected, predicted)
 
 
 def equal_rows(rows: Matrix) -> Places:

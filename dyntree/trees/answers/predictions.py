@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from dyntree import params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees import query
 from dyntree._core.trees.forest import Forest
@@ -78,7 +79,7 @@ def blank_prediction(
     if options.is_count:
         at = np.ones(n_rows) if exposure is None else np.asarray(exposure)
         return CountPrediction.of_sample(np.empty(0), np.empty(0), at)
-    if options.model == "class":
+    if options.has_labels:
         classes = options.classes or ()
         proba = np.full((n_rows, len(classes)), 1.0 / max(1, len(classes)))
         return ClassPrediction(proba, classes, entr(proba).sum(axis=1))
@@ -87,7 +88,7 @@ def blank_prediction(
 
 def mean_of(cloud: Any, rows: Matrix) -> Matrix:
     """Mean prediction, or probabilities, of rows as the cloud stores them."""
-    if cloud.model == "class":
+    if cloud.model in params.LABELS:
         return proba_of(cloud, rows)
     mean: Matrix = moments(*mixture_of(cloud, rows)[:5])[0][:, None]
     return mean

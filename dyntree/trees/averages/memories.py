@@ -10,7 +10,7 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError, Message
-from dyntree.params import MIXED, N_AVERAGED, TREE_OPTIONS, TreeOptions
+from dyntree.params import LEAVES, MIXED, N_AVERAGED, TREE_OPTIONS, TreeOptions
 from dyntree.trees.forest_options import FOREST_OPTIONS
 from dyntree.trees.learning.warmup import n_varying, options_for
 from dyntree.trees.linear_options import LINEAR_OPTIONS, LinearOptions
@@ -135,19 +135,20 @@ def leaf_options(shared: Mapping[str, Any], model: str | None = None) -> dict[st
     ----------
     shared : mapping
         As of `averaged_options`.
-    model : {"linear", "constant"}, optional
-        Of a mixed average; linear by default. Constant leaves have none of the options
-        that linear ones alone have.
+    model : {"linear", "constant", "class", "logit"}, optional
+        Of a mixed average, or one of labels; by default the first of its `LEAVES`. The
+        others have none of the options that only this one has.
     """
     own = dict(shared)
     if own["n_particles"] is None:
         own["n_particles"] = N_AVERAGED
-    if own["model"] != MIXED:
+    leaves = LEAVES.get(own["model"], (own["model"],))
+    own["model"] = model if model in leaves else leaves[0]
+    if own["model"] == leaves[0]:
         return own
-    own["model"] = model or "linear"
-    if model == "constant":
-        own = {k: v for k, v in own.items() if k not in params.only_for("linear")}
-    return own
+    lacking = {"constant": ("linear", "slopes"), "logit": ("dirichlet",)}
+    without = params.only_for(*lacking[own["model"]])
+    return {name: value for name, value in own.items() if name not in without}
 
 
 def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -192,12 +193,15 @@ def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]
             memories[0],
             "Put a member with a window first.",
         )
-    if is_forest(memories[0]) or memories[0].get("model", "linear") != "linear":
+    leaves = LEAVES.get(model, (model,))
+    if is_forest(memories[0]) or memories[0].get("model", leaves[0]) != leaves[0]:
         raise ValueError(
             Message(
                 "the first of members must have a window, because its trees answer "
-                "questions that random trees cannot, and linear leaves in a mixed "
-                "average; got {first!r}. Put such a member first.",
+                "questions that random trees cannot, and {leaves} leaves in an average "
+                "with model={model!r}; got {first!r}. Put such a member first.",
+                leaves=leaves[0],
+                model=model,
                 first=memories[0],
             )
         )
@@ -216,7 +220,7 @@ def _check_memory(k: int, member: Mapping[str, Any], model: str) -> None:
     else:
         windows = {**TREE_OPTIONS, **params.STREAM_OPTIONS}
         allowed = [name for name in windows if name not in SHARED]
-        if model == MIXED:
+        if model in LEAVES:
             allowed.insert(0, "model")
     for name in member:
         if name not in allowed:
@@ -227,7 +231,7 @@ def _check_memory(k: int, member: Mapping[str, Any], model: str) -> None:
                 allowed=allowed,
             )
     if "model" in member:
-        params.one_of(f"model of member {k}", member["model"], ("linear", "constant"))
+        params.one_of(f"model of member {k}", member["model"], LEAVES[model])
 
 
 def _check_regression(k: int, member: Mapping[str, Any], model: str) -> None:

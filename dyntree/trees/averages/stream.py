@@ -596,6 +596,9 @@ class AveragedStream(TreeAverage):
 
         The first member encodes and checks for all; returns as `buffer_or_start`.
         """
+        for state in self.states:
+            if state.options.model == "logit":  # which the first does not check for all
+                checked(state, X, y)
         if self.is_ready:
             lead, *others = self.states
             found = buffer_or_start(lead, X, y, weights)

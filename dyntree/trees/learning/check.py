@@ -118,9 +118,15 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
         rows, growth = with_levels(state, state.features, X, y)
     if not len(rows):
         raise ArgumentError("X", "must have at least one row", Message("none"))
-    if options.model == "class":
+    if options.has_labels:
         labels = label_list(y, len(rows))
         refuse_measurements(labels, options.classes)
+        params.check_two_labels(
+            options.model, [*(options.classes or ()), *state.waiting_y, *labels], "y"
+        )
+        if state.cloud is not None:
+            unscaled = np.zeros(len(rows))  # labels have no scale
+            rows = on_scale(state.cloud, growth.features, rows, state.warned, unscaled)
     elif options.is_count:
         labels = count_list(y, len(rows))
         if not isinstance(labels[0], Exposed):
@@ -381,15 +387,20 @@ def previewed(
     rows = rows.copy() if rows is X else rows  # which is the caller's to change
     if state.options.is_count:
         return Encoded(rows, features), count_list(y, len(rows))
-    if state.options.model != "class":
+    if not state.options.has_labels:
         response = _numbers_of(state, y, len(rows))
         if state.cloud is not None:
             check_scale(state.cloud, features, rows, response)
         return Encoded(rows, features), response.tolist()
     labels = label_list(y, len(rows))
-    refuse_measurements(labels, state.options.classes)
+    known = state.options.classes
+    refuse_measurements(labels, known)
+    params.check_two_labels(
+        state.options.model, [*(known or ()), *state.waiting_y, *labels], "y"
+    )
+    if state.cloud is not None:
+        check_scale(state.cloud, features, rows)
     if state.options.rules == "r":
-        known = state.options.classes
         known = known or sorted_labels([*state.waiting_y, *labels[:n_first]])
         label_codes(labels, known)
     return Encoded(rows, features), labels

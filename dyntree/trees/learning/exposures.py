@@ -51,9 +51,7 @@ def refuse_exposure(options: TreeOptions, name: str = NAME) -> None:
         raise ArgumentError(
             name,
             "is for counts, model='poisson' or 'negbin'",
-            Message(
-                "it for labels" if options.model == "class" else "it for real responses"
-            ),
+            Message("it for labels" if options.has_labels else "it for real responses"),
             "Leave it out.",
         )
 

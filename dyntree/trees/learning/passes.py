@@ -144,7 +144,7 @@ def learn_in_pieces(
         with with_columns([fresh], growth.features, growth.widen):
             pass  # for good, of this copy
         growth = Growth(growth.features, [], growth.features.widen)
-    if fresh.options.model == "class":
+    if fresh.options.has_labels:
         share_labels(fresh, labels)
     known = rows[which], [labels[k] for k in which.tolist()], growth
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import ArgumentError, DistantInputsWarning, Message, warn
@@ -115,7 +116,7 @@ def on_scale(
 ) -> Matrix:
     """Rows as the cloud can take them, by the frozen scale; X itself where all are.
 
-    Values whose squares overflow are refused. What linear leaves regress on is moved to
+    Values whose squares overflow are refused. What leaves regress on is moved to
     `REACH` spreads from the centre where it is further away: sums of squares would lose
     all other rows beside it. Regressions through the origin are left as they are: there
     the other rows may be of any size.
@@ -138,7 +139,7 @@ def on_scale(
     """
     rows = without_codes(X, features)
     check_scale(cloud, features, rows, y, n_before, argument)
-    if cloud.model != "linear" or not cloud.intercept:
+    if not (cloud.model in params.SLOPES and cloud.intercept):
         return X  # through the origin, the first rows may be as far from it
     found = cloud.within_reach(rows, REACH)
     if found is None:
@@ -156,9 +157,9 @@ def on_scale(
             DistantInputsWarning,
             "{argument!a} has values in column {title!r} more than {reach:g} spreads "
             "away from the mean of the first rows; they are clipped to that "
-            "distance, so that linear leaves keep their precision for the other "
-            "rows. Correct them, rescale the column, or begin with rows that vary as "
-            "much as later ones.",
+            "distance, so that regressions in leaves keep their precision for the "
+            "other rows. Correct them, rescale the column, or begin with rows that "
+            "vary as much as later ones.",
             argument=argument,
             title=_title(features, j),
             reach=REACH,
@@ -185,7 +186,7 @@ def check_scale(
     argument: str = "X",
 ) -> None:
     """Raise ValueError for what `on_scale` refuses; parameters are its own."""
-    if y is not None and cloud.model != "class" and not cloud.has_unit:
+    if y is not None and cloud.model not in params.LABELS and not cloud.has_unit:
         off = np.abs(y - cloud.prior_point["y_centre"])
         differ = np.flatnonzero(off)
         if len(differ) and off[differ[0]] < LEAST_SPREAD:

@@ -299,7 +299,7 @@ def start_trees(
     responses : ndarray of shape (n_rows,)
         y as the cloud takes it.
     """
-    if options.model == "class":
+    if options.has_labels:
         known = options.classes
         if known is None:
             options = replace(options, classes=sorted_labels(y))
@@ -338,7 +338,7 @@ def start_trees(
     )
     if options.is_count:
         cloud.set_exposure_unit(*first_rate(y[:n_scale]))
-    elif native and options.model != "class":
+    elif native and not options.has_labels:
         basis = (options.n_basis or 0) if options.model == "linear" else 0
         centred = options.intercept != "none" or options.model != "linear"
         first = responses[:n_scale]
@@ -386,6 +386,8 @@ def _prior(options: TreeOptions) -> dict[str, Any]:
     """Where the prior of the leaves starts, and whether it stays there."""
     if options.is_count:
         return {"adaptive": True, "dispersion": options.dispersion}
+    if options.model == "logit":
+        return {"adaptive": True}
     is_fixed = isinstance(options.prior, NIG)
     start = options.prior if isinstance(options.prior, NIG) else NIG(0.03)
     return asdict(start) | {

@@ -39,7 +39,7 @@ CANOPY = params.defaults_of(MixtureOptions) | {"prior": None, "seed": None}
 # categories, and in river levels are columns like others.
 OF_R, WINDOW = only_for("r"), set(STREAM_OPTIONS)
 NUMBERS, LABELS = only_for("real", "linear"), only_for("class")
-COUNTS = only_for("count")
+COUNTS, SLOPES = only_for("count"), only_for("slopes")
 LEVELS = {"categories", "new_levels"}
 TABLE = OF_R | {"categories", "seed"}
 ROW = OF_R | LEVELS
@@ -104,11 +104,12 @@ FACES: dict[str, Face] = {
         None, DECLARED, TABLE | LABELS | COUNTS, CLOUDS
     ),
     "estimators.DynamicTreeCountRegressor": (
-        None, DECLARED, TABLE | LABELS | NUMBERS, CLOUDS | {"model": "negbin"}
+        None, DECLARED, TABLE | LABELS | NUMBERS | SLOPES,
+        CLOUDS | {"model": "negbin"},
     ),
     "estimators.DynamicTreeClassifier": (
-        None, DECLARED, TABLE | NUMBERS | COUNTS | {"model", "classes"},
-        CLOUDS | {"class_weight": None},
+        None, DECLARED, TABLE | NUMBERS | COUNTS | {"classes"},
+        CLOUDS | {"class_weight": None, "model": "class"},
     ),
     "estimators.RandomTreesRegressor": (
         None, FORESTS, {"model", "categories", "seed"} | LABELS, JOBS
@@ -132,7 +133,8 @@ FACES: dict[str, Face] = {
         RIVER | {"exposure": None},
     ),
     "adapters.RiverDynamicTreeClassifier": (
-        None, DECLARED, ROW | NUMBERS | COUNTS | {"model", "classes"}, RIVER
+        None, DECLARED, ROW | NUMBERS | COUNTS | SLOPES | {"classes"},
+        RIVER | {"model": "class"},
     ),
     "adapters.RiverRandomTreesRegressor": (
         None, FORESTS, LEVELS | {"model"} | LABELS, GROWS

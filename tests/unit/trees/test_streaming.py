@@ -464,7 +464,7 @@ def test_the_short_way_refuses_what_no_leaf_may_hold() -> None:
     for bad in (np.nan, np.inf, 1e151):
         with same_bytes(model), pytest.raises(ValueError, match="y must be"):
             model.learn_row(X[:1], bad)
-    with pytest.raises(ValueError, match="proba_at needs model='class'"):
+    with pytest.raises(ValueError, match="proba_at needs labels"):
         model.tree.proba_at(X[:1])
 
 
