@@ -142,11 +142,13 @@ class AveragedStream(TreeAverage):
         Options of `StreamingTree` for each member, such as ``{"window": 50,
         "forget": 0.9}``. All members share ``rules``, ``classes``, ``categories``,
         ``weighting`` and ``seed``, which must not be named here. If the average is
-        mixed, a member may have ``model``, "linear" (the default) or "constant". A
+        mixed, a member may have ``model``, "linear" (the default) or "constant"; of an
+        average of labels it may be "class" (the default) or, for two labels, "logit". A
         member with ``n_trees`` is a `RandomTreesStream` with these options, for real
         responses and labels. A member with ``linear=True`` is a `LinearStream` with
         these options, for labels and counts; of counts they come last. The first member
-        must be a window, with linear leaves in a mixed average. "light" and "fast" are
+        must be a window, with linear leaves in a mixed average, and class leaves in one
+        of labels. "light" and "fast" are
         smaller mixed sets, for streams that are too fast for the default; see Notes.
     linear : bool, default True
         Whether the default members for labels and counts have regressions among them.
