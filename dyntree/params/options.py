@@ -442,7 +442,7 @@ class TreeOptions:
         native = min(n_basis + 5, 2 * n_basis + 2)
         linear = 2 * n_basis + 4 if self.rules == "r" else native
         least = {
-            "linear": linear, "class": 1, "logit": n_basis + 4, "prior": 1,
+            "linear": linear, "class": 1, "logit": 5, "prior": 1,
             "poisson": 3, "negbin": 3,
         }  # fmt: skip
         return least.get(self.model, 4)

@@ -106,10 +106,10 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         values. "reject" draws from the whole range of a column.
     min_leaf : int, optional
         Smallest number of rows in a leaf, >= 1. The default is 4 for constant leaves, 3
-        for counts, the smaller of n_basis + 5 and 2 n_basis + 2 for linear leaves
-        (2 n_basis + 4 under R's rules), n_basis + 4 for logistic leaves, and 1 for all
-        others. Under native rules, n_basis does not count columns that are constant in
-        the first ten rows, but for logistic leaves.
+        for counts, 5 for logistic leaves, the smaller of n_basis + 5 and 2 n_basis + 2
+        for linear leaves (2 n_basis + 4 under R's rules), and 1 for all others. Under
+        native rules, n_basis does not count columns that are constant in the first ten
+        rows.
     n_start : int, optional
         R's rules: number of rows from which the first tree is made, >= `min_leaf`,
         which is the default.

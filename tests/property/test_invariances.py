@@ -51,7 +51,11 @@ pytestmark = pytest.mark.filterwarnings(
 )  # fmt: skip
 
 N, N_NEW = 90, 20
-REAL_TREES = [name for name in TREES if "class" not in name and "counts" not in name]
+REAL_TREES = [
+    name
+    for name in TREES
+    if not any(kind in name for kind in ("class", "logit", "counts"))
+]
 CLASS_TREES = [name for name in TREES if "class" in name]
 
 

@@ -59,6 +59,8 @@ cdef class LogisticLeaves(ScaledLeaves):
     """
 
     def __init__(self, int n_columns, int n_classes):
+        if n_classes > 2:
+            raise ValueError(f"n_classes must be 1 or 2; got {n_classes}.")
         super().__init__(n_columns, True, 1.0, True, True)
         self.family = self.cross = Bound(n_columns)
         self.addends = Addends(self.cross)

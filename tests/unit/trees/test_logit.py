@@ -48,7 +48,7 @@ def test_slopes_that_differ_by_region_are_seen() -> None:
 
 def test_defaults_are_those_of_its_leaves() -> None:
     tree = DynamicTree("logit", **SMALL).update(*rows(30))
-    assert tree.options.min_leaf == 7
+    assert tree.options.min_leaf == 5
     assert tree.options.tree_prior == (0.95, 0.5)
     assert tree.is_classifier
 
