@@ -170,7 +170,7 @@ def with_levels(
 
 def label_counter(state: TreeState, y: Any) -> Callable[[int], int]:
     """A function that gives the number of labels that are known with a row of y."""
-    if state.options.model != "class":
+    if not state.options.has_labels:
         return lambda row: 2
     known = [*(state.options.classes or ()), *state.waiting_y]
     return lambda row: len({*known, *label_list(y[: row + 1], row + 1)})

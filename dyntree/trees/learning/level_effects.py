@@ -24,6 +24,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree import params
 from dyntree.checkpoint.layout import check_arrays, reals, require
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
@@ -547,7 +548,7 @@ class LevelEffects:
     def _begin(self, features: FeatureMap) -> None:
         """Have sums for each column of levels that has effect columns."""
         for places in features.effect_groups[len(self.sums) :]:
-            self.sums.append(LevelSums(len(places), self.model == "class"))
+            self.sums.append(LevelSums(len(places), self.model in params.LABELS))
 
     def scale(self, rows: Matrix, features: FeatureMap) -> None:
         """Fix the units of columns by the first rows of all."""
@@ -556,7 +557,7 @@ class LevelEffects:
 
     def _u_of(self, responses: Responses, n_effects: int) -> Matrix:
         """Values u of labels or counts, shape (n_rows, n_effects)."""
-        if self.model == "class":
+        if self.model in params.LABELS:
             labels: Matrix = responses.y[:, None] == np.arange(n_effects)
             return labels.astype(np.float64)
         if self.is_real:
@@ -625,7 +626,7 @@ class LevelEffects:
         require(sizes["terms"] == sizes["columns"] + 1, "residuals have other columns")
         require(sizes["columns"] <= features.n_features, "it has too many columns")
         for k in range(n_groups):
-            sums = LevelSums(sizes[f"effects_{k}"], model == "class")
+            sums = LevelSums(sizes[f"effects_{k}"], model in params.LABELS)
             sums.count = arrays[f"level_count_{k}"].copy()
             sums.total = arrays[f"level_total_{k}"].copy()
             sums.resume(arrays[f"level_sums_{k}"])

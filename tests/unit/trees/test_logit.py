@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dyntree
@@ -213,3 +214,20 @@ def test_slopes_by_region_gain_in_an_average() -> None:
     whole = AveragedStream("class", members=MEMBERS, seed=1, n_particles=20)
     gain = whole.update(X, y).log_evidence - plain.update(X, y).log_evidence
     assert gain > 2.0
+
+
+def test_a_column_of_many_levels_is_one_of_effects(tmp_path: Path) -> None:
+    """As for class leaves: the log odds of the second label by level."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 40, 400)
+    p = 1 / (1 + np.exp(-2.0 * rng.standard_normal(40)[level]))
+    X = pd.DataFrame({"x": rng.standard_normal(400), "g": [f"l{k}" for k in level]})
+    y = np.where(rng.random(400) < p, "yes", "no")
+    model = DynamicTree("logit", **SMALL).update(X[:300], y[:300])
+    assert "effect of g" in model.feature_names
+    dyntree.save(model, tmp_path / "model.dyn")
+    loaded = dyntree.load(tmp_path / "model.dyn").update(X[300:], y[300:])
+    model.update(X[300:], y[300:])
+    np.testing.assert_array_equal(model.predict(X).proba, loaded.predict(X).proba)
+    above = model.predict(X).proba[:, 1] > 0.5
+    assert np.mean(above == (p > 0.5)) > 0.75
