@@ -240,7 +240,7 @@ def test_levels_and_classes_that_are_named_are_not_missing(
         assert model.n_seen == 40
     capsys.readouterr()
     assert run(*call(command, path, "--model", "linear", "--classes", "yes,NA")) == 2
-    told = "--classes is an option of --model class only"
+    told = "--classes is an option of labels only, --model class or logit"
     assert told in capsys.readouterr().err
     assert run(*call(command, path, "--classes", "yes,NA,yes")) == 2
     assert (
