@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,12 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
-from dyntree.mixtures.canopy.parts import added, badly_fitted, drawn
+from dyntree.mixtures.canopy.parts import (
+    added,
+    badly_fitted,
+    drawn,
+    reach_of_parts,
+)
 from dyntree.mixtures.canopy.records import CanopySweep
 from dyntree.mixtures.canopy.scaling import (
     ColumnSums,
@@ -43,6 +49,7 @@ from dyntree.mixtures.canopy.scaling import (
     sums_of,
 )
 from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardWorker, SweepRequest
+from dyntree.mixtures.shared.outlying import Reach
 from dyntree.runtime.progress import Progress
 
 RETRIES = 4  # of a task whose worker died
@@ -65,14 +72,22 @@ def _checked(recipe: Any, family: str, names: tuple[str, ...]) -> None:
     check_rows(_rows_of(recipe), FAMILY_OF[family], names)
 
 
-def _sums(recipe: Any) -> ColumnSums:
+def _sums(recipe: Any, reach: Reach) -> ColumnSums:
     """Number of the rows of a shard, and sums and extremes of its columns."""
-    return sums_of(_rows_of(recipe), None)
+    return sums_of(_rows_of(recipe), None, reach)
 
 
-def _squares(recipe: Any, centre: Vector) -> Vector:
+def _squares(recipe: Any, centre: Vector, reach: Reach) -> tuple[Vector, Vector]:
     """Squares of a shard about a centre."""
-    return squares_of(_rows_of(recipe), None, centre)
+    return squares_of(_rows_of(recipe), None, centre, reach)
+
+
+def _numbered(sums: ColumnSums, first: int) -> ColumnSums:
+    """Sums of a shard, whose far row has its number among all rows."""
+    if sums.far is None:
+        return sums
+    row, column, value = sums.far
+    return replace(sums, far=(first + row, column, value))
 
 
 def _taken(recipe: Any, places: NDArray[np.int64]) -> Matrix:
@@ -216,9 +231,12 @@ class RemoteParts:
 
     def scaling(self, family: Family) -> Scaling:
         """Centres and scales of the columns of all shards."""
-        sums = added(self.each(_sums))
-        squares = np.sum(self.each(_squares, sums.mean), axis=0)
-        return Scaling.of(sums, squares, family, self.features.feature_names)
+        reach = reach_of_parts(self, family)
+        each = self.each(_sums, reach)
+        sums = added(map(_numbered, each, self.first.tolist()))
+        near, every = np.sum(self.each(_squares, sums.mean, reach), axis=0)
+        names = self.features.feature_names
+        return Scaling.of(sums, (near, every), self.total, family, names)
 
     def take(self, places: NDArray[np.int64]) -> Matrix:
         """Some rows, by ascending numbers; float64."""

@@ -114,7 +114,9 @@ FOLDER_ORDER = {
         {"shared"}, {"neighbours"}, {"sva", "ddp", "hdp", "canopy", "cover_tree"},
         {"teaching"},
     ],
-    "mixtures/shared": [{"arrays", "checks", "rows"}, {"base", "lineage"}],
+    "mixtures/shared": [
+        {"arrays", "checks", "rows"}, {"base", "lineage", "outlying"},
+    ],
     "mixtures/sva": [
         {"options", "records", "semi_markov", "background", "misfit",
          "column_laws"},

@@ -177,7 +177,8 @@ def from_arrays(
 def check_scaling(scaling: Scaling, options: MixtureOptions) -> None:
     """Columns are centred at their means, and divided by their deviations; counts not.
 
-    Columns that do not vary are divided by the middle deviation of all.
+    Columns that do not vary are divided by the middle deviation of all. All are divided
+    by more where far values ask for it, which are then part of the power.
     """
     family, variance = FAMILY_OF[options.family], scaling.variance
     require(variance >= 0.0, "scaling_variance is negative")
@@ -191,7 +192,9 @@ def check_scaling(scaling: Scaling, options: MixtureOptions) -> None:
     scale = np.full(len(variance), float(np.sqrt(variance.mean())) or 1.0)
     if not family.one_scale:
         scale = np.where(variance == 0.0, scale, np.sqrt(variance))
-    check_close("scaling_scale", scaling.scale, scale, 0.0)
+    more = float(scaling.scale[0] / scale[0])
+    require(more == 1.0 or (more > 1.0 and scaling.power > len(scale)), "scaling_scale")
+    check_close("scaling_scale", scaling.scale, more * scale, 0.0)
 
 
 def check_estimate(

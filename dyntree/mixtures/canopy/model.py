@@ -133,6 +133,10 @@ class Canopy(Mixture):
     tables of more than 10^8 numbers. During a fit, scores of counts of 10^5 in 8
     columns can have an error of half a nat; the methods of the fitted model have none.
 
+    Columns are centred and scaled without values more than 30 times as far from the
+    median as nine rows in ten, and a `ScaleWarning` names the first row with one. Such
+    a row takes a component for itself, or widens one.
+
     Parameters are posterior modes given the labels, so that "esca" and "canopy2" are
     stochastic EM. The result is one draw around a mode.
 

@@ -13,7 +13,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
-from dyntree.mixtures.canopy.components import Components, Family, summed
+from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.parquet import is_path
 from dyntree.mixtures.canopy.scaling import (
@@ -29,8 +29,10 @@ from dyntree.mixtures.canopy.shards import Plan, ShardReport, ShardWorker, Sweep
 from dyntree.mixtures.canopy.sweep_loop import worst_fitted
 from dyntree.mixtures.shared.arrays import Ids
 from dyntree.mixtures.shared.checks import within
+from dyntree.mixtures.shared.outlying import Reach, reach_of
 from dyntree.params.checks import as_numbers
 
+REACH_ROWS, REACH_NUMBERS = 1_000, 2_000_000  # by which it is seen what is far
 REJECTED_FROM = 4096  # rows that are looked through for such as fit badly
 
 
@@ -63,11 +65,24 @@ def added(sums: Iterable[ColumnSums]) -> ColumnSums:
     """Sums of all parts, in their order."""
     each = list(sums)
     return ColumnSums(
-        summed(part.total for part in each),
+        np.sum([part.total for part in each], axis=0),
         np.sum([part.first for part in each], axis=0),
         np.min([part.low for part in each], axis=0),
         np.max([part.high for part in each], axis=0),
+        sum(part.n_far for part in each),
+        next((part.far for part in each if part.far is not None), None),
     )
+
+
+def reach_of_parts(parts: Any, family: Family) -> Reach:
+    """Reach of columns by some thousand rows of any weight; counts have no bounds."""
+    d = parts.features.n_features
+    if family.is_count:
+        return Reach(np.zeros(d), np.full(d, np.inf))
+    most = max(REACH_ROWS, REACH_NUMBERS // d)
+    places = parts.drawn(np.random.default_rng(0), most)
+    weight = None if parts.weight is None else parts.weight[places]
+    return reach_of(parts.take(places), weight)
 
 
 def drawn(n: int, rng: np.random.Generator, most: int) -> Ids:
@@ -147,12 +162,13 @@ class Parts:
 
     def scaling(self, family: Family) -> Scaling:
         """Centres and scales of the columns of all parts."""
-        each = list(self.each())
-        sums = added(sums_of(rows, weight) for rows, _, weight in each)
-        squares = np.sum(
-            [squares_of(rows, weight, sums.mean) for rows, _, weight in each], axis=0
+        each, reach = list(self.each()), reach_of_parts(self, family)
+        sums = added(sums_of(rows, w, reach, first) for rows, first, w in each)
+        near, every = np.sum(
+            [squares_of(rows, w, sums.mean, reach) for rows, _, w in each], axis=0
         )
-        return Scaling.of(sums, squares, family, self.features.feature_names)
+        names = self.features.feature_names
+        return Scaling.of(sums, (near, every), self.total, family, names)
 
     def shards(self, plan: Plan, scratch: Any = None) -> LocalShards:
         """The same rows, ready for sweeps."""

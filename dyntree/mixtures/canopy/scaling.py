@@ -17,10 +17,12 @@ from dyntree.mixtures.canopy.components import LEAST, Family, Prior
 from dyntree.mixtures.canopy.options import MixturePrior
 from dyntree.mixtures.canopy.parquet import ParquetRows, is_path
 from dyntree.mixtures.shared.arrays import is_constant
+from dyntree.mixtures.shared.outlying import Reach, warn_of_far
 
 Singles = NDArray[np.float32]
 BLOCK = 1 << 18  # numbers in float64 at a time
 FARTHEST = 1e12  # scaled; only rows of no weight lie beyond it
+BITS_FOR_FAR = 17  # half of those of squares, to which scales leave far values
 BITS = 60  # that a sum over all rows may fill
 MOST_BITS = 900  # after the point, where the sum is tiny
 
@@ -47,12 +49,17 @@ def pieces(X: Any, weight: Vector | None) -> Iterator[tuple[Matrix, Vector]]:
 
 @dataclass(frozen=True)
 class ColumnSums:
-    """Weight of rows, and of their columns the weighted sums and the extremes."""
+    """Weight of values that are not far, their weighted sums, and the extremes.
 
-    total: float
+    Rows with a far value are counted, and the first of them is named.
+    """
+
+    total: Vector
     first: Vector
     low: Vector
     high: Vector
+    n_far: int = 0
+    far: tuple[int, int, float] | None = None  # row, column and value of the first
 
     @property
     def mean(self) -> Vector:
@@ -60,25 +67,42 @@ class ColumnSums:
         return self.first / self.total
 
 
-def sums_of(X: Any, weight: Vector | None) -> ColumnSums:
+def sums_of(
+    X: Any, weight: Vector | None, reach: Reach, first_row: int = 0
+) -> ColumnSums:
     """Sums and extremes of the columns, over rows that have weight."""
-    total, first = 0.0, np.zeros(X.shape[1])
-    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    d, n_far, number, named = X.shape[1], 0, first_row, None
+    total, first = np.zeros(d), np.zeros(d)
+    low, high = np.full(d, np.inf), np.full(d, -np.inf)
     for rows, w in pieces(X, weight):
-        total += float(w.sum())
-        first += w @ rows
+        far = reach.exceeded(rows) & (w > 0.0)[:, None]
+        if far.any():
+            row, column = (int(place) for place in np.argwhere(far)[0])
+            named = named or (number + row, column, float(rows[row, column]))
+            n_far += int(far.any(axis=1).sum())
+            total += w @ ~far
+            first += w @ np.where(far, 0.0, rows)
+        else:
+            total += w.sum()
+            first += w @ rows
         there = rows[w > 0.0]
         low = np.minimum(low, there.min(axis=0, initial=np.inf))
         high = np.maximum(high, there.max(axis=0, initial=-np.inf))
-    return ColumnSums(total, first, low, high)
+        number += len(rows)
+    return ColumnSums(total, first, low, high, n_far, named)
 
 
-def squares_of(X: Any, weight: Vector | None, centre: Vector) -> Vector:
-    """Weighted sum of squares about a centre, shape (n_features,)."""
-    second = np.zeros(X.shape[1])
+def squares_of(
+    X: Any, weight: Vector | None, centre: Vector, reach: Reach
+) -> tuple[Vector, Vector]:
+    """Weighted sums of squares about a centre, without far values and with them."""
+    near, every = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for rows, w in pieces(X, weight):
-        second += w @ (rows - centre) ** 2
-    return second
+        squares = (rows - centre) ** 2
+        far = reach.exceeded(rows)
+        every += w @ squares
+        near += w @ (np.where(far, 0.0, squares) if far.any() else squares)
+    return near, every
 
 
 class SparseRows:
@@ -200,13 +224,21 @@ class Scaling:
 
     @classmethod
     def of(
-        cls, sums: ColumnSums, squares: Vector, family: Family, names: tuple[str, ...]
+        cls,
+        sums: ColumnSums,
+        squares: tuple[Vector, Vector],
+        total: float,
+        family: Family,
+        names: tuple[str, ...],
     ) -> Scaling:
-        """Weighted means and standard deviations of columns.
+        """Weighted means and standard deviations of columns, without far values.
 
-        By what `sums_of` gives over all rows, and `squares_of` about the means.
+        By what `sums_of` gives over all rows, `squares_of` about the means, and the
+        weight of all rows. All scales are larger by a factor where squares of far
+        values would leave too few bits for their sums.
         """
-        centre, variance, d = sums.mean, squares / sums.total, len(squares)
+        centre, variance, d = sums.mean, squares[0] / sums.total, len(sums.first)
+        whole = squares[1] / total
         if family.is_count:
             power = max(1.0, float((variance + centre**2).sum()))
             return cls(np.zeros(d), np.ones(d), variance, power, centre)
@@ -223,11 +255,20 @@ class Scaling:
                 d=d,
                 listed=listed,
             )
+        if sums.far is not None:
+            row, column, value = sums.far
+            warn_of_far(names[column], value, sums.n_far, row=row)
+        whole = np.where(equal, 0.0, whole)
         middle = float(np.sqrt(variance.mean())) or 1.0
         scale = np.full(d, middle)
         if not family.one_scale:
             scale = np.where(equal, middle, np.sqrt(variance))
-        return cls(centre, scale, variance, float(d), centre)
+        power = float(d)
+        if sums.far is not None:
+            most = 2.0 ** max(0.0, BITS_FOR_FAR - 0.5 * np.log2(total * d))
+            scale = scale * max(1.0, float(np.sqrt(whole / scale**2).max()) / most)
+            power = max(power, float((whole / scale**2).sum()))
+        return cls(centre, scale, variance, power, centre)
 
     def taken(self, X: Any, into: Singles | None = None) -> Singles:
         """Rows in float32, scaled block by block."""

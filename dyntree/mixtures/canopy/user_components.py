@@ -117,8 +117,8 @@ def scaling_of(family: Family, known: Components) -> Scaling:
     squares = squares + family.variances_within(known, centre)
     names = tuple(f"x{j}" for j in range(mean.shape[1]))
     spread = np.sqrt(squares)
-    sums = ColumnSums(1.0, centre, centre - spread, centre + spread)
-    return Scaling.of(sums, squares, family, names)
+    sums = ColumnSums(np.ones(len(centre)), centre, centre - spread, centre + spread)
+    return Scaling.of(sums, (squares, squares), 1.0, family, names)
 
 
 def scaled(known: Components, scaling: Scaling) -> Components:

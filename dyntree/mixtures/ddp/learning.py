@@ -29,6 +29,7 @@ from dyntree.mixtures.ddp.state import (
 )
 from dyntree.mixtures.shared.arrays import Ids, constants
 from dyntree.mixtures.shared.lineage import origin_of
+from dyntree.mixtures.shared.outlying import far_values, warn_of_far_rows
 
 TELLING = 20  # rows from which statistical trouble is worth a warning
 
@@ -71,13 +72,14 @@ def with_phase(
                 n_phases=before.n_phases + 1,
                 labels=(*before.labels, no_labels(0))[-history:],
             )
-        family = options.family.resolved(rows)
+        assert features is not None
+        family = with_scales(options.family, rows, features.feature_names)
         assert options.transition is not None
         family.check_steps(options.transition)
         still = constant_so_far(options, family, rows)
         state = replace(before, origins=(origin_of(seed, rows),))
     else:
-        family, state, still = with_units(before, options, family, rows)
+        family, state, still = with_units(before, options, family, rows, features)
     if not len(state.particles):
         n_prior = len(family.base())
         fresh = State.fresh(options, n_prior, family.n_sums())
@@ -102,6 +104,17 @@ def with_phase(
     )  # fmt: skip
 
 
+def with_scales(family: Family, rows: Matrix, names: tuple[str, ...]) -> Family:
+    """The family with scales from rows, where these are not far from all others."""
+    found, far = family.resolved(rows), far_values(rows)
+    if not far.any():
+        return found
+    near = family.resolved(rows[~far.any(axis=1)])
+    if near != found:
+        warn_of_far_rows(rows, far, names)
+    return near
+
+
 def constant_so_far(
     options: DDPOptions, family: Family, rows: Matrix
 ) -> NDArray[np.bool_]:
@@ -116,7 +129,11 @@ def constant_so_far(
 
 
 def with_units(
-    state: State, options: DDPOptions, family: Family, rows: Matrix
+    state: State,
+    options: DDPOptions,
+    family: Family,
+    rows: Matrix,
+    features: FeatureMap | None,
 ) -> tuple[Family, State, NDArray[np.bool_]]:
     """Family and state, where columns that stood still move in these rows."""
     still = state.still
@@ -125,7 +142,8 @@ def with_units(
     moves = still & ~constant_so_far(options, family, rows)
     if not moves.any():
         return family, state, still
-    fresh = options.family.resolved(rows)
+    assert features is not None
+    fresh = with_scales(options.family, rows, features.feature_names)
     new = family.with_units(fresh, moves)
 
     p, history = state.particles, state.history

@@ -279,7 +279,9 @@ class DependentDPMixture(Mixture):
             `max_particles`.
         ScaleWarning
             If scales were determined from few first rows, or if the distances between
-            neighbouring rows of a phase are several times as large as before.
+            neighbouring rows of a phase are several times as large as before. Also if
+            rows of the first phase are more than 30 times as far from the median as
+            nine rows in ten: scales are chosen without them.
         """
         check_progress(progress)
         params.check_dense("X", X)

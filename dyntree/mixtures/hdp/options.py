@@ -76,7 +76,8 @@ class HDPPrior:
     word : float, default 0.05
         Prior count of each word in a topic (lambda).
     standardize : bool, default True
-        Whether columns are shifted and scaled by the first epoch.
+        Whether columns are shifted and scaled by the first epoch, without values more
+        than 30 times as far from the median as nine rows in ten.
     """
 
     shape: float = checked(1.0, params.real)

@@ -32,6 +32,7 @@ from dyntree.mixtures.hdp.batch import Batch, Times
 from dyntree.mixtures.hdp.families import MOST_FAR, Family
 from dyntree.mixtures.hdp.row_store import RowStore
 from dyntree.mixtures.shared.arrays import constants
+from dyntree.mixtures.shared.outlying import far_values, warn_of_far
 from dyntree.params.checks import as_numbers
 from dyntree.params.labels import check_text, is_label
 
@@ -94,12 +95,23 @@ class RowBatch(Batch):
         return batch
 
     def scales(self, standardize: bool) -> tuple[Vector, Vector]:
-        """Means and standard deviations of columns; 1 for a constant column."""
-        rows, by = self.rows, self.weight
+        """Means and standard deviations of columns; 1 for a constant column.
+
+        Values far from all others do not count, but no value is more than `MOST_FAR`
+        standard deviations away.
+        """
+        rows = self.rows
+        by: NDArray[Any] | None = self.weight
         if not standardize:
             return np.zeros(self.width), np.ones(self.width)
+        far = far_values(rows, by)
+        if far.any():
+            self._warn_of_far(far)
+            by = ~far if by is None else by[:, None] * ~far
         shift = np.average(rows, axis=0, weights=by)
         scale = np.sqrt(np.average(np.square(rows - shift), axis=0, weights=by))
+        if far.any():
+            scale = np.maximum(scale, np.abs(rows - shift).max(axis=0) / MOST_FAR)
         still = constants(rows)
         shift = np.where(still, rows[0], shift)
         if still.any() and len(rows) > 1:
@@ -112,6 +124,17 @@ class RowBatch(Batch):
                 known=[name for name, one in known if one],
             )
         return shift, np.where(still, 1.0, scale)
+
+    def _warn_of_far(self, far: NDArray[np.bool_]) -> None:
+        """Warn of rows with far values, and name the first by its document."""
+        is_far = far.any(axis=1)
+        row, column = (int(place) for place in np.argwhere(far)[0])
+        document = int(self.document[row])
+        warn_of_far(
+            self.features.feature_names[column], self.rows[row, column],
+            int(is_far.sum()), "row {row} of documents[{document}]",
+            row=row - int(np.searchsorted(self.document, document)), document=document,
+        )  # fmt: skip
 
     def standardised(self, shift: Vector, scale: Vector) -> Self:
         """Documents on the scale of the first epoch."""

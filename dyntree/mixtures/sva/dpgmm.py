@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
+from dyntree.mixtures.shared.outlying import without_far_rows
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 from dyntree.mixtures.sva.options import GMM_OPTIONS, GMMOptions
@@ -40,7 +41,9 @@ class OnlineDPGMM(SmallVarianceMixture):
         Squared distance beyond which a row opens a cluster. If the noise sigma is
         known, use ``sigma**2 * chi2.isf(1e-5, n_features)``, which one in 10^5 rows of
         a cluster exceeds. "auto" chooses it from the first `warm_up` rows, and again
-        if it no longer fits later rows (see Notes).
+        if it no longer fits later rows (see Notes). Rows that lie more than 30 times as
+        far from the median as nine rows in ten are left out; a `ScaleWarning` names the
+        first of them.
     criterion : {"radius", "objective"}, default "radius"
         Whether rows and pairs of clusters are judged by their squared distances, or by
         their effect on `objective`.
@@ -148,6 +151,7 @@ class OnlineDPGMM(SmallVarianceMixture):
         return self._cost_path(rows, names).chosen, None
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+        rows = without_far_rows(rows, names)
         check_columns(rows, names)
         sample = sample_of(rows)
         rows = sample.rows

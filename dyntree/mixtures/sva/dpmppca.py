@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
+from dyntree.mixtures.shared.outlying import without_far_rows
 from dyntree.mixtures.sva.emission import learn_together, new_clusters
 from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
@@ -145,6 +146,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         given = self.options
         if isinstance(given.lambda_, float) and isinstance(given.noise, float):
             return given.lambda_, given.noise
+        rows = without_far_rows(rows, names)
         check_columns(rows, names)
         sample = in_their_directions(sample_of(rows))
         run = self._run_on(sample.rows)
@@ -166,6 +168,7 @@ class OnlineDPMPPCA(SubspaceMixture):
         return run
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+        rows = without_far_rows(rows, names)
         check_columns(rows, names)
         sample = in_their_directions(sample_of(rows))
         found = self._state.noise

@@ -14,6 +14,7 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
+from dyntree.mixtures.shared.outlying import without_far_rows
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import Durations, LambdaPath, Path
@@ -546,7 +547,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         return self._confirmed()[own], chain.id[own], rng
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
-        sample = sample_of(rows)
+        sample = sample_of(without_far_rows(rows, names))
         rows = sample.rows
         if self.options.is_round:
             return spherical_cost_path(sample, lambda value: self._tried(rows, value))

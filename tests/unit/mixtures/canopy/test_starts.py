@@ -27,6 +27,7 @@ def is_partition(labels: Any, truth: Any) -> bool:
 
 
 # data and seeds are fixed, so that nothing here fails by chance
+@pytest.mark.filterwarnings("ignore:row 600 has")
 @pytest.mark.parametrize("family", ["diag", "spherical", "full"])
 @pytest.mark.parametrize("far", [1e3, 1e4, 1e5])
 def test_a_row_far_out_leaves_the_others_alone(family: str, far: float) -> None:
