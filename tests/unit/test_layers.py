@@ -129,7 +129,8 @@ FOLDER_ORDER = {
         {"transitions", "records", "scales", "blocks", "nearness"},
         {"families", "shapes"},
         {"input", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
-        {"sampling", "merging", "superposing", "files"}, {"learning"}, {"model"},
+        {"sampling", "merging", "superposing", "files", "renaming"}, {"learning"},
+        {"model"},
     ],
     "mixtures/canopy": [
         {"components", "groups", "options", "records"},

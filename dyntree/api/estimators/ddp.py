@@ -17,6 +17,8 @@ from dyntree.mixtures import DependentDPMixture, GaussianUnknown
 from dyntree.mixtures.ddp.input import separated, without_phases
 from dyntree.mixtures.shared.arrays import settled_aliases
 
+WHOLE = 30  # rows, from which pieces of `partial_fit` are a phase
+
 
 @params.derived(DependentDPMixture, without=["seed"])
 class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
@@ -61,6 +63,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
 
     model_: DependentDPMixture
     random_state: Any
+    _open: tuple[DependentDPMixture, Matrix] | None = None  # before a phase; its rows
     predict = passed_on(DependentDPMixture.predict)
     predict_proba = passed_on(DependentDPMixture.predict_proba)
     sample = passed_on(DependentDPMixture.sample)
@@ -108,15 +111,28 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
         y : object, optional
             Ignored.
         phases : str or array_like of shape (n_rows,), optional
-            As in `fit`.
+            As in `fit`. By default rows of successive calls are one phase until it has
+            30 rows, so that it does not matter in which pieces they come. With each
+            piece, the phase is learned again, and `labels_` are those of the piece.
 
         Returns
         -------
         self
         """
         first = not hasattr(self, "model_")
-        model = self._fresh() if first else self.model_.copy()
-        return self._learned(model, X, phases, reset=first)
+        if phases is not None:
+            model = self._fresh() if first else self.model_.copy()
+            return self._learned(model, X, phases, reset=first)
+        rows = checked_rows(self, X, first, dtype=np.float64)
+        if self._open is None:
+            before, whole = self._fresh() if first else self.model_, rows
+            model = before.copy().update(whole, progress=False)
+        else:
+            before, whole = self._open[0], np.concatenate([self._open[1], rows])
+            model = before.copy().update_again(whole, self.model_)
+        self.model_, self.labels_ = model, model.labels_[len(whole) - len(rows) :]
+        self._open = (before, whole) if len(whole) < WHOLE else None
+        return self
 
     def fit_predict(self, X: Any, y: Any = None, *, phases: Any = None) -> Ids:
         """Learn as `fit` does, and return `labels_`.
@@ -147,7 +163,7 @@ class DependentDPClusterer(MixtureAnswers, ClusterMixin, BaseEstimator):
             aliases |= model.aliases_
         for old, new in settled_aliases(aliases).items():
             labels[labels == old] = new
-        self.model_, self.labels_ = model, labels
+        self.model_, self.labels_, self._open = model, labels, None
         if reset or column is not None:
             self._phase_column = column
         return self

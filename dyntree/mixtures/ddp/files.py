@@ -11,6 +11,7 @@ from dyntree import params
 from dyntree.checkpoint.layout import Layout, check_close, ints, reals, require
 from dyntree.checkpoint.layout import check_arrays as check_layouts
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Matrix
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.multinomial import Multinomial
 from dyntree.mixtures.ddp.nearness import UNKNOWN, Nearness
@@ -21,6 +22,7 @@ from dyntree.mixtures.ddp.options import (
 )
 from dyntree.mixtures.ddp.records import Diagnostics
 from dyntree.mixtures.ddp.state import (
+    ENOUGH,
     MOST_COHORTS,
     History,
     Particles,
@@ -48,6 +50,7 @@ def to_arrays(
         "features": None if state.features is None else state.features.to_header(),
         "family": None if state.family is None else state.family.to_header(),
         "n_rows": state.n_rows,
+        "n_chosen": state.n_chosen,
         "n_phases": state.n_phases,
         "next_id": state.next_id,
         "origins": list(state.origins),
@@ -73,6 +76,9 @@ def to_arrays(
     arrays["n_labels"] = np.array([len(one) for one in state.labels], dtype=np.int64)
     nothing = np.empty(0, dtype=np.int64)
     arrays["labels"] = np.concatenate([nothing, *state.labels])
+    early = [rows for rows in state.early if len(rows)]
+    arrays["early"] = np.concatenate(early) if early else np.empty((0, 0))
+    arrays["n_early"] = np.array([len(one) for one in state.early], dtype=np.int64)
     return header, arrays
 
 
@@ -141,6 +147,8 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         still=still,
         labels=tuple(part.copy() for part in parts),
         n_rows=n_rows,
+        n_chosen=header["n_chosen"],
+        early=early_rows(arrays),
         first_counted=header["first_counted"],
         phase_column=header["phase_column"],
         joins=joins_from_header(header["joins"], header["next_id"]),
@@ -148,6 +156,24 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         origins=() if family is None else origins_from_header(header["origins"]),
         diagnostics=Diagnostics(**diagnostics),
     )
+
+
+def early_rows(arrays: Arrays) -> tuple[Matrix, ...]:
+    """Rows of all phases, where they are stored to choose scales from."""
+    if not len(arrays["n_early"]):
+        return ()
+    parts = np.split(arrays["early"], np.cumsum(arrays["n_early"])[:-1])
+    return tuple(part.copy() for part in parts)
+
+
+def check_early(n_rows: int, n_phases: int, n_chosen: int, arrays: Arrays) -> None:
+    """Raise ValueError unless early rows are those of all phases, or of none."""
+    n_early = arrays["n_early"]
+    require(n_early.sum() == len(arrays["early"]), "early rows of phases")
+    require(len(n_early) in (0, n_phases), "early rows of all phases")
+    if len(n_early):
+        require(n_early.sum() == n_rows, "all rows among the early ones")
+        require(n_chosen <= n_rows and n_chosen < ENOUGH, "rows of scales")
 
 
 LAYOUTS = {
@@ -174,6 +200,8 @@ LAYOUTS = {
     "aliases": ints(None, 2, low=0, below="next_id"),
     "n_labels": ints("stored", low=0),
     "labels": ints("rows", low=-1, below="next_id"),
+    "early": reals(None, None),
+    "n_early": ints(None, low=0),
     "draws_n_clusters": ints(None, low=0),
     "draws_u": reals(None, low=0.0),
     "draws_log_joint": Layout("f8", (None,), low=-np.inf, high=np.inf, gaps=True),
@@ -207,8 +235,10 @@ def check_arrays(
     require(len(arrays["mass"]) > 0, "a cohort")
     require(arrays["n_labels"].sum() == len(arrays["labels"]), "labels of stored rows")
     require(len(arrays["labels"]) <= n_rows, "labels of rows seen")
+    n_chosen = params.count("n_chosen", header["n_chosen"], 0, MOST)
+    check_early(n_rows, n_phases, n_chosen, arrays)
     aliases = arrays["aliases"]
-    require(aliases[:, 1] < aliases[:, 0], "aliases that are older")
+    require(aliases[:, 1] != aliases[:, 0], "aliases of others")
     require(len(np.unique(aliases[:, 0])) == len(aliases), "an alias each")
     require(np.diff(arrays["particles_id"]) > 0, "ids that ascend")
     check_prior_rows(family, arrays)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,11 +15,13 @@ from dyntree.encoding.values import Matrix
 from dyntree.errors import MixingWarning, ScaleWarning, warn
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.merging import merged
-from dyntree.mixtures.ddp.nearness import FEWEST_AT_FIRST, Nearness, nearness_of
+from dyntree.mixtures.ddp.nearness import FEWEST_AT_FIRST, UNKNOWN, nearness_of
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import Diagnostics, no_diagnostics
+from dyntree.mixtures.ddp.renaming import renamed
 from dyntree.mixtures.ddp.sampling import kernel_of, outcome, run_chains, started
 from dyntree.mixtures.ddp.state import (
+    ENOUGH,
     State,
     after_phase,
     predicted,
@@ -34,36 +36,91 @@ from dyntree.mixtures.shared.outlying import far_values, warn_of_far_rows
 TELLING = 20  # rows from which statistical trouble is worth a warning
 
 
-def with_phase(
-    before: State,
-    options: DDPOptions,
-    seed: int,
-    features: FeatureMap | None,
-    rows: Matrix,
-    column: str | None,
-    tell: Any,
-) -> State:
-    """State of a mixture before a phase -> its state after it.
+@dataclass(frozen=True)
+class Phases:
+    """What all phases of a call have in common.
 
     Parameters
     ----------
-    before : State
     options : DDPOptions
     seed : int
         Of the model.
     features : FeatureMap or None
         Of the rows.
-    rows : ndarray of shape (n_rows, n_features)
-        Encoded, contiguous.
     column : str or None
         Name of the column that contained the phase.
     tell : callable
         Called with the number of rows that have been done since the last call.
+    """
+
+    options: DDPOptions
+    seed: int
+    features: FeatureMap | None
+    column: str | None
+    tell: Any
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of rows that there are."""
+        assert self.features is not None
+        return self.features.feature_names
+
+
+def with_phase(before: State, phases: Phases, rows: Matrix) -> State:
+    """State of a mixture before a phase -> its state after it.
+
+    Scales of clusters that the first rows decide are chosen again from all rows, when
+    there are twice as many as for the last choice, until there are `ENOUGH`. If they
+    change, all phases are learned again.
+
+    Parameters
+    ----------
+    before : State
+    phases : Phases
+    rows : ndarray of shape (n_rows, n_features)
+        Encoded, contiguous.
 
     Returns
     -------
     State
     """
+    options = phases.options
+    if options.family.knows_widths or before.n_chosen >= ENOUGH:
+        state = learned(before, phases, rows)
+    else:
+        state = learned_early(before, phases, (*before.early, rows))
+    if state.family is not None:
+        warn_of_sampling(state.diagnostics, options, len(rows))
+        warn_of_scale(before, options, state.family, rows)
+    return state
+
+
+def learned_early(before: State, phases: Phases, early: tuple[Matrix, ...]) -> State:
+    """The state after the last of all phases, while scales may be chosen again."""
+    total = sum(len(rows) for rows in early)
+    if before.family is None:
+        state = learned(before, phases, early[-1])
+        return replace(state, early=early, n_chosen=total).settled()
+    if total < 2 * before.n_chosen:
+        return replace(learned(before, phases, early[-1]), early=early)
+    every = np.concatenate([rows for rows in early if len(rows)])
+    family = with_scales(phases.options.family, every, phases.names)
+    if family == before.family:
+        state = learned(before, phases, early[-1])
+    else:
+        state = State.fresh(phases.options)
+        silent = replace(phases, tell=lambda n_rows: None)
+        for rows in early[:-1]:
+            state = learned(state, silent, rows, family)
+        state = renamed(learned(state, phases, early[-1], family), before, 0)
+    return replace(state, early=early, n_chosen=total).settled()
+
+
+def learned(
+    before: State, phases: Phases, rows: Matrix, scales: Family | None = None
+) -> State:
+    """The state after a phase; `scales` are those of the first rows, or chosen here."""
+    options, features = phases.options, phases.features
     family, history = before.family, options.history
     if family is None:
         if not len(rows):
@@ -72,12 +129,11 @@ def with_phase(
                 n_phases=before.n_phases + 1,
                 labels=(*before.labels, no_labels(0))[-history:],
             )
-        assert features is not None
-        family = with_scales(options.family, rows, features.feature_names)
+        family = scales or with_scales(options.family, rows, phases.names)
         assert options.transition is not None
         family.check_steps(options.transition)
         still = constant_so_far(options, family, rows)
-        state = replace(before, origins=(origin_of(seed, rows),))
+        state = replace(before, origins=(origin_of(phases.seed, rows),))
     else:
         family, state, still = with_units(before, options, family, rows, features)
     if not len(state.particles):
@@ -88,20 +144,24 @@ def with_phase(
     labels, diagnostics = no_labels(len(rows)), no_diagnostics()
     if not np.any(counting):
         state = without_rows(state, options, family)
-        tell(len(rows))
+        phases.tell(len(rows))
     else:
         state, labels, diagnostics = sampled(
-            state, options, family, seed, rows, counting, tell
+            state, options, family, phases.seed, rows, counting, phases.tell
         )
-    warn_of_sampling(diagnostics, options, len(rows))
-    nearness = checked_scale(before, options, rows[counting])
     labels[~counting] = most_probable(state, options)
+    now = nearness_of(rows[counting]) if scaled_by_rows(options) else UNKNOWN
     return replace(
-        state, features=features, family=family, still=still, phase_column=column,
-        labels=(*state.labels, labels)[-history:],
+        state, features=features, family=family, still=still,
+        phase_column=phases.column, labels=(*state.labels, labels)[-history:],
         n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
-        nearness=nearness,
+        nearness=before.nearness.succeeded(now),
     )  # fmt: skip
+
+
+def scaled_by_rows(options: DDPOptions) -> bool:
+    """Whether rows decide a scale."""
+    return bool(options.family.scaled_by_rows().any())
 
 
 def with_scales(family: Family, rows: Matrix, names: tuple[str, ...]) -> Family:
@@ -194,24 +254,23 @@ def sampled(
     )
 
 
-def checked_scale(state: State, options: DDPOptions, rows: Matrix) -> Nearness:
-    """Warn where scales that earlier rows have chosen do not fit these.
-
-    Returns what the rows of later phases are compared with.
-    """
-    before = state.nearness
-    if not options.family.scaled_by_rows().any():
-        return before
-    is_first = state.family is None and not options.family.knows_widths
+def warn_of_scale(
+    before: State, options: DDPOptions, family: Family, rows: Matrix
+) -> None:
+    """Warn where scales that few or earlier rows have chosen may not fit these."""
+    if not scaled_by_rows(options):
+        return
+    rows = rows[family.counting(rows)]
+    is_first = before.family is None and not options.family.knows_widths
     if is_first and len(rows) < FEWEST_AT_FIRST:
         warn(
             ScaleWarning,
             f"the scale of clusters is estimated from the first {len(rows)} rows, "
-            f"which are few. Begin with a phase of {FEWEST_AT_FIRST} rows at least, "
-            "or give the scales of the family.",
+            "which are few. It will be estimated again as rows come, and labels may "
+            "change. For labels that stay, begin with a phase of "
+            f"{FEWEST_AT_FIRST} rows at least, or give the scales of the family.",
         )
-    now = nearness_of(rows)
-    factor = before.change(now)
+    factor = before.nearness.change(nearness_of(rows))
     if factor != 1.0:
         warn(
             ScaleWarning,
@@ -219,11 +278,9 @@ def checked_scale(state: State, options: DDPOptions, rows: Matrix) -> Nearness:
             "neighbouring rows of phase {n_phases} are {factor:.2g} times as far "
             "apart as before. Their unit or gain may have changed. Rescale them, or "
             "begin a new model.",
-            n_phases=state.n_phases,
+            n_phases=before.n_phases,
             factor=factor,
         )
-    is_new = factor != 1.0 or not before.n_rows
-    return now if is_new and now.n_rows else before
 
 
 def warn_of_sampling(found: Diagnostics, options: DDPOptions, n_rows: int) -> None:

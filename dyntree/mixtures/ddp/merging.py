@@ -127,7 +127,7 @@ def merged(state: State, options: DDPOptions, family: Family) -> State:
         near = np.triu(family.distances(particles.row[now], NEAR) <= NEAR, 1)
         best, pair = 0.0, None
         for i, j in np.argwhere(near).tolist():
-            p, q = int(now[i]), int(now[j])
+            p, q = sorted((int(now[i]), int(now[j])), key=particles.age_order)
             ids = (int(particles.id[p]), int(particles.id[q]))
             if not state.may_be_one(*ids):
                 continue

@@ -18,7 +18,7 @@ from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.files import from_arrays, to_arrays
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.input import read_rows, separated, without_phases
-from dyntree.mixtures.ddp.learning import with_phase
+from dyntree.mixtures.ddp.learning import Phases, with_phase
 from dyntree.mixtures.ddp.options import (
     DDP_OPTIONS,
     DDPOptions,
@@ -34,6 +34,7 @@ from dyntree.mixtures.ddp.records import (
     Trajectory,
 )
 from dyntree.mixtures.ddp.regression import AffineFlow
+from dyntree.mixtures.ddp.renaming import renamed
 from dyntree.mixtures.ddp.state import (
     Particles,
     State,
@@ -128,6 +129,11 @@ class DependentDPMixture(Mixture):
 
     Notes
     -----
+    While fewer than 200 rows have come, `GaussianUnknown` and `AffineFlow` choose the
+    scales of clusters again as rows come, and all phases are learned again. Clusters
+    with the same rows have the same ids. An id whose rows have gone to others is an
+    alias.
+
     Equation 18 of the paper, its posterior, replaces a particle that survives with
     probability q and then has c counts by one with q c counts. This does not follow
     from the chain: counts would grow with age, although weights are constant during a
@@ -290,11 +296,31 @@ class DependentDPMixture(Mixture):
         features, rows = self._encoded(X)
         pieces = [rows[part] for part in parts] if parts else [rows]
         with rows_bar(progress, len(rows), "learning") as tell:
+            phases_of_call = Phases(self.options, self.seed, features, column, tell)
             for piece in pieces:
-                self._state = with_phase(
-                    self._state, self.options, self.seed, features,
-                    np.ascontiguousarray(piece), column, tell,
-                )  # fmt: skip
+                rows = np.ascontiguousarray(piece)
+                self._state = with_phase(self._state, phases_of_call, rows)
+        return self
+
+    @locked
+    def update_again(self, X: Any, earlier: Self) -> Self:
+        """Learn one phase of which another model has learned the first rows.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_columns), frame, dict or list of dicts
+            All rows of the phase.
+        earlier : DependentDPMixture
+            A copy of this model that has learned the first of these rows as one phase.
+
+        Returns
+        -------
+        self
+            Its new particles have the ids of those of `earlier` with the same rows.
+        """
+        least = self._state.next_id
+        self.update(X, progress=False)
+        self._state = renamed(self._state, earlier._state, least)
         return self
 
     # ------------------------------------------------------------ labels
@@ -650,7 +676,7 @@ class DependentDPMixture(Mixture):
     # ------------------------------------------------------------ what it is
     @property
     def family_(self) -> Family:
-        """The family with the scales that were estimated from the first phase."""
+        """The family with the scales that were estimated from the first rows."""
         return self._ready("family_")
 
     def _own_facts(self) -> dict[str, Any]:

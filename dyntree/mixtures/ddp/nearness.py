@@ -56,6 +56,11 @@ class Nearness(NamedTuple):
             else 1.0
         )
 
+    def succeeded(self, other: Nearness) -> Nearness:
+        """What later phases are compared with: the other, if it differs or is first."""
+        is_new = not self.n_rows or self.change(other) != 1.0
+        return other if is_new and other.n_rows else self
+
 
 UNKNOWN = Nearness(0, np.zeros(0))
 

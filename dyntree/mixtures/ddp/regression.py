@@ -310,21 +310,24 @@ class GaussianUnknown(Regression):
     scale : float or array_like, optional
         Psi of the base: a number, one for each column, or a matrix. With the default
         `df` it is the expected covariance. By default this is a share of the variances
-        of the first phase, which is chosen by evidence.
+        of the first rows, which is chosen by evidence.
 
     Notes
     -----
     Sigma ~ IW(Psi, df), mu | Sigma ~ N(m, Sigma / kappa). When the knowledge of a
     centre fades, the centre moves towards the base.
 
-    The default scales have the highest evidence for the first phase (empirical Bayes),
+    The default scales have the highest evidence for the first rows (empirical Bayes),
     over partitions of it from 40 cells of k-means++ down to one cluster. The share is a
     power of two down to 2^-16, kappa is half of it and at most 0.05, and the degrees of
     freedom are n_columns + 2, 6, 14 and so on up to 510. The share refers to all
     variances or, if clusters are far apart along a column or a principal axis, to the
     shares within clusters along each of these (up to 64 columns). Scales are compared
     as if centres had the spread of all rows. The units of the columns make no
-    difference. Give `scale` if the first phase is not like later ones.
+    difference. The first rows are those of the first phase. When twice as many have
+    come as for the last choice, scales are chosen again, until a choice has had 200
+    rows; all phases are then learned again. Give `scale` if the first phase is not
+    like later ones.
 
     Examples
     --------

@@ -24,6 +24,7 @@ LEAST_MASS = 1e-4  # of a cohort, as a share of the innovation
 NOTHING = 1e-100  # rows, or exposure
 MOST_COHORTS = 1024  # and phases that the base of a cohort moves for
 MOST_COUNTS = 100_000  # of rows in a phase, of which the oldest go
+ENOUGH = 200  # rows of a choice of scales after which there is no other
 N_PLACES = 256  # over which a survival that depends on the place is averaged
 
 
@@ -72,6 +73,10 @@ class Particles:
             name: np.concatenate([getattr(self, name), getattr(other, name)])
             for name in names
         })  # fmt: skip
+
+    def age_order(self, place: int) -> tuple[int, int]:
+        """Sort key of a particle, by which older ones come first."""
+        return int(self.born[place]), int(self.id[place])
 
     def __len__(self) -> int:
         return len(self.id)
@@ -131,6 +136,8 @@ class State:
     labels: tuple[Ids, ...] = ()  # of the rows of the last phases
     n_rows: int = 0
     diagnostics: Diagnostics = field(default_factory=no_diagnostics)
+    n_chosen: int = 0  # rows from which scales were chosen, if widths are not given
+    early: tuple[Matrix, ...] = ()  # rows of all phases, while these are too few
     nearness: Nearness = UNKNOWN  # of rows, of the last phase of another scale
     joins: tuple[tuple[int, ...], ...] = ()  # ends of the ids of superposed models
     origins: tuple[str, ...] = ()  # of these models, once there are rows
@@ -143,11 +150,16 @@ class State:
             np.array([options.concentration]), np.ones(1), np.zeros(1, dtype=np.int64),
         )  # fmt: skip
 
+    def settled(self) -> State:
+        """Without the rows of all phases, once scales are not chosen again."""
+        return replace(self, early=()) if self.n_chosen >= ENOUGH else self
+
     @property
     def nbytes(self) -> int:
         """Bytes used by particles, their histories, and labels."""
         arrays = [*vars(self.particles).values(), *vars(self.history).values()]
         arrays += [self.mass, self.source_exposure, self.age, self.u, self.counts]
+        arrays += self.early
         return int(sum(array.nbytes for array in (*arrays, *self.labels)))
 
     def may_be_one(self, one: int, other: int) -> bool:

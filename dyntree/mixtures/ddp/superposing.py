@@ -22,6 +22,7 @@ from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, DDPOptions
 from dyntree.mixtures.ddp.records import no_diagnostics
 from dyntree.mixtures.ddp.state import (
+    ENOUGH,
     History,
     Particles,
     State,
@@ -110,7 +111,8 @@ def superposed(states: Sequence[State], options: DDPOptions, family: Family) -> 
         still=np.zeros(len(parts[0].still), dtype=bool), first_counted=first_counted,
         phase_column=parts[0].phase_column,
         labels=labels_together([part.labels for part in parts]),
-        n_rows=sum(part.n_rows for part in parts), diagnostics=no_diagnostics(),
+        n_rows=sum(part.n_rows for part in parts), n_chosen=ENOUGH,
+        diagnostics=no_diagnostics(),
         joins=(*joins, tuple(first_id)) if len(parts) > 1 else joins,
         origins=joined_origins([part.origins for part in parts]),
     )  # fmt: skip

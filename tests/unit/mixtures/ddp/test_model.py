@@ -449,7 +449,9 @@ def test_answers_need_a_phase() -> None:
     assert Discount(0.5).delta == 0.5
 
 
-@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
+@pytest.mark.filterwarnings(
+    "ignore::dyntree.errors.MixingWarning", "ignore::dyntree.errors.ScaleWarning"
+)
 @pytest.mark.parametrize("family", [GaussianKnownVariance(1e20), GaussianUnknown()])
 @pytest.mark.parametrize("sampler", ["collapsed", "uncollapsed"])
 def test_rows_as_large_as_they_may_be_leave_the_model_in_order(
