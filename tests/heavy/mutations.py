@@ -110,11 +110,14 @@ FREE: dict[str, dict[str, str]] = {  # kind -> array -> why nothing contradicts 
     "OnlineHDPHSMM": SUBSPACES,
     "DependentDPMixture": {
         "particles_alive": "the chance to live of one without rows, by votes of sweeps",
+        "cells": "how far the values of the first rows are rounded",
+        "early": "rows of the first phases, from which scales are chosen again",
     },
     "MemoryBoundedHDP": {
         "alpha": "the concentration of a topic, which sweeps have estimated",
         "shift": "the units of the first rows, which are not held",
         "scale": "the units of the first rows, which are not held",
+        "cells": "how far the values of the first rows are rounded",
     },
 }  # fmt: skip
 OUTCOMES = ("refused", "same", "another", "silent", "failed")

@@ -115,7 +115,7 @@ FOLDER_ORDER = {
         {"teaching"},
     ],
     "mixtures/shared": [
-        {"arrays", "checks", "rows"}, {"base", "lineage", "outlying"},
+        {"arrays", "checks", "rows"}, {"base", "lattice", "lineage", "outlying"},
     ],
     "mixtures/sva": [
         {"options", "records", "semi_markov", "background", "misfit",

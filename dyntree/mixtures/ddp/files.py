@@ -76,6 +76,7 @@ def to_arrays(
     arrays["n_labels"] = np.array([len(one) for one in state.labels], dtype=np.int64)
     nothing = np.empty(0, dtype=np.int64)
     arrays["labels"] = np.concatenate([nothing, *state.labels])
+    arrays["cells"] = state.cells.copy()
     early = [rows for rows in state.early if len(rows)]
     arrays["early"] = np.concatenate(early) if early else np.empty((0, 0))
     arrays["n_early"] = np.array([len(one) for one in state.early], dtype=np.int64)
@@ -129,7 +130,7 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
     if family is not None:
         still[places] = True
     n_rows = params.count("n_rows", header["n_rows"], 0, MOST)
-    check_arrays(options, family, n_rows, header, arrays)
+    check_arrays(options, family, columns, n_rows, header, arrays)
     diagnostics: dict[str, Any] = {
         name: header["diagnostics"][name] for name in SCALARS
     } | {name: arrays[f"draws_{name}"].copy() for name in DRAWS}
@@ -149,6 +150,7 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         n_rows=n_rows,
         n_chosen=header["n_chosen"],
         early=early_rows(arrays),
+        cells=arrays["cells"].copy(),
         first_counted=header["first_counted"],
         phase_column=header["phase_column"],
         joins=joins_from_header(header["joins"], header["next_id"]),
@@ -200,6 +202,7 @@ LAYOUTS = {
     "aliases": ints(None, 2, low=0, below="next_id"),
     "n_labels": ints("stored", low=0),
     "labels": ints("rows", low=-1, below="next_id"),
+    "cells": reals(None, low=0.0),
     "early": reals(None, None),
     "n_early": ints(None, low=0),
     "draws_n_clusters": ints(None, low=0),
@@ -211,6 +214,7 @@ LAYOUTS = {
 def check_arrays(
     options: DDPOptions,
     family: Family | None,
+    columns: FeatureMap | None,
     n_rows: int,
     header: dict[str, Any],
     arrays: Arrays,
@@ -245,6 +249,8 @@ def check_arrays(
     check_history(family, n_rows, arrays)
     if family is None:
         return
+    assert columns is not None
+    require(len(arrays["cells"]) == columns.n_features, "cells of all columns")
     file = File(options, family, n_phases, first, bool(header["joins"]), arrays)
     file.check_counts()
     file.check_rows()

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import MixingWarning, ScaleWarning, warn
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.merging import merged
@@ -30,9 +30,11 @@ from dyntree.mixtures.ddp.state import (
     without_rows,
 )
 from dyntree.mixtures.shared.arrays import Ids, constants
+from dyntree.mixtures.shared.lattice import cell_widths, spread_over_cells
 from dyntree.mixtures.shared.lineage import origin_of
 from dyntree.mixtures.shared.outlying import far_values, warn_of_far_rows
 
+IN_CELLS = 5  # of the purposes of random numbers: places of values in their cells
 TELLING = 20  # rows from which statistical trouble is worth a warning
 
 
@@ -65,6 +67,17 @@ class Phases:
         assert self.features is not None
         return self.features.feature_names
 
+    def spread(self, rows: Matrix, cells: Vector, before: State) -> Matrix:
+        """Return the rows of the next phase, with values at places of their cells."""
+        return spread_over_cells(rows, cells, IN_CELLS, self.seed, before.n_phases)
+
+
+class Scales(NamedTuple):
+    """A family with its scales, and the widths of cells that values stand for."""
+
+    family: Family
+    cells: Vector
+
 
 def with_phase(before: State, phases: Phases, rows: Matrix) -> State:
     """State of a mixture before a phase -> its state after it.
@@ -91,6 +104,7 @@ def with_phase(before: State, phases: Phases, rows: Matrix) -> State:
         state = learned_early(before, phases, (*before.early, rows))
     if state.family is not None:
         warn_of_sampling(state.diagnostics, options, len(rows))
+        rows = phases.spread(rows, state.cells, before)
         warn_of_scale(before, options, state.family, rows)
     return state
 
@@ -104,20 +118,20 @@ def learned_early(before: State, phases: Phases, early: tuple[Matrix, ...]) -> S
     if total < 2 * before.n_chosen:
         return replace(learned(before, phases, early[-1]), early=early)
     every = np.concatenate([rows for rows in early if len(rows)])
-    family = with_scales(phases.options.family, every, phases.names)
-    if family == before.family:
+    scales = chosen_scales(before, phases, every)
+    if scales.family == before.family:
         state = learned(before, phases, early[-1])
     else:
         state = State.fresh(phases.options)
         silent = replace(phases, tell=lambda n_rows: None)
         for rows in early[:-1]:
-            state = learned(state, silent, rows, family)
-        state = renamed(learned(state, phases, early[-1], family), before, 0)
+            state = learned(state, silent, rows, scales)
+        state = renamed(learned(state, phases, early[-1], scales), before, 0)
     return replace(state, early=early, n_chosen=total).settled()
 
 
 def learned(
-    before: State, phases: Phases, rows: Matrix, scales: Family | None = None
+    before: State, phases: Phases, rows: Matrix, scales: Scales | None = None
 ) -> State:
     """The state after a phase; `scales` are those of the first rows, or chosen here."""
     options, features = phases.options, phases.features
@@ -129,12 +143,16 @@ def learned(
                 n_phases=before.n_phases + 1,
                 labels=(*before.labels, no_labels(0))[-history:],
             )
-        family = scales or with_scales(options.family, rows, phases.names)
+        scales = scales or chosen_scales(before, phases, rows)
+        family, cells = scales.family, scales.cells
+        rows = phases.spread(rows, cells, before)
         assert options.transition is not None
         family.check_steps(options.transition)
         still = constant_so_far(options, family, rows)
         state = replace(before, origins=(origin_of(phases.seed, rows),))
     else:
+        cells = before.cells
+        rows = phases.spread(rows, cells, before)
         family, state, still = with_units(before, options, family, rows, features)
     if not len(state.particles):
         n_prior = len(family.base())
@@ -155,8 +173,18 @@ def learned(
         state, features=features, family=family, still=still,
         phase_column=phases.column, labels=(*state.labels, labels)[-history:],
         n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
-        nearness=before.nearness.succeeded(now),
+        nearness=before.nearness.succeeded(now), cells=cells,
     )  # fmt: skip
+
+
+def chosen_scales(before: State, phases: Phases, rows: Matrix) -> Scales:
+    """The scales that some rows show; known widths have no cells."""
+    family = phases.options.family
+    cells = np.zeros(rows.shape[1])
+    if not family.knows_widths:
+        cells = cell_widths(rows)
+    rows = phases.spread(rows, cells, before)
+    return Scales(with_scales(family, rows, phases.names), cells)
 
 
 def scaled_by_rows(options: DDPOptions) -> bool:

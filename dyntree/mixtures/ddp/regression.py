@@ -329,6 +329,9 @@ class GaussianUnknown(Regression):
     rows; all phases are then learned again. Give `scale` if the first phase is not
     like later ones.
 
+    In a column of few values (eight rows each or more), a row stands for places up to
+    the next values to both sides: rows are learned at random places there.
+
     Examples
     --------
     >>> GaussianUnknown(base_mean=0.0, scale=2.0)

@@ -137,6 +137,7 @@ class State:
     n_rows: int = 0
     diagnostics: Diagnostics = field(default_factory=no_diagnostics)
     n_chosen: int = 0  # rows from which scales were chosen, if widths are not given
+    cells: Vector = field(default_factory=lambda: np.zeros(0))  # of values of columns
     early: tuple[Matrix, ...] = ()  # rows of all phases, while these are too few
     nearness: Nearness = UNKNOWN  # of rows, of the last phase of another scale
     joins: tuple[tuple[int, ...], ...] = ()  # ends of the ids of superposed models
@@ -159,7 +160,7 @@ class State:
         """Bytes used by particles, their histories, and labels."""
         arrays = [*vars(self.particles).values(), *vars(self.history).values()]
         arrays += [self.mass, self.source_exposure, self.age, self.u, self.counts]
-        arrays += self.early
+        arrays += [self.cells, *self.early]
         return int(sum(array.nbytes for array in (*arrays, *self.labels)))
 
     def may_be_one(self, one: int, other: int) -> bool:

@@ -112,6 +112,7 @@ def superposed(states: Sequence[State], options: DDPOptions, family: Family) -> 
         phase_column=parts[0].phase_column,
         labels=labels_together([part.labels for part in parts]),
         n_rows=sum(part.n_rows for part in parts), n_chosen=ENOUGH,
+        cells=parts[0].cells,
         diagnostics=no_diagnostics(),
         joins=(*joins, tuple(first_id)) if len(parts) > 1 else joins,
         origins=joined_origins([part.origins for part in parts]),

@@ -86,6 +86,14 @@ class Batch(ABC):
         """Shift and scale of the columns, where there are some."""
         return np.zeros(0), np.zeros(0)
 
+    def cells(self) -> Vector:
+        """Widths of the cells that values stand for, where there are columns."""
+        return np.zeros(0)
+
+    def spread(self, cells: Vector, *key: int) -> Self:
+        """Documents whose values are at random places of their cells, by a key."""
+        return self
+
     def standardised(self, shift: Vector, scale: Vector) -> Self:
         """Documents on the scale of the first epoch."""
         return self

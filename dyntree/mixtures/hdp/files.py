@@ -103,6 +103,7 @@ ROWS = {
     "shift": reals("width", low=-LARGEST, high=LARGEST),
     # whose inverse has a finite square
     "scale": reals("width", low=1.0 / LARGEST, high=LARGEST),
+    "cells": Layout("f8", ("width",), low=0.0, high=2.0 * LARGEST, needed=False),
     "means": reals("K", "width", low=-FAR, high=FAR),
     "scatters": reals("K", "n_second"),
     "singlet_x": reals("points", "width", low=-FAR, high=FAR),
@@ -147,6 +148,8 @@ def from_arrays(
     )  # fmt: skip
     none = np.zeros(0)
     shift, scale = arrays.get("shift", none), arrays.get("scale", none)
+    cells = arrays.get("cells", np.zeros(len(shift)))
+    require("cells" not in arrays or cells.any(), "cells of some width")
     family = scaled_family(settings, width, shift, scale)
     require(kind.of_words or family.n_second == n_second, "scatters of the family")
     store = family.store.from_arrays(family, arrays)
@@ -163,7 +166,7 @@ def from_arrays(
     features = FeatureMap.from_header(known["features"])
     require(features.n_features == width, "columns")
     state = State(
-        features, family, shift, scale, store, topics,
+        features, family, shift, scale, cells, store, topics,
         params.real("n_points", known["n_points"]),
         params.count("n_documents", known["n_documents"], 1, 2**53), n_epochs, next_id,
         arrays["aliases"], arrays["history"], limits, params.real("F", known["F"]),

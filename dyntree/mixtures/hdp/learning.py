@@ -34,6 +34,7 @@ from dyntree.mixtures.hdp.topics import Topics
 from dyntree.mixtures.shared.lineage import origin_of
 
 FEW = 50  # topics that may be as many as documents without a word
+IN_CELLS = 5  # of the purposes of random numbers: places of values in their cells
 ROW_EXTRA = 52  # labels, places, shares and weights of one row, in bytes
 
 
@@ -43,8 +44,9 @@ def fresh_state(context: Context, features: FeatureMap, batch: Batch) -> State:
     limits = Limits(settings.memory_limit, settings.max_items, settings.max_groups)
     shift, scale = batch.scales(settings.prior.standardize)
     family = scaled_family(settings, batch.width, shift, scale)
-    limits.check_least(family, settings.family, shift.nbytes + scale.nbytes)
-    state = empty_state(settings.options, features, family, limits, (shift, scale))
+    units = shift, scale, batch.cells()
+    state = empty_state(settings.options, features, family, limits, units)
+    limits.check_least(family, settings.family, state.unit_bytes)
     return replace(state, origins=(origin_of(context.seed, *batch.arrays()),))
 
 
@@ -126,7 +128,8 @@ def after_epoch(
     if continues >= 0:
         group = np.where(batch.document == 0, continues, group - 1)
         n_new -= 1
-    scaled = batch.standardised(state.shift, state.scale)
+    spread = batch.spread(state.cells, IN_CELLS, context.seed, state.n_epochs)
+    scaled = spread.standardised(state.shift, state.scale)
     scaled.check_near()
     new = scaled.store(state.family, group)
     draft = replace(
@@ -309,8 +312,7 @@ def compressed_to_limits(
 
 def compressed_on_request(context: Context, state: State, limits: Limits) -> State:
     """Compress what is stored between epochs, as `compress` asks for."""
-    units = state.shift.nbytes + state.scale.nbytes
-    limits.check_least(state.family, context.settings.family, units)
+    limits.check_least(state.family, context.settings.family, state.unit_bytes)
     draft = replace(state, limits=limits, store=state.store.at_rest())
     draft = draft.with_aliases([]).trimmed()
     search, topics = context.search(draft.family), draft.topics

@@ -123,7 +123,9 @@ class MemoryBoundedHDP(Mixture):
     those of Gomes, Welling and Perona (2008), "Memory bounded inference in topic
     models", ICML, eqs. 18-30. The step of alpha is a Newton step on the first of
     Minka's bounds, because the second one is reversed for counts below 1. Columns are
-    shifted and scaled by the first epoch.
+    shifted and scaled by the first epoch. In a column that has few values there (eight
+    rows each or more), a row stands for places up to the next values to both sides, and
+    is learned at a random one: the points of a lattice are no topics.
 
     The documents of an epoch are learned together. The result therefore depends on how
     a stream is divided into epochs.

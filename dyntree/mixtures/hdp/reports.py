@@ -90,7 +90,7 @@ def memory_report(model: MemoryBoundedHDP) -> MemoryReport:
             "clump_group", "clump_group_count", "clump_word_indptr", "clump_word",
             "clump_word_count",
         ),
-        "scale": ("shift", "scale"),
+        "scale": ("shift", "scale", "cells"),
         "history": ("history", "aliases"),
         "documents": ("document_ids", "document_group", "document_epoch"),
         "index": ("index", "index_ids"),

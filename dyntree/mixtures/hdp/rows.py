@@ -32,6 +32,7 @@ from dyntree.mixtures.hdp.batch import Batch, Times
 from dyntree.mixtures.hdp.families import MOST_FAR, Family
 from dyntree.mixtures.hdp.row_store import RowStore
 from dyntree.mixtures.shared.arrays import constants
+from dyntree.mixtures.shared.lattice import cell_widths, spread_over_cells
 from dyntree.mixtures.shared.outlying import far_values, warn_of_far
 from dyntree.params.checks import as_numbers
 from dyntree.params.labels import check_text, is_label
@@ -135,6 +136,14 @@ class RowBatch(Batch):
             int(is_far.sum()), "row {row} of documents[{document}]",
             row=row - int(np.searchsorted(self.document, document)), document=document,
         )  # fmt: skip
+
+    def cells(self) -> Vector:
+        """Widths of the cells that values of columns stand for; see `cell_widths`."""
+        return cell_widths(self.rows)
+
+    def spread(self, cells: Vector, *key: int) -> Self:
+        """Documents whose values are at random places of their cells, by a key."""
+        return replace(self, rows=spread_over_cells(self.rows, cells, *key))
 
     def standardised(self, shift: Vector, scale: Vector) -> Self:
         """Documents on the scale of the first epoch."""

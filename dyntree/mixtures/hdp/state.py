@@ -38,6 +38,7 @@ class State:
     family: Family
     shift: Vector  # (d,)
     scale: Vector  # (d,)
+    cells: Vector  # (d,) widths of the cells that values stand for, 0 of most columns
     store: Store
     topics: Topics
     n_points: float
@@ -82,6 +83,8 @@ class State:
         out |= self.family.to_arrays(topics.mean, topics.scatter)
         if len(self.scale):  # words have none
             out |= {"shift": self.shift, "scale": self.scale}
+        if self.cells.any():
+            out |= {"cells": self.cells}
         return out | self.store.arrays() | self.optional()
 
     def optional(self) -> Arrays:
@@ -97,8 +100,14 @@ class State:
     @property
     def fixed_bytes(self) -> int:
         """Bytes of all arrays but those of topics, groups, points and clumps."""
-        arrays = [self.history, self.aliases, self.shift, self.scale]
-        return sum(array.nbytes for array in (*arrays, *self.optional().values()))
+        arrays = [self.history, self.aliases, *self.optional().values()]
+        return self.unit_bytes + sum(array.nbytes for array in arrays)
+
+    @property
+    def unit_bytes(self) -> int:
+        """Bytes of what the first epoch has said of columns."""
+        cells = self.cells.nbytes if self.cells.any() else 0
+        return self.shift.nbytes + self.scale.nbytes + cells
 
     # ------------------------------------------------------------ records that grow
     def trimmed(self) -> State:
@@ -157,9 +166,9 @@ def joined_names(before: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
 
 def empty_state(
     options: HDPOptions, features: FeatureMap, family: Family, limits: Limits,
-    units: tuple[Vector, Vector],
+    units: tuple[Vector, Vector, Vector],
 ) -> State:  # fmt: skip
-    """A model before its first epoch; units are shift and scale of the columns."""
+    """A model before its first epoch; units are shift, scale and cells of columns."""
     none, whole = np.zeros(0), np.zeros(0, dtype=np.int32)
     tracked = options.track_documents
     topics = Topics(

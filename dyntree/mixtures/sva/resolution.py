@@ -15,12 +15,13 @@ import numpy as np
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import Ids, constants
+from dyntree.mixtures.shared.lattice import (
+    CROWD,
+    LEAST_DISTINCT,
+    steps_of,
+)
 
-ROUNDING = 8.0 * float(np.finfo(float).eps)  # of values, by which one may differ
 RESOLVED = 1e-12  # of the largest variance: directions of less hold no rows
-LEAST_DISTINCT = 10  # rows, fewer than which cannot tell of clusters but by repeating
-WIDEST_CELL = 2.0  # standard deviations: what the two values of a fair coin are apart
-CROWD = 8  # rows of a value, from which they are spread over its cell
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,20 +43,6 @@ class Sample:
         return np.maximum(self.blur - 0.25 * variance, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Steps:
-    """Values of a column: each row's place among them, and the nearest other one."""
-
-    place: Ids
-    nearest: Vector  # distance to the nearest other value, by values
-
-    @property
-    def is_regular(self) -> bool:
-        """Whether most values have another one as near to them as any two are."""
-        least: float = self.nearest.min()
-        return bool(np.median(self.nearest) <= (1.0 + 1e-6) * least)
-
-
 def sample_of(rows: Matrix) -> Sample:
     """Return the rows that show spread, without constant columns.
 
@@ -72,34 +59,18 @@ def sample_of(rows: Matrix) -> Sample:
         return Sample(rows, np.zeros(rows.shape[1]))
     first.sort()
     every = [steps_of(column) for column in rows.T]
-    discrete = [
-        2 * len(steps.nearest) <= len(first) or steps.is_regular for steps in every
-    ]
+    discrete = [steps.are_discrete(len(first)) for steps in every]
     if LEAST_DISTINCT <= len(first) < len(rows) and not all(discrete):
         rows = rows[first]
         every = [steps_of(column) for column in rows.T]
     blur = np.zeros(rows.shape[1])
     for j in np.flatnonzero(discrete):
-        widest = WIDEST_CELL * rows[:, j].std()
-        cell = np.minimum(every[j].nearest, widest)[every[j].place]
+        cell = every[j].cells(rows[:, j])
         if CROWD * len(every[j].nearest) <= len(rows):
             rows[:, j] += cell * places_in_cells(every[j].place)
         else:
             blur[j] = np.median(cell) ** 2 / 12.0
     return Sample(rows, blur)
-
-
-def steps_of(column: Vector) -> Steps:
-    """Find the values of a column that varies; those that rounding parts are one."""
-    order = np.argsort(column, kind="stable")
-    ordered = column[order]
-    limit = ROUNDING * np.abs(ordered[[0, -1]]).max()
-    new = np.append(True, np.diff(ordered) > limit)
-    place = np.empty(len(column), dtype=np.int64)
-    place[order] = np.cumsum(new) - 1
-    gaps = np.diff(ordered[new])
-    ends = np.array([np.inf])
-    return Steps(place, np.minimum(np.append(ends, gaps), np.append(gaps, ends)))
 
 
 def places_in_cells(place: Ids) -> Vector:
