@@ -13,12 +13,17 @@ from dyntree.runtime.records import Record
 
 Ids = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
+LEAST_SPREAD = 1e-151  # by which a column varies: squares of less are lost
 SAME = 1e-13  # of their size, by which the values of one constant may differ
 
 
 def is_constant(low: Vector, high: Vector) -> NDArray[np.bool_]:
-    """Whether columns hold one value but for rounding, by their extremes."""
-    still: NDArray[np.bool_] = high - low <= SAME * np.maximum(-low, high)
+    """Whether columns hold one value but for rounding, by their extremes.
+
+    Or whether they vary by so little that squares of it are lost.
+    """
+    least = np.maximum(SAME * np.maximum(-low, high), LEAST_SPREAD)
+    still: NDArray[np.bool_] = high - low <= least
     return still
 
 

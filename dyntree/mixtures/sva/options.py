@@ -11,7 +11,7 @@ from dyntree.mixtures.shared.checks import not_negative
 from dyntree.params.table import check_options, checked
 
 MOST_CLUSTERS = 30_000  # their squares fit an int32
-LEAST = 1e-75  # of noise, as that which "auto" finds in equal rows
+LEAST = 1e-150  # of noise
 MOST_ROWS = 2**53  # that are counted one by one
 COVARIANCES = ("diag", "spherical")
 CRITERIA = ("radius", "objective")

@@ -437,7 +437,7 @@ def local_variances(sample: Sample) -> tuple[float, float]:
 def least_variance(sample: Sample) -> float:
     """Least variance that noise is taken to have, however few the rows."""
     floor: float = LEAST_SHARE * mean_square(sample) / sample.rows.shape[1]
-    return max(floor, LEAST_VARIANCE)
+    return floor or LEAST_VARIANCE
 
 
 def mean_square(sample: Sample) -> float:
