@@ -83,7 +83,7 @@ class MemoryBoundedTopics(
 
     def __init__(
         self,
-        family: str = "full",
+        family: str = "auto",
         *,
         random_state: Any = None,
         n_jobs: int | None = None,

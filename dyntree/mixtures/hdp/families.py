@@ -58,6 +58,7 @@ class Expected:
 class Family(ABC):
     """What the model asks of a kind of topics."""
 
+    name: ClassVar[str]  # by which users know it
     kind: ClassVar[int]  # number by which kernels know it
     store: ClassVar[Any]  # class of the stored form of the data
     of_words: ClassVar[bool] = False  # whether documents are counts of words

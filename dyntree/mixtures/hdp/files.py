@@ -37,6 +37,7 @@ def to_arrays(
         return header, {}
     header["learned"] = {
         "features": state.features.to_header(),
+        "family": state.family.name,
         "width": state.family.width,
         "n_points": state.n_points,
         "n_documents": state.n_documents,
@@ -132,7 +133,8 @@ def from_arrays(
     width = params.count("width", known["width"], 1)
     n_epochs = params.count("n_epochs", known["n_epochs"], 1, 2**31 - 1)
     next_id = params.count("next_id", known["next_id"], 1, 2**62)
-    kind = FAMILIES[settings.family]
+    require(known["family"] in settings.families, "the family of the settings")
+    kind = FAMILIES[known["family"]]
     layouts = LAYOUTS | (WORDS if kind.of_words else ROWS)
     for name in ("document_ids", "index_ids"):
         if name in arrays and arrays[name].dtype == np.int64:
@@ -150,7 +152,7 @@ def from_arrays(
     shift, scale = arrays.get("shift", none), arrays.get("scale", none)
     cells = arrays.get("cells", np.zeros(len(shift)))
     require("cells" not in arrays or cells.any(), "cells of some width")
-    family = scaled_family(settings, width, shift, scale)
+    family = scaled_family(known["family"], settings, width, shift, scale)
     require(kind.of_words or family.n_second == n_second, "scatters of the family")
     store = family.store.from_arrays(family, arrays)
     mean, scatter = family.from_arrays(arrays)

@@ -165,6 +165,7 @@ class Gaussian(Family):
 class FullGaussian(Gaussian):
     """Normal-Wishart topics."""
 
+    name = "full"
     kind = 0
 
     def __init__(self, d: int, prior: HDPPrior, m0: Vector) -> None:
@@ -307,6 +308,7 @@ class FullGaussian(Gaussian):
 class DiagonalGaussian(Gaussian):
     """Normal-gamma topics, one variance a column."""
 
+    name = "diag"
     kind = 1
 
     def __init__(self, d: int, prior: HDPPrior, m0: Vector) -> None:

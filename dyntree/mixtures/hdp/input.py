@@ -14,7 +14,7 @@ from dyntree.encoding.feature_map import Encoded
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.options import HDPSettings
-from dyntree.mixtures.hdp.registry import FAMILIES
+from dyntree.mixtures.hdp.registry import kind_of
 from dyntree.mixtures.hdp.rows import document_rows, is_table, read_rows
 from dyntree.mixtures.hdp.state import State
 from dyntree.mixtures.hdp.words import read_words, whole_numbers
@@ -89,7 +89,7 @@ def read_to_learn(
     if state is not None:
         n_words, names = state.family.n_words or n_words, state.features.names
     batch = read_documents(
-        documents, FAMILIES[settings.family].of_words, groups=groups,
+        documents, kind_of(settings).of_words, groups=groups,
         sample_weight=sample_weight, allow_empty=settings.options.allow_empty,
         n_words=n_words, names=names, allow_none=allow_none or state is not None,
     )  # fmt: skip

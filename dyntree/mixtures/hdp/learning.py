@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, ConvergenceWarning, MemoryBudgetWarning
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.building import Build, BuildRecord, built
@@ -38,15 +40,54 @@ IN_CELLS = 5  # of the purposes of random numbers: places of values in their cel
 ROW_EXTRA = 52  # labels, places, shares and weights of one row, in bytes
 
 
-def fresh_state(context: Context, features: FeatureMap, batch: Batch) -> State:
-    """A model whose scale is that of its first documents, and that holds nothing."""
+def after_first_documents(
+    context: Context, features: FeatureMap, batch: Batch, ids: NDArray[Any] | None
+) -> State:
+    """The state after the first epoch, of the family with the lowest free energy."""
+    units = (*batch.scales(context.settings.prior.standardize), batch.cells())
+    starts = fresh_states(context, features, batch, units)
+    if len(starts) == 1:
+        return after_documents(context, starts[0], batch, ids)
+    silent = replace(context, callback=None)
+    with warnings.catch_warnings():  # of the other families
+        warnings.simplefilter("ignore")
+        tried = [after_documents(silent, start, batch, ids) for start in starts]
+    best = min(range(len(tried)), key=lambda k: tried[k].F)
+    if context.callback is None and not tried[best].warned:
+        return tried[best]
+    return after_documents(context, starts[best], batch, ids)
+
+
+def fresh_states(
+    context: Context,
+    features: FeatureMap,
+    batch: Batch,
+    units: tuple[Vector, Vector, Vector],
+) -> list[State]:
+    """Models that hold nothing, of all families that the limits leave room for."""
+    names, found = context.settings.families, []
+    for name in names:
+        try:
+            found.append(fresh_state(name, context, features, batch, units))
+        except ArgumentError:
+            if name == names[-1] and not found:
+                raise
+    return found
+
+
+def fresh_state(
+    name: str,
+    context: Context,
+    features: FeatureMap,
+    batch: Batch,
+    units: tuple[Vector, Vector, Vector],
+) -> State:
+    """A model on the scale of its first documents, which holds nothing."""
     settings = context.settings
     limits = Limits(settings.memory_limit, settings.max_items, settings.max_groups)
-    shift, scale = batch.scales(settings.prior.standardize)
-    family = scaled_family(settings, batch.width, shift, scale)
-    units = shift, scale, batch.cells()
+    family = scaled_family(name, settings, batch.width, *units[:2])
     state = empty_state(settings.options, features, family, limits, units)
-    limits.check_least(family, settings.family, state.unit_bytes)
+    limits.check_least(family, state.unit_bytes)
     return replace(state, origins=(origin_of(context.seed, *batch.arrays()),))
 
 
@@ -312,7 +353,7 @@ def compressed_to_limits(
 
 def compressed_on_request(context: Context, state: State, limits: Limits) -> State:
     """Compress what is stored between epochs, as `compress` asks for."""
-    limits.check_least(state.family, context.settings.family, state.unit_bytes)
+    limits.check_least(state.family, state.unit_bytes)
     draft = replace(state, limits=limits, store=state.store.at_rest())
     draft = draft.with_aliases([]).trimmed()
     search, topics = context.search(draft.family), draft.topics

@@ -19,7 +19,7 @@ class Limits:
     items: int | None = None
     groups: int | None = None
 
-    def check_least(self, family: Family, name: str, fixed: int) -> None:
+    def check_least(self, family: Family, fixed: int) -> None:
         """Raise ValueError where one topic, one group and one clump do not fit."""
         clump = family.clump_bytes(1, family.n_words)  # which may hold every word
         least = fixed + family.topic_bytes + 16 + clump + family.pointer_bytes
@@ -30,7 +30,7 @@ class Limits:
                 self.memory,
                 least=least,
                 described_width=family.described_width,
-                label=name,
+                label=family.name,
             )
 
     def most_groups(self, S: int, K: int, fixed: int) -> int:

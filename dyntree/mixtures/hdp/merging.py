@@ -101,6 +101,15 @@ def check_alike(
                 one=one,
             )
     known, own = learned[0], learned[number]
+    if known.family.name != own.family.name:
+        raise ArgumentError(
+            "models",
+            "must have topics of one family, {label!r}",
+            Message("{label_2!r} in models[{number}]", label_2=own.family.name,
+                    number=number),
+            "Give family= to all models.",
+            label=known.family.name,
+        )  # fmt: skip
     what = "words in the vocabulary" if known.family.of_words else "columns"
     width, its = known.family.width, own.family.width
     if width != its:

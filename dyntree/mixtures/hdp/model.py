@@ -32,8 +32,8 @@ from dyntree.mixtures.hdp.input import (
 )
 from dyntree.mixtures.hdp.learning import (
     after_documents,
+    after_first_documents,
     compressed_on_request,
-    fresh_state,
 )
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
@@ -45,7 +45,7 @@ from dyntree.mixtures.hdp.options import (
     optional,
 )
 from dyntree.mixtures.hdp.records import Retrieved, TopicLabels
-from dyntree.mixtures.hdp.registry import FAMILIES
+from dyntree.mixtures.hdp.registry import kind_of
 from dyntree.mixtures.hdp.scoring import FoldIn, fold_in, indexed, retrieved
 from dyntree.mixtures.hdp.state import HISTORY, State
 from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
@@ -69,8 +69,10 @@ class MemoryBoundedHDP(Mixture):
 
     Parameters
     ----------
-    family : {"full", "diag", "multinomial"}, default "full"
-        Gaussian topics with full or diagonal covariances, or topics of words.
+    family : {"auto", "full", "diag", "multinomial"}, default "auto"
+        Gaussian topics with full or diagonal covariances, or topics of words. "auto" is
+        that of "full" and "diag" with the lower free energy of the first epoch, and
+        "full" if `prior.dof` is given.
     memory_limit : int or str, optional
         Largest number of bytes in use between calls, such as 65536 or "64kB". By
         default there is no limit, and nothing is compressed (batch learning).
@@ -155,7 +157,7 @@ class MemoryBoundedHDP(Mixture):
 
     def __init__(
         self,
-        family: str = "full",
+        family: str = "auto",
         *,
         memory_limit: int | str | None = None,
         max_items: int | None = None,
@@ -242,13 +244,17 @@ class MemoryBoundedHDP(Mixture):
         edges = epoch_edges(batch, self._epoch_size)
         names = document_ids(ids, batch, self.settings.options.track_documents, None)
         context = self._context(total=float(batch.n_documents))
-        state = fresh_state(context, batch.features, batch.part(0, edges[1]))
+        state: State | None = None
         with self._all_or_before(), rows_bar(progress, batch.n, "learning") as tell:
             for first, end in pairwise(edges):
                 part = batch.part(first, end)
                 some = None if names is None else names[first:end]
                 last = end == batch.n_documents
-                state = after_documents(replace(context, last=last), state, part, some)
+                context = replace(context, last=last)
+                if state is None:
+                    state = after_first_documents(context, batch.features, part, some)
+                else:
+                    state = after_documents(context, state, part, some)
                 tell(part.n)
                 self._state = state
         return self
@@ -257,9 +263,7 @@ class MemoryBoundedHDP(Mixture):
     def _epoch_size(self) -> int:
         """Number of documents of an epoch."""
         given = self.settings.epoch_size
-        return (
-            FAMILIES[self.settings.family].epoch_size if given == "auto" else int(given)
-        )
+        return kind_of(self.settings).epoch_size if given == "auto" else int(given)
 
     @contextmanager
     def _all_or_before(self) -> Iterator[None]:
@@ -336,10 +340,11 @@ class MemoryBoundedHDP(Mixture):
         state, context = self._state, self._context()
         track = self.settings.options.track_documents
         names = document_ids(ids, batch, track, state)
-        if state is None:
-            state = fresh_state(context, batch.features, batch)
         with rows_bar(progress, batch.n, "learning") as tell:
-            state = after_documents(context, state, batch, names)
+            if state is None:
+                state = after_first_documents(context, batch.features, batch, names)
+            else:
+                state = after_documents(context, state, batch, names)
             tell(batch.n)
         self._state = state
         return self
@@ -369,7 +374,7 @@ class MemoryBoundedHDP(Mixture):
         check_progress(progress)
         if is_nothing(X):
             return self
-        if FAMILIES[self.settings.family].of_words:
+        if kind_of(self.settings).of_words:
             return self.partial_fit(X, progress=progress)
         features, rows = self._encoded(X)
         if isinstance(y, list) and all(one is None for one in y):
@@ -397,7 +402,7 @@ class MemoryBoundedHDP(Mixture):
         """Check and encode rows that are to be learned; see `Learner.preview`."""
         if start is not None:
             params.count("start", start, 0)
-        if FAMILIES[self.settings.family].of_words:
+        if kind_of(self.settings).of_words:
             batch = read_to_learn(X, self.settings, self._state)
             return X, [None] * batch.n_documents
         _, rows = self._encoded(X)

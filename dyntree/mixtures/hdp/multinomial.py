@@ -26,6 +26,7 @@ from dyntree.mixtures.shared.arrays import Arrays
 class Multinomial(Family):
     """Multinomial topics with a Dirichlet prior."""
 
+    name = "multinomial"
     kind, d, n_second = 2, 0, 0
     kappa0 = shape0 = 0.0
     store = WordStore

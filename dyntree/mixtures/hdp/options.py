@@ -14,7 +14,7 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import not_negative
 from dyntree.params.table import check_options, checked
 
-FAMILIES = ("full", "diag", "multinomial")
+FAMILIES = ("auto", "full", "diag", "multinomial")
 UNITS = {"": 1, "b": 1} | {
     prefix + middle + byte: base ** (k + 1)
     for middle, base in (("", 1000), ("i", 1024))
@@ -224,7 +224,7 @@ PAPER = HDPOptions(
 class HDPSettings:
     """All that a user may say about a model, but for its seed; see the model."""
 
-    family: str = checked("full", params.one_of, FAMILIES)
+    family: str = checked("auto", params.one_of, FAMILIES)
     memory_limit: int | None = checked(None, byte_count)
     max_items: int | None = checked(None, params.count, 1, MOST)
     max_groups: int | None = checked(None, params.count, 1, MOST)
@@ -246,6 +246,18 @@ class HDPSettings:
                 raise ArgumentError(
                     name, "must be {kind}(...) or None", value, kind=kind.__name__
                 )
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Names of the families that the first documents choose from.
+
+        Degrees of freedom have another meaning for each family; they are of "full".
+        """
+        if self.family != "auto":
+            return (self.family,)
+        if self.prior.dof is not None or self.compat is not None:
+            return ("full",)
+        return ("full", "diag")
 
     @property
     def follows_paper(self) -> bool:

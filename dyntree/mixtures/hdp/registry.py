@@ -22,13 +22,18 @@ def family_of(name: str, width: int, prior: HDPPrior, m0: Vector) -> Family:
     return FAMILIES[name](width, prior, m0)
 
 
+def kind_of(settings: HDPSettings) -> type[Family]:
+    """What all families have in common that the first documents choose from."""
+    return FAMILIES[settings.families[0]]
+
+
 def scaled_family(
-    settings: HDPSettings, width: int, shift: Vector, scale: Vector
+    name: str, settings: HDPSettings, width: int, shift: Vector, scale: Vector
 ) -> Family:
-    """The family of a model, its prior mean on the scale of the first epoch."""
+    """A family for a model, its prior mean on the scale of the first epoch."""
     prior, m0 = settings.prior, np.zeros(len(shift))
     if len(shift):
-        prior.with_width(settings.family, width)
+        prior.with_width(name, width)
         if prior.mean is not None:
             m0 = (prior.mean - shift) / scale
-    return family_of(settings.family, width, prior, m0)
+    return family_of(name, width, prior, m0)

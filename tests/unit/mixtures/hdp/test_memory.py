@@ -97,7 +97,7 @@ def test_the_least_limit_is_enough(family: str) -> None:
 
 def test_the_smallest_limits_of_the_design() -> None:
     documents = [np.random.default_rng(0).normal(size=(9, 5)) for _ in range(3)]
-    match = "must be >= 476 bytes for d=5, family='full'; got 256."
+    match = "must be >= 316 bytes for d=5, family='diag'; got 256."
     with pytest.raises(ValueError, match=match):
         MemoryBoundedHDP(memory_limit=256).fit(documents)
     with warnings.catch_warnings():

@@ -118,7 +118,7 @@ def test_models_that_do_not_fit_one_another() -> None:
         ("models must be a sequence of one MemoryBoundedHDP or more; got []", []),
         ("models must be a sequence of one MemoryBoundedHDP or more; got", one),
         ("models must be a sequence of one MemoryBoundedHDP", [one, "two"]),
-        ("models must have one family, 'full'; got 'multinomial' in models[1].",
+        ("models must have one family, 'auto'; got 'multinomial' in models[1].",
          [one, words]),
         ("models must have one prior,",
          [one, MemoryBoundedHDP(prior=HDPPrior(scale=2.0)).fit(rows)]),
@@ -151,11 +151,11 @@ def test_sweeps_that_would_raise_the_free_energy_are_warned_of_once(
         return step(*args, **more) * (1e4 if next(calls) % 5 == 3 else 1.0)
 
     monkeypatch.setattr(sweeps, "alpha_step", bad)
-    model = MemoryBoundedHDP(epoch_size=4)
+    model = MemoryBoundedHDP("full", epoch_size=4)
     with pytest.warns(ConvergenceWarning, match="would have raised the free") as seen:
         model.fit(rows)
     assert len(seen) == 1
-    fresh = MemoryBoundedHDP()
+    fresh = MemoryBoundedHDP("full")
     with pytest.warns(ConvergenceWarning):
         fresh.partial_fit(rows[:4])
     fresh.partial_fit(rows[4:])  # once a model: warnings are errors here

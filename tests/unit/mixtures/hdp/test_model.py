@@ -483,8 +483,9 @@ def test_eight_gaussians_are_found(seed: int) -> None:
         z = rng.choice([k % 8, (k + 3) % 8, (k + 5) % 8], 100)
         documents.append(centres[z] + rng.normal(size=(100, 2)))
         topic.append(z)
-    batch = MemoryBoundedHDP(epoch_size=30, seed=seed).fit(documents)
-    stream = MemoryBoundedHDP(epoch_size=5, max_items=30, seed=seed).fit(documents)
+    batch = MemoryBoundedHDP("full", epoch_size=30, seed=seed).fit(documents)
+    stream = MemoryBoundedHDP("full", epoch_size=5, max_items=30, seed=seed)
+    stream.fit(documents)
     assert batch.n_topics_ == 8
     label = np.concatenate(batch.predict(documents).labels)
     truth = np.concatenate(topic)
@@ -513,3 +514,50 @@ def test_an_indexed_document_has_a_name_of_its_own() -> None:
         assert after.ids.tolist() == before.ids.tolist()
     with pytest.raises(ValueError, match="3 twice"):
         MemoryBoundedHDP().fit(documents).index(documents[:2], [3, 3])
+
+
+# ---------------------------------------------------------------- the default family
+def blobs_of(d: int, rho: float, k: int = 8) -> tuple[list[np.ndarray], np.ndarray]:
+    """Documents of correlated blobs 15 standard deviations apart, and new rows."""
+    rng = np.random.default_rng(d)
+    centres = rng.normal(size=(k, d))
+    apart = np.linalg.norm(centres[:, None] - centres, axis=2) + 1e9 * np.eye(k)
+    centres *= 15.0 / apart.min()
+    root = np.linalg.cholesky(rho * np.ones((d, d)) + (1.0 - rho) * np.eye(d))
+    X, new = (
+        centres[rng.integers(k, size=1000)] + rng.normal(size=(1000, d)) @ root.T
+        for _ in range(2)
+    )
+    return [X[i::10] for i in range(10)], new
+
+
+@pytest.mark.parametrize("d", [20, 50])
+def test_far_blobs_in_wide_tables_do_not_merge(d: int) -> None:
+    """With full covariances alone they were four topics, and one."""
+    documents, new = blobs_of(d, 0.0)
+    model = MemoryBoundedHDP(seed=1).fit(documents)
+    assert model.n_topics_ == 8
+    diag = MemoryBoundedHDP("diag", seed=1).fit(documents)
+    assert model.score([new]) >= diag.score([new])
+
+
+def test_the_default_family_is_that_of_the_lower_free_energy() -> None:
+    for rho, name in ((0.0, "diag"), (0.9, "full")):
+        documents, _ = blobs_of(5, rho)
+        calls: list[Any] = []
+        model = MemoryBoundedHDP(seed=1, callback=calls.append).fit(documents)
+        given = MemoryBoundedHDP(name, seed=1).fit(documents)
+        other = MemoryBoundedHDP("full" if name == "diag" else "diag", seed=1)
+        assert model.free_energy_ == given.free_energy_
+        assert model.free_energy_ < other.fit(documents).free_energy_
+        assert sum(isinstance(one, EpochReport) for one in calls) == 1
+        again = MemoryBoundedHDP.from_arrays(*model.to_arrays())
+        assert model_bytes(again) == model_bytes(model)
+        assert again.covariances_.shape == given.covariances_.shape
+
+
+def test_degrees_of_freedom_and_the_paper_are_of_full_covariances() -> None:
+    documents, _ = blobs_of(3, 0.0)
+    for more in ({"prior": HDPPrior(dof=9.0)}, {"compat": "paper"}):
+        model = MemoryBoundedHDP(seed=1, **more).fit(documents[:2])  # type: ignore
+        assert model.covariances_.ndim == 3

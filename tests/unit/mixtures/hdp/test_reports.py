@@ -38,7 +38,7 @@ def test_the_paper_s_own_arithmetic() -> None:
 
 def test_topics_are_listed_by_count() -> None:
     documents = documents_of("full")
-    model = MemoryBoundedHDP().fit(documents)
+    model = MemoryBoundedHDP("full").fit(documents)
     table = topics(model)
     assert (np.diff(table.count) <= 0).all()
     assert table.mean is not None
@@ -65,7 +65,7 @@ def test_words_and_the_lda() -> None:
 
 def test_reports_name_what_they_are_of() -> None:
     model = MemoryBoundedHDP().fit(documents_of("full"))
-    with pytest.raises(ValueError, match="family='multinomial'; got family='full'"):
+    with pytest.raises(ValueError, match="family='multinomial'; got family='auto'"):
         to_lda(model)
     for report in (topics, memory_report, to_lda):
         with pytest.raises(ValueError, match="model must be a MemoryBoundedHDP; got 3"):
