@@ -21,6 +21,7 @@ from dyntree.mixtures.ddp.input import read_rows, separated, without_phases
 from dyntree.mixtures.ddp.learning import Phases, with_phase
 from dyntree.mixtures.ddp.options import (
     DDP_OPTIONS,
+    DEFAULT_FAMILY,
     DDPOptions,
     Survival,
     options_from_header,
@@ -63,7 +64,8 @@ class DependentDPMixture(Mixture):
 
     Parameters
     ----------
-    family : GaussianKnownVariance, GaussianUnknown, AffineFlow or Multinomial
+    family : Family, default GaussianUnknown()
+        `GaussianKnownVariance`, `GaussianUnknown`, `AffineFlow` or `Multinomial`.
         Distribution of the rows of a particle, and of the locations of new particles.
     concentration : float, default 1.0
         Mass alpha of the base in the first phase, > 0.
@@ -180,7 +182,7 @@ class DependentDPMixture(Mixture):
 
     def __init__(
         self,
-        family: Family,
+        family: Family = DEFAULT_FAMILY,
         *,
         concentration: float = 1.0,
         survival: Survival = 0.95,

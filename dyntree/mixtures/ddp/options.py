@@ -25,6 +25,7 @@ FAMILIES: dict[str, type[Family]] = {
     "AffineFlow": AffineFlow,
     "Multinomial": Multinomial,
 }
+DEFAULT_FAMILY = GaussianUnknown()
 MOST_SWEEPS = 2**19
 Survival = float | Callable[[Matrix], Any]
 
@@ -93,7 +94,7 @@ class SweepOptions:
 class DDPOptions(SweepOptions):
     """Options of `DependentDPMixture`, as named there."""
 
-    family: Family
+    family: Family = DEFAULT_FAMILY
     concentration: float = checked(1.0, params.positive)
     survival: Survival = 0.95
     innovation: float | None = checked(None, params.positive)

@@ -140,3 +140,7 @@ def test_given_phases_close_an_open_one() -> None:
     fit = DependentDPClusterer(random_state=1).partial_fit(X[:10])
     fit.partial_fit(X[10:40], phases=np.repeat([0, 1], 15)).partial_fit(X[40:])
     assert fit.model_.n_phases == 4
+
+
+def test_the_family_may_be_left_out() -> None:
+    assert DependentDPMixture(seed=1).options.family == GaussianUnknown()
