@@ -24,6 +24,7 @@ from dyntree.encoding.columns import (
 from dyntree.encoding.frames import check_eager, is_frame
 from dyntree.encoding.levels import (
     MOST_EFFECTS,
+    ONEHOT,
     ColumnFeatures,
     LevelCoding,
     LevelCounts,
@@ -465,11 +466,10 @@ class FeatureMap(ColumnFeatures):
     @cached_property
     def _levels_and_slots(self) -> tuple[dict[str, Levels], list[Slot]]:
         """Levels of each column that has some, and the column and code of features."""
-        n_effects, coding = dict(self.effects), LevelCoding.of(self.encode_levels)
-        codings = {
-            name: replace(coding, n_effects=n_effects.get(name, 0))
-            for name, _ in self.levels
-        }
+        codings = {name: ONEHOT for name, _ in self.levels}  # without effect columns
+        for text, n_effects in self.effects:
+            coding = LevelCoding.of(self.encode_levels)
+            codings[text] = replace(coding, n_effects=n_effects)
         levels = {
             name: Levels.settled(settled, codings[name])
             for name, settled in self.levels

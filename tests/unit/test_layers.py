@@ -98,12 +98,13 @@ FOLDER_ORDER = {
         {"averages"}, {"factory"},
     ],
     "trees/learning": [
-        {"scaling", "growth", "weights", "exposures"},
+        {"scaling", "growth", "weights", "exposures"}, {"level_effects"},
         {"check", "parts", "windows"},
         {"warmup"}, {"passes"},
     ],
     "trees/answers": [
-        {"linear_draws", "linear_laws"}, {"draws", "predictions"}, {"criteria"},
+        {"linear_draws", "linear_laws", "level_effects"}, {"draws", "predictions"},
+        {"criteria"},
         {"sensitivity"},
     ],
     "trees/averages": [
