@@ -504,6 +504,13 @@ class FeatureMap(ColumnFeatures):
         return self._levels_and_slots[1]
 
     @cached_property
+    def effect_places(self) -> dict[Any, list[int]]:
+        """Places of the effect columns of each column that has some."""
+        if not self.effects:  # there may be as many columns as a file claims
+            return {}
+        return super().effect_places
+
+    @cached_property
     def effect_groups(self) -> list[list[int]]:
         """Places of the effect columns of each column of levels that has some.
 

@@ -97,7 +97,7 @@ def scores(prediction: Any, y: Any) -> tuple[np.ndarray, float, float]:
     """Log density of each response, error of labels, coverage of 90 % of numbers."""
     density = prediction.log_density(y)
     if hasattr(prediction, "proba"):
-        return density, float(np.mean(prediction.labels != y)), np.nan
+        return density, float(np.mean(prediction.label != y)), np.nan
     low, high = prediction.quantile([0.05, 0.95]).T
     return density, np.nan, float(np.mean((low <= y) & (y <= high)))
 
