@@ -23,7 +23,9 @@ class HDPMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         warnings.simplefilter("ignore", MemoryBudgetWarning)
-        self.model = MemoryBoundedHDP(memory_limit=3000, expected_documents=1000)
+        self.model = MemoryBoundedHDP(
+            memory_limit=3000, expected_documents=1000, family="full"
+        )
         self.limit = 3000
         self.points = self.documents = 0
 
