@@ -461,7 +461,7 @@ class FeatureMap(ColumnFeatures):
     @cached_property
     def levels_of(self) -> dict[str, Levels]:
         """Levels of each column that has some, in the order of their codes."""
-        return self._levels_and_slots[0]
+        return self._levels_and_slots[0] if self.levels else {}
 
     @cached_property
     def _levels_and_slots(self) -> tuple[dict[str, Levels], list[Slot]]:

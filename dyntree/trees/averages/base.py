@@ -385,7 +385,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         """Rows as the cloud of each member stores them, checked."""
         lead, *others = self.states
         if isinstance(X, Encoded) and X.has_effects:
-            return [X.rows] * len(self.members)
+            return [with_ones(X.rows, lead.ones)] * len(self.members)
         rows, features = coded(lead, X, argument), lead.features
         assert features is not None
         plain = np.ascontiguousarray(rows[:, lead.ones :])

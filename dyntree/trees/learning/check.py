@@ -271,7 +271,7 @@ def stored(state: TreeState, X: Any, argument: str = "X") -> Matrix:
     """Rows -> rows as the cloud of a tree stores them, checked."""
     assert state.features is not None
     if isinstance(X, Encoded) and X.has_effects:
-        return X.rows
+        return with_ones(X.rows, state.ones)
     return with_effects(state, coded(state, X, argument))
 
 
