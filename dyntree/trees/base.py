@@ -48,6 +48,7 @@ from dyntree.trees.answers.predictions import (
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import (
     coded,
+    coded_once,
     extended,
     is_idle,
     is_plain_row,
@@ -727,7 +728,8 @@ class TreePredictions(TreeModel):
                 if state.options.rules == "r":
                     raise state.not_ready("predict")
                 return self._predict_cold(X, exposure)
-            rows = stored(state, X)
+            asked = coded_once(state, X)
+            rows = stored(state, asked)
             weights = response_weights(state, len(rows), sample_weight)
             at = predicted_exposure(state, X, len(rows), exposure)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
@@ -735,7 +737,7 @@ class TreePredictions(TreeModel):
                 return CountPrediction.of_laws(laws_of(cloud, rows, n_threads, at), at)
             if classes is None:
                 parts = mixture_of(cloud, rows, n_threads, weights)
-                more = mean_spreads(state, X, self._means_at)
+                more = mean_spreads(state, asked, self._means_at)
                 parts = with_mean_spreads(parts, more)
                 least_df = LEAST_DF if state.options.rules == "native" else 0.0
                 return Prediction.of_mixture(parts, n_threads, least_df)

@@ -47,7 +47,7 @@ from dyntree.trees.answers.sensitivity import input_shares
 from dyntree.trees.averages.effects import Reference
 from dyntree.trees.averages.view import AverageView, picked
 from dyntree.trees.base import TreeModel, is_forest, is_regression
-from dyntree.trees.learning.check import coded, stored, with_effects
+from dyntree.trees.learning.check import coded, coded_once, stored, with_effects
 from dyntree.trees.learning.exposures import (
     asked_exposure,
     check_response_pairs,
@@ -318,7 +318,8 @@ class TreeAverage(TreeModel, checkpoint.Stored):
         with self._lock:
             if not self.is_ready:
                 return self._trees[0].predict(X, sample_weight, exposure=exposure)
-            rows = self._member_rows(X)
+            asked = coded_once(self.state, X)
+            rows = self._member_rows(asked)
             at = predicted_exposure(self.state, X, len(rows[0]), exposure)
             weights = response_weights(self.state, len(rows[0]), sample_weight)
             n_threads = n_threads if len(rows[0]) > 1 else 1
@@ -336,7 +337,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             if self._span is not None:
                 np.clip(whole[2], *self._reach, out=whole[2])
             whole = with_mean_spreads(
-                whole, mean_spreads(self.state, X, self._means_at)
+                whole, mean_spreads(self.state, asked, self._means_at)
             )
             return Prediction.of_mixture(whole, n_threads, LEAST_DF)
 

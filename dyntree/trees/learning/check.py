@@ -285,6 +285,13 @@ def coded(state: TreeState, X: Any, argument: str = "X") -> Matrix:
     return with_ones(rows, state.ones)
 
 
+def coded_once(state: TreeState, X: Any) -> Any:
+    """X, encoded if a question has to look at its levels more than once."""
+    if state.effects is None or isinstance(X, Encoded):
+        return X
+    return Encoded(coded(state, X)[:, state.ones :])
+
+
 def with_effects(
     state: TreeState, rows: Matrix, features: FeatureMap | None = None
 ) -> Matrix:
