@@ -276,7 +276,11 @@ class Design:
 
     def features(self, allow_missing: bool = True) -> FeatureMap:
         """The columns of encoded rows, as a tree knows them."""
-        coded = tuple((tuple(e), tuple(own)) for own, e in self._coded_places if e)
+        coded = tuple(
+            (tuple(effects), tuple(levels))
+            for levels, effects in self._coded_places
+            if effects
+        )
         return FeatureMap(
             len(self.names), self.names, allow_missing=allow_missing, coded=coded,
             encode_levels=self.encode_levels,

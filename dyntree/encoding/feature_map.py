@@ -742,11 +742,11 @@ class FeatureMap(ColumnFeatures):
 
     def has_level(self, rows: Matrix, name: str, level: str) -> NDArray[np.bool_]:
         """Which rows of features have a level of a column, of shape (n_rows,)."""
-        own = self.levels_of[name]
+        levels = self.levels_of[name]
         if name in self.effect_places:
             codes = rows[:, self.effect_places[name][0]]
-            return np.asarray(codes == own.places[level])
-        return own.has(rows[:, self.level_places[name]], level)
+            return np.asarray(codes == levels.places[level])
+        return levels.has(rows[:, self.level_places[name]], level)
 
     def _matched(self, X: Any, argument: str = "X") -> Matrix | dict[str, Any]:
         """X as an array of the map's width, or as columns by name in its order."""

@@ -42,24 +42,19 @@ def drawn_effects(
     X
         Rows for these.
     """
-    groups = _groups(state)
-    if not groups or (isinstance(X, Encoded) and X.has_effects):
-        yield slice(0, n_draws), X
-        return
-    assert state.features is not None
-    rows = coded(state, X)
+    groups = _groups(state, X)
+    rows = coded(state, X) if groups else np.empty((0, 0))
     codes = [rows[:, places[0]] for places in groups]
-    if n_compared > 1 and all(_are_alike(one, n_compared) for one in codes):
+    if all(n_compared > 1 and _are_alike(levels, n_compared) for levels in codes):
         yield slice(0, n_draws), X
         return
-    means = with_effects(state, rows)
-    spreads = state.effects.spreads(rows, state.features, state.n_pieces)
+    means, spreads = _law(state, rows)
     n_sets = min(N_SETS, n_draws)
     normal = ndtri((np.arange(n_sets) + 0.5) / n_sets)
     scores = []
-    for one, spread in zip(codes, spreads, strict=True):
-        levels, place = np.unique(one, return_inverse=True)
-        shape = len(levels), spread.shape[1], n_sets
+    for levels, spread in zip(codes, spreads, strict=True):
+        distinct, place = np.unique(levels, return_inverse=True)
+        shape = len(distinct), spread.shape[1], n_sets
         scores.append(rng.permuted(np.broadcast_to(normal, shape), axis=2)[place])
     ends = np.linspace(0, n_draws, n_sets + 1).astype(int)
     for k in range(n_sets):
@@ -89,13 +84,11 @@ def mean_spreads(
     -------
     ndarray of shape (n_rows,), or None where all effects are known
     """
-    groups = _groups(state)
-    if not groups or (isinstance(X, Encoded) and X.has_effects):
+    groups = _groups(state, X)
+    if not groups:
         return None
-    assert state.features is not None
     rows = coded(state, X)
-    spreads = state.effects.spreads(rows, state.features, state.n_pieces)
-    middle = with_effects(state, rows)
+    middle, spreads = _law(state, rows)
     square = np.zeros(len(rows))
     for places, spread in zip(groups, spreads, strict=True):
         if not spread.any():
@@ -122,9 +115,18 @@ def with_mean_spreads(parts: Any, spreads: Vector | None) -> Any:
     return start, weight, location, scale, df, wide
 
 
-def _groups(state: TreeState) -> list[list[int]]:
-    """Places of effect columns of which something was learned."""
-    if state.effects is None:
+def _law(state: TreeState, rows: Matrix) -> tuple[Matrix, list[Matrix]]:
+    """Rows with the posterior means of effects for codes, and the spreads of effects.
+
+    Spreads are as of `LevelEffects.spreads`.
+    """
+    means = with_effects(state, rows)
+    return means, state.effects.spreads(rows, state.features, state.n_pieces)
+
+
+def _groups(state: TreeState, X: Any) -> list[list[int]]:
+    """Places of the effect columns of rows, unless their effects are fixed."""
+    if state.effects is None or (isinstance(X, Encoded) and X.has_effects):
         return []
     state.effects.settle(state.n_pieces)
     assert state.features is not None

@@ -172,8 +172,8 @@ def label_counter(state: TreeState, y: Any) -> Callable[[int], int]:
     """A function that gives the number of labels that are known with a row of y."""
     if not state.options.has_labels:
         return lambda row: 2
-    known = [*(state.options.classes or ()), *state.waiting_y]
-    return lambda row: len({*known, *label_list(y[: row + 1], row + 1)})
+    before = [*(state.options.classes or ()), *state.waiting_y]
+    return lambda row: len({*before, *label_list(y[: row + 1], row + 1)})
 
 
 def warn_of_many(state: TreeState, features: ColumnFeatures) -> None:

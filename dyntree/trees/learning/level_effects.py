@@ -167,7 +167,7 @@ class LevelSums:
         if self.n_levels < 2 or self.n <= self.n_levels:
             return np.full(len(self.sum), np.inf)
         more = self.n_levels - 1
-        within = np.maximum((self.squares - self.between) / (self.n - self.n_levels), 0)
+        within = self._within()
         between = (self.between - self.sum**2 / self.n) / more
         rows = (self.n - self.count_squares / self.n) / more
         excess = between - within
@@ -177,21 +177,29 @@ class LevelSums:
         k[k > MOST_SHRINKAGE * rows] = np.inf
         return k
 
+    def _within(self) -> Vector:
+        """Variance of u within levels, shape (n_effects,)."""
+        squares = np.maximum(self.squares - self.between, 0.0)
+        return np.asarray(squares / (self.n - self.n_levels))
+
+    def _learned(self, codes: Vector) -> tuple[Ints, Ints]:
+        """Rows whose level has a row that was learned, and the places of the levels."""
+        rows = np.flatnonzero((codes >= 0.0) & (codes < len(self.count)))
+        places = codes[rows].astype(np.int64)
+        is_learned = self.count[places] > 0.0
+        return rows[is_learned], places[is_learned]
+
     def effects(self, codes: Vector) -> Matrix:
         """Effects of levels, shape (n_rows, n_effects); NaN of one without a row."""
-        n_rows, n_effects = len(codes), len(self.sum)
-        effects = np.full((n_rows, n_effects), np.nan)
-        has_code = (codes >= 0.0) & (codes < len(self.count))
-        place = np.where(has_code, codes, 0.0).astype(np.int64)
-        if not len(self.count):
+        effects = np.full((len(codes), len(self.sum)), np.nan)
+        rows, places = self._learned(codes)
+        if not len(rows):
             return effects
-        count = np.where(has_code, self.count[place], 0.0)
-        rows = np.flatnonzero(count > 0.0)
-        k, n = self.shrinkage(), count[rows, None]
+        k, n = self.shrinkage(), self.count[places, None]
         overall = self.sum / self.n
-        deviation = np.zeros((len(rows), n_effects))
+        deviation = np.zeros((len(rows), len(k)))
         finite = np.isfinite(k)
-        deviation[:, finite] = (self.total[place[rows]] - n * overall)[:, finite] / (
+        deviation[:, finite] = (self.total[places] - n * overall)[:, finite] / (
             n + k[finite]
         )
         if self.are_odds:
@@ -212,17 +220,14 @@ class LevelSums:
         finite = np.isfinite(k)
         if not finite.any():
             return spreads
-        has_code = (codes >= 0.0) & (codes < len(self.count))
-        place = np.where(has_code, codes, 0.0).astype(np.int64)
-        rows = np.flatnonzero(has_code & (self.count[place] > 0.0))
-        n = self.count[place[rows], None] + k[finite]
-        within = np.maximum(self.squares - self.between, 0.0) / (self.n - self.n_levels)
+        rows, places = self._learned(codes)
+        n = self.count[places, None] + k[finite]
         if self.are_odds:  # of probabilities p: by the delta method
-            shrunk = (self.total[place[rows]] + k * self.sum / self.n)[:, finite] / n
+            shrunk = (self.total[places] + k * self.sum / self.n)[:, finite] / n
             p = np.clip(shrunk, CLIP, 1.0 - CLIP)
             spreads[np.ix_(rows, finite)] = 1.0 / np.sqrt(n * p * (1.0 - p))
         else:
-            spreads[np.ix_(rows, finite)] = np.sqrt(within[finite] / n)
+            spreads[np.ix_(rows, finite)] = np.sqrt(self._within()[finite] / n)
         return spreads
 
     def furthest(self) -> float:
@@ -479,14 +484,14 @@ class LevelEffects:
             return None
         regressed = self._regressed(rows, features)
         weights = self._weights_of(responses)
-        found = self.residuals.in_parts(regressed, responses.y, weights, part)
+        residuals = self.residuals.in_parts(regressed, responses.y, weights, part)
         if self.robust:
-            reaches = [FAR_MEDIANS * float(np.median(np.abs(u))) for u in found]
-            found = [
+            reaches = [FAR_MEDIANS * float(np.median(np.abs(u))) for u in residuals]
+            residuals = [
                 np.clip(u, -reach, reach) if reach else u
-                for u, reach in zip(found, reaches, strict=True)
+                for u, reach in zip(residuals, reaches, strict=True)
             ]
-        return [u[:, None] for u in found]
+        return [u[:, None] for u in residuals]
 
     @staticmethod
     def _regressed(rows: Matrix, features: FeatureMap) -> Matrix:
@@ -560,8 +565,6 @@ class LevelEffects:
         if self.model in params.LABELS:
             labels: Matrix = responses.y[:, None] == np.arange(n_effects)
             return labels.astype(np.float64)
-        if self.is_real:
-            return np.empty((len(responses), n_effects))
         exposures = 1.0 if responses.exposures is None else responses.exposures
         rates: Matrix = np.log((responses.y + 0.5) / exposures)[:, None]
         return rates
