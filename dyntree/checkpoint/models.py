@@ -39,6 +39,7 @@ HOMES = (  # where models are, in the order in which they are looked for
     "dyntree.trees.random_trees",
     "dyntree.trees.averages.stream",
     "dyntree.trees.averages.tables",
+    "dyntree.keyed.model",
     "dyntree.mixtures",
     "dyntree.evaluate.delayed",
     "dyntree.evaluate.alarm",
@@ -248,7 +249,7 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
             kinds=", ".join(KINDS),
         )
     described, arrays = model.to_arrays()
-    described = _with_labels(described, to_json)
+    described = with_labels(described, to_json)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -258,14 +259,14 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
     return header, arrays
 
 
-def _with_labels(described: Any, turn: Callable[[Any], Any]) -> Any:
+def with_labels(described: Any, turn: Callable[[Any], Any]) -> Any:
     """A header with each of its labels turned."""
     if not isinstance(described, Mapping):
         return described
     return {
         name: [turn(label) for label in value]
         if name in LABELS and isinstance(value, list | tuple)
-        else _with_labels(value, turn)
+        else with_labels(value, turn)
         for name, value in described.items()
     }
 
@@ -300,7 +301,7 @@ def _read(file: BinaryIO, failure: str) -> tuple[Any, dict[str, Any], Any]:
             raise CheckpointError(
                 Message("it holds a model of unknown kind {name!r}", name=name)
             )
-        described = _with_labels(described, from_json)
+        described = with_labels(described, from_json)
         at = read_position(header["position"]) if "position" in header else None
         return kind.from_arrays(described, arrays), notes, at
     except CheckpointError as error:

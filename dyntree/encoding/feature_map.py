@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -49,8 +50,20 @@ Places = NDArray[np.int64]
 Columns = dict[Any, Column]  # by name, or by place where there are no names
 
 
+class Checked(ABC):
+    """Rows that a model has checked already, in a form of its own."""
+
+    @abstractmethod
+    def taken(self, rows: slice | NDArray[np.int64]) -> Any:
+        """Some of the rows."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of rows."""
+
+
 @dataclass(frozen=True, eq=False)
-class Encoded:
+class Encoded(Checked):
     """Rows that a model's own FeatureMap has encoded and checked: taken as they are.
 
     Attributes
@@ -67,6 +80,13 @@ class Encoded:
     features: FeatureMap | None = None
     has_effects: bool = False
 
+    def taken(self, rows: slice | NDArray[np.int64]) -> Encoded:
+        """Some of the rows."""
+        return Encoded(self.rows[rows], self.features)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
 
 def is_nothing(X: Any) -> bool:
     """Whether X is a table, or a list, without rows; a dict is a row.
@@ -76,8 +96,8 @@ def is_nothing(X: Any) -> bool:
     >>> is_nothing([]), is_nothing(np.empty((0, 3))), is_nothing({})
     (True, True, False)
     """
-    if isinstance(X, Encoded):
-        return not len(X.rows)
+    if isinstance(X, Checked):
+        return not len(X)
     if is_frame(X):
         check_eager(X, "X")
         return not len(X)
@@ -353,7 +373,7 @@ class FeatureMap(ColumnFeatures):
         for row in sorted({*decided.values(), *starts.tolist()} - {len(rows)}):
             n_late = len(self.late) + int(np.sum(starts <= row))
             left = (k for k in self.unknown if decided.get(k, len(rows)) > row)
-            steps.append((row, features._before(n_late, tuple(left))))
+            steps.append((row, features.before(n_late, tuple(left))))
         last = steps[-1][1] if steps else self
         return steps, last.encode(X) if isinstance(X, Encoded) else rows
 
@@ -372,7 +392,7 @@ class FeatureMap(ColumnFeatures):
         coding = LevelCoding.of(self.encode_levels, n_labels(row))
         return replace(grown, effects=(*self.effects, (name, coding.n_effects)))
 
-    def _before(self, n_late: int, unknown: tuple[str, ...]) -> FeatureMap:
+    def before(self, n_late: int, unknown: tuple[str, ...]) -> FeatureMap:
         """The map as it was with so many late levels, and these columns unknown."""
         left, names = frozenset(unknown), self.names or ()
         levels = tuple(one for one in self.levels if one[0] not in left)
@@ -546,6 +566,20 @@ class FeatureMap(ColumnFeatures):
         for place, (name, _) in enumerate(self.slots):
             places.setdefault(name, place)
         return places
+
+    def after_numbers(self, names: Sequence[str]) -> Self:
+        """These columns after columns of numbers, whose names count if these have some.
+
+        A name that one of these has gains an underscore.
+        """
+        n, known = len(names), self.column_places
+        own = [name + "_" if name in known else name for name in names]
+        return replace(
+            self,
+            n_columns=n + self.n_columns,
+            names=None if self.names is None else (*own, *self.names),
+            times=tuple((n + place, kind) for place, kind in self.times),
+        )
 
     def first(self, n: int) -> Self:
         """The first columns, where all are of numbers or times."""
@@ -898,8 +932,8 @@ def _first(holds: NDArray[np.bool_]) -> int:
 
 def take(X: Any, rows: slice | NDArray[np.int64]) -> Any:
     """Some rows of a frame, a dict, a list of dicts or an array, as they were given."""
-    if isinstance(X, Encoded):
-        return Encoded(X.rows[rows], X.features)
+    if isinstance(X, Checked):
+        return X.taken(rows)
     if is_frame(X):
         return table_of(X, "X").take(rows).native
     if isinstance(X, Mapping):

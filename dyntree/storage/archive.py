@@ -53,7 +53,7 @@ def write(file: BinaryIO, header: Mapping[str, Any], arrays: Arrays) -> None:
     ValueError
         For a header that is too long to be read again.
     """
-    text = json.dumps(_plain(header), allow_nan=False).encode("ascii")
+    text = header_text(header)
     if len(text) > MAX_HEADER:
         raise ValueError(
             Message(
@@ -75,6 +75,16 @@ def write(file: BinaryIO, header: Mapping[str, Any], arrays: Arrays) -> None:
             array = array.astype(array.dtype.newbyteorder("<"), copy=False)
             bare = array.reshape(-1).view(np.uint8)
             _store(archive, f"{name}.npy", _layout(array), bare)
+
+
+def header_text(header: Mapping[str, Any]) -> bytes:
+    """Return a header as JSON; see `write`."""
+    return json.dumps(_plain(header), allow_nan=False).encode("ascii")
+
+
+def header_in(text: bytes) -> Any:
+    """Return the header that `header_text` wrote, with lists where tuples were."""
+    return json.loads(text, object_hook=_value, parse_constant=_refuse)
 
 
 def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
@@ -105,7 +115,7 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
                 raise CheckpointError(
                     Message(f"its header has {n_values} names and values")
                 )
-            header = json.loads(text, object_hook=_value, parse_constant=_refuse)
+            header = header_in(text)
             arrays = {
                 name.removesuffix(".npy"): _array(name, archive.read(name))
                 for name in members

@@ -77,8 +77,9 @@ INTERNAL = frozenset(  # what models ask of one another, and `dir` does not list
         "exclusive",
         "fix_columns", "from_arrays", "learn_encoded", "learn_part", "learn_row",
         "leave_new_levels_to_another", "level_places", "mean_at", "of_state",
-        "pieces_of", "plain_row", "preview", "proba_at", "reseeded", "state", "states",
-        "to_arrays", "unit", "warn_if_alike", "with_window",
+        "part_from_last_row", "pieces_of", "plain_row", "preview", "proba_at",
+        "reseeded", "state", "states", "to_arrays", "unit", "warn_if_alike",
+        "with_window",
     }
 )  # fmt: skip
 

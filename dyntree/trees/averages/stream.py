@@ -886,6 +886,11 @@ class AveragedStream(TreeAverage):
     def remove_data(self) -> Self:
         """Drop every row in all members and the last response, which is a row's."""
         super().remove_data()
+        return self.part_from_last_row()
+
+    @locked
+    def part_from_last_row(self) -> Self:
+        """Give up the last response: the rows to come do not follow the last one."""
         self._persistence[:3] = 0.0
         return self
 
@@ -917,8 +922,7 @@ class AveragedStream(TreeAverage):
         model is asked about need not be the next ones.
         """
         self.is_frozen = True
-        self._persistence[:3] = 0.0
-        return self
+        return self.part_from_last_row()
 
     # ------------------------------------------------------------ copies and files
     @locked

@@ -195,13 +195,21 @@ def check_scale(
     if found is None:
         return
     row, j, centre, spread = found
-    where = f"in row {row - n_before}"
+    value = X[row, j] if j >= 0 or y is None else y[row]
+    raise _beyond(features, j, row - n_before, value, centre, spread, argument)
+
+
+def _beyond(
+    features: FeatureMap, j: int, row: int, value: float, centre: float, spread: float,
+    argument: str,
+) -> ArgumentError:  # fmt: skip
+    """Error for a value beyond the scale, in column j of X, or in y if j < 0."""
+    where = f"in row {row}"
     if j < 0:
-        assert y is not None
-        argument, value = "y", y[row]
+        argument = "y"
     else:
-        where, value = f"{where}, column {_title(features, j)!r}", X[row, j]
-    raise ArgumentError(
+        where = f"{where}, column {_title(features, j)!r}"
+    return ArgumentError(
         argument,
         f"must be at most {LARGEST:g} spreads of the first rows away from their "
         "mean, so that its square is finite",
@@ -214,6 +222,30 @@ def check_scale(
         ),
         "Correct it, or begin with rows that vary as much as later ones.",
     )
+
+
+def check_first(features: FeatureMap, X: Matrix, y: Vector, n_first: int) -> None:
+    """Refuse rows beyond the scale of the first ones, before there is a cloud.
+
+    Parameters
+    ----------
+    features : FeatureMap
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    n_first : int
+        Rows at the front that fix the scale.
+    """
+    rows = without_codes(X, features)
+    centre, spread, y_centre, y_spread = frozen_scale(rows[:n_first], y[:n_first])
+    columns = [*zip(rows.T, centre, spread, strict=True), (y, y_centre, y_spread)]
+    for j, (values, middle, unit) in enumerate(columns):
+        if not unit:
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):
+            far = np.flatnonzero(np.abs(values - middle) / unit > LARGEST)
+        if len(far):
+            raise _beyond(features, j if j < len(centre) else -1, int(far[0]),
+                          values[far[0]], middle, unit, "X")  # fmt: skip
 
 
 def _title(features: FeatureMap, j: int) -> str | int:
