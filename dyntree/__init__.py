@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dyntree.evaluate.alarm import ChangeAlarm
     from dyntree.evaluate.delayed import DelayedLabels
     from dyntree.evaluate.repeats import fit_repeats
+    from dyntree.keyed.model import KeyedStream
     from dyntree.trees.averages.stream import AveragedStream
     from dyntree.trees.averages.tables import AveragedTrees
     from dyntree.trees.linear_stream import LinearStream
@@ -35,6 +36,7 @@ __all__ = [
     "ChangeAlarm",
     "DelayedLabels",
     "DynamicTree",
+    "KeyedStream",
     "LinearStream",
     "RandomTreesStream",
     "StreamingTree",
@@ -51,6 +53,7 @@ HOMES = {  # modules of the public names, imported where a name is first asked f
     "ChangeAlarm": "evaluate.alarm",
     "DelayedLabels": "evaluate.delayed",
     "DynamicTree": "trees.model",
+    "KeyedStream": "keyed.model",
     "LinearStream": "trees.linear_stream",
     "RandomTreesStream": "trees.random_trees",
     "StreamingTree": "trees.streaming",

@@ -78,6 +78,14 @@ class ManyLevelsWarning(UserWarning):
     """Most values of a text column are new levels, or rows have ever new columns."""
 
 
+class ManyKeysWarning(UserWarning):
+    """Nearly every row of a model for keys has a key of its own."""
+
+
+class KeyTypeWarning(UserWarning):
+    """Keys have another type than before, which nearly always is a reader's fault."""
+
+
 class HeavyRowsWarning(UserWarning):
     """Rows of a stream count so often that its log evidence depends on their order."""
 

@@ -61,7 +61,8 @@ CORE_FOLDERS = {
 }
 PYTHON_ORDER = [
     {"_core"}, {"errors"}, {"params"}, {"runtime"}, {"storage", "encoding"},
-    {"checkpoint", "summaries"}, {"trees", "mixtures"}, {"evaluate"}, {"datasets"},
+    {"checkpoint", "summaries"}, {"trees", "mixtures"}, {"keyed"}, {"evaluate"},
+    {"datasets"},
     {"__init__"}, {"api"}, {"formula", "demo"}, {"commands"}, {"cli"},
     {"__main__"},
 ]  # fmt: skip
@@ -109,6 +110,11 @@ FOLDER_ORDER = {
     ],
     "trees/averages": [
         {"view", "memories", "robust", "effects"}, {"base"}, {"stream", "tables"},
+    ],
+    "keyed": [
+        {"keys", "weights", "laws", "state", "key_file"},
+        {"rows", "own", "shared", "blobs"},
+        {"store", "files"}, {"model"},
     ],
     # companions know nothing of one another
     "mixtures": [

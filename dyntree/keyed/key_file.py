@@ -1,0 +1,157 @@
+"""A file of SQLite with the states of keys, and of the model beside them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, MutableMapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from dyntree.checkpoint.models import FORMAT, VERSION
+from dyntree.errors import CheckpointError, Message, shown
+from dyntree.storage.atomic_files import PRIVATE
+from dyntree.storage.one_writer import sole_writer
+
+TABLES = (
+    "create table if not exists keys (key text primary key, blob blob not null) "
+    "without rowid",
+    "create table if not exists facts (name text primary key, blob blob not null) "
+    "without rowid",
+)
+MARK = f"{FORMAT} keys {VERSION}".encode("ascii")
+
+
+class KeyFile(MutableMapping[str, bytes]):
+    """Blobs of keys by their texts, in a file that one process writes.
+
+    What was set since the last `commit` is in the file with it, or not at all. After an
+    error of the file nothing more can be done with this object; the file is then as at
+    the last commit.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that is made where there is none.
+
+    Raises
+    ------
+    CheckpointError
+        If there is another file of that name.
+    ValueError
+        If another process writes it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.path.abspath(path)
+        self._stack = ExitStack()
+        self._stack.enter_context(sole_writer(self.path))
+        try:
+            self._open()
+            self._n = self._one("select count(*) from keys")[0]
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _open(self) -> None:
+        """Connect, and make the tables of a new file."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        os.close(os.open(self.path, flags, PRIVATE))  # it holds rows of the data
+        try:
+            self._base = sqlite3.connect(
+                self.path, isolation_level=None, check_same_thread=False
+            )
+            self._stack.callback(self._base.close)
+            self._check_ours()
+            self._base.execute("pragma journal_mode = wal")
+            self._base.execute("pragma synchronous = full")
+            self._base.execute("begin immediate")
+            for table in TABLES:
+                self._base.execute(table)
+        except sqlite3.DatabaseError as error:
+            raise self._not_ours(error) from error
+        self.set_fact("format", MARK)
+        self.commit()
+
+    def _check_ours(self) -> None:
+        """Raise CheckpointError for a database of somebody else, before it changes."""
+        tables = self._base.execute(
+            "select name from sqlite_master where type = 'table'"
+        )
+        if {name for (name,) in tables} in (set(), {"keys", "facts"}):
+            if not self._base.execute("select 1 from sqlite_master").fetchone():
+                return
+            if self.fact("format") == MARK:
+                return
+        raise self._not_ours("it has other tables, or another format")
+
+    def _not_ours(self, reason: object) -> CheckpointError:
+        """Error for a file that is no store."""
+        name = shown(self.path)
+        return CheckpointError(
+            Message("{name} cannot be opened: {reason}", name=name, reason=reason)
+        )
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Turn an error of the file into an OSError, after which it is closed."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            self.close()
+            raise OSError(
+                f"{shown(self.path)} cannot be read or written: {error}. It is as it "
+                "was after the last call that returned; open it again to go on."
+            ) from error
+
+    def _run(self, statement: str, *values: Any) -> Any:
+        with self._whole():
+            return self._base.execute(statement, values)
+
+    def _one(self, statement: str, *values: Any) -> Any:
+        with self._whole():
+            return self._base.execute(statement, values).fetchone()
+
+    def close(self) -> None:
+        """Close the file and let others write it; what was not committed is lost."""
+        self._stack.close()
+
+    def commit(self) -> None:
+        """Have all changes on disk."""
+        self._run("commit")
+        self._run("begin immediate")
+
+    def fact(self, name: str) -> bytes | None:
+        """What is stored beside the keys under a name."""
+        row = self._one("select blob from facts where name = ?", name)
+        return None if row is None else row[0]
+
+    def set_fact(self, name: str, blob: bytes) -> None:
+        """Store something beside the keys."""
+        self._run("insert or replace into facts values (?, ?)", name, blob)
+
+    # ------------------------------------------------------------ a mapping
+    def __getitem__(self, text: str) -> bytes:
+        row = self._one("select blob from keys where key = ?", text)
+        if row is None:
+            raise KeyError(text)
+        return bytes(row[0])
+
+    def __setitem__(self, text: str, blob: bytes) -> None:
+        self._n += text not in self
+        self._run("insert or replace into keys values (?, ?)", text, blob)
+
+    def __delitem__(self, text: str) -> None:
+        if text not in self:
+            raise KeyError(text)
+        self._run("delete from keys where key = ?", text)
+        self._n -= 1
+
+    def __contains__(self, text: object) -> bool:
+        return self._one("select 1 from keys where key = ?", text) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        return (row[0] for row in self._run("select key from keys order by key"))
+
+    def __len__(self) -> int:
+        return int(self._n)

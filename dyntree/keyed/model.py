@@ -1,0 +1,1216 @@
+"""KeyedStream: one model for many keys, each with as much of its own as it shows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import (
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, replace
+from io import BytesIO
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree import checkpoint, params
+from dyntree.checkpoint.models import with_labels
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.targets import are_labels
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import (
+    ArgumentError,
+    KeyTypeWarning,
+    ManyKeysWarning,
+    Message,
+    NotReadyError,
+    warn,
+)
+from dyntree.keyed.blobs import Codec
+from dyntree.keyed.files import (
+    BLOBS,
+    blob_arrays,
+    blobs_in,
+    check_key,
+    rest_arrays,
+    shared_in,
+    stream_arrays,
+)
+from dyntree.keyed.key_file import KeyFile
+from dyntree.keyed.keys import (
+    KINDS,
+    Key,
+    key_in,
+    key_kind,
+    key_seed,
+    key_text,
+    keys_of,
+)
+from dyntree.keyed.laws import (
+    N_GRID,
+    CountLaw,
+    Fleet,
+    LabelLaw,
+    Law,
+    Levels,
+    RealLaw,
+    exposed,
+)
+from dyntree.keyed.own import answer, is_usable, learned
+from dyntree.keyed.rows import (
+    KeyedRows,
+    Part,
+    Run,
+    apart_from_key,
+    exposures_of,
+    learnable_rows,
+    positions_of,
+    response_apart,
+    responses_of,
+)
+from dyntree.keyed.shared import FIRST_BLOCK, Shared
+from dyntree.keyed.state import KeyState, Waiting, joined_rows
+from dyntree.keyed.store import Keys
+from dyntree.keyed.weights import N_AGES, age_of, moved, start_of, weights_at
+from dyntree.params import COUNTS, MIXED, TreeOptions
+from dyntree.params.labels import from_json, plain_label, to_json
+from dyntree.params.names import Suggesting
+from dyntree.runtime.locking import ModelLock, locked
+from dyntree.runtime.online import Arrays, Header
+from dyntree.runtime.parallel import late_interrupts
+from dyntree.runtime.progress import Progress, check_progress, rows_bar
+from dyntree.runtime.seeds import given_or_drawn, spawned
+from dyntree.storage import archive
+from dyntree.storage.plain import plain
+from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.averages.memories import MANY_COLUMNS
+from dyntree.trees.averages.stream import AveragedStream
+from dyntree.trees.base import INTERNAL
+from dyntree.trees.learning.check import encoded
+from dyntree.trees.learning.growth import Growth
+from dyntree.trees.learning.scaling import check_first, check_scale
+from dyntree.trees.state import TreeState
+from dyntree.trees.streaming import StreamingTree
+
+MEMBERS = "level", "history", "own"
+Ints = NDArray[np.int64]
+MANY_ROWS, MANY_NEW = 10_000, 0.9  # rows, and the share of new keys that is suspicious
+LATE = ("drop", "learn")
+LEAVES = ("linear", "constant", "class", "logit", *COUNTS)
+PLAIN = (  # arguments that a file has as they are
+    "key", "window", "n_particles", "members", "own", "discount", "tempering", "block",
+    "full_rows", "thin", "hot", "late", "seed",
+)  # fmt: skip
+
+MUST_AGREE = [name for name in PLAIN if name not in ("key", "hot", "late", "seed")]
+
+
+@checkpoint.savable
+class KeyedStream(Suggesting, checkpoint.Stored):
+    """A model for every key of a stream: sensors, shops, customers or machines.
+
+    The prediction of a row is a mixture of three members: a stream that all keys share
+    and that knows the *level* of the key, a shared stream that knows its *history*, and
+    a small tree of the key alone. Their weights are learned for each key, and for all
+    keys of an age together. A new key is therefore predicted as new keys were before
+    it, and a key with many rows as its own rows have shown.
+
+    Parameters
+    ----------
+    model : {"linear", "constant", "class", "logit", "poisson", "negbin"}, optional
+        The model in the leaves of the keys' own trees, as in `StreamingTree`. The
+        default is "class" if `classes` are named, or the first responses are text,
+        booleans or categories, and else "linear". The shared streams are an
+        `AveragedStream` each, of mixed leaves for real responses.
+    key : str, int, or another name of a column, optional
+        Column of X with the keys, or its place in an array, where calls do not pass
+        any. Keys are text, integers, truth values, dates, or tuples of these; 1 and
+        "1" are two keys.
+    window : int, default 50
+        Active rows of a key's own tree.
+    n_particles : int, default 30
+        Particles of a key's own tree.
+    members : {"light", "fast"} or sequence of dict, optional
+        Members of the shared streams, as in `AveragedStream`. For real responses and up
+        to 15 features the default is "fast", else that of `AveragedStream`.
+    own : bool, default True
+        Whether keys have trees of their own.
+    classes, categories
+        As in `DynamicTree`.
+    discount : float in (0, 1], default 0.98
+        Factor of the log weights of the members after each row of a key.
+    tempering : float > 0, default 0.3
+        Power of the predictive densities in these weights.
+    block : int, default 100
+        The shared streams, and the weights by age, stand still within a block of rows,
+        and learn it at its end. The first block has ten rows; the others are as long as
+        a thirty-second of all rows before them, and at most this long.
+    full_rows : int, default 5000
+        Rows after which the shared streams learn one row in `thin`.
+    thin : int, default 16
+        See `full_rows`.
+    hot : int, default 500
+        Keys whose trees are in memory as they are; the others are compressed. Answers
+        do not depend on it.
+    late : {"drop", "learn"}, default "drop"
+        What happens to a row whose `position` is not larger than the last of its key:
+        it is left out and counted, or learned as it comes.
+    store : str or path, optional
+        A file of SQLite with the states of all keys, which is made or continued. Each
+        call of `update` is on disk when it returns, and so is each block of rows within
+        it, whole or not at all. One process at a time may have it; see `close`.
+    seed : int, optional
+        By default it is drawn from the system. The seeds of all trees derive from it,
+        those of a key's own tree also from the key.
+
+    Attributes
+    ----------
+    is_frozen : bool
+        Whether `update` learns nothing, because `freeze` was called.
+    n_skipped : int
+        Rows that were left out because of their positions.
+
+    Notes
+    -----
+    For real responses the level stream learns y - v on the columns, where v is the sum
+    of w_fl s_f / (n_f + l) over fades f in {1, .97, .85} and shrinkages l in {inf, 30,
+    10, 3, 1, .3, .1, .03}. A row of the key with the residual r, from the mean of the
+    stream, makes n_f <- f n_f + 1 and s_f <- f s_f + r. The weights w belong to all
+    keys: log w <- .999 (log w - 2.5 log(1 + e^2 / 4)), where e is the error of s_f /
+    (n_f + l) in standard deviations. For counts the level is a factor of the exposure,
+    (N + 2) / (E + 2), and for labels a factor of each probability, where N is what the
+    key had, E what the stream expected of it, and both fade by .99 a row.
+
+    The history stream has further columns: the mean of the key, shrunk to that of all
+    keys by two rows, its last response, and log(1 + rows). For labels they are the
+    shares of all labels but the first, and which was the last, for the labels that were
+    named or are in the first ten rows.
+
+    The weights of the members are proportional to exp(L + G), of the key and of all
+    keys with about as many rows. Both follow L <- discount (L + tempering (log p - max
+    log p)); a member falls behind by at most 30 at a row. Before its second row, and
+    where it has no density, a key's tree predicts what its level does.
+
+    Results do not depend on how a stream is divided into calls, or on `hot`; those of a
+    block do not depend on the order of its keys.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import KeyedStream
+    >>> rng = np.random.default_rng(0)
+    >>> sensor = rng.integers(0, 20, 600)
+    >>> level = rng.normal(0.0, 2.0, 20)
+    >>> X = rng.random((600, 2))
+    >>> y = X[:, 0] + level[sensor] + 0.1 * rng.standard_normal(600)
+    >>> fleet = KeyedStream(seed=1).update(X, y, key=sensor)
+    >>> error = fleet.predict([[0.5, 0.5]], key=[3]).mean[0] - 0.5 - level[3]
+    >>> len(fleet), bool(abs(error) < 0.2)
+    (20, True)
+    """
+
+    unit = "row"
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        key: Hashable | None = None,
+        window: int = 50,
+        n_particles: int = 30,
+        members: str | Sequence[Mapping[str, Any]] | None = None,
+        own: bool = True,
+        classes: Sequence[Hashable] | None = None,
+        categories: Mapping[str, Sequence[Hashable]] | None = None,
+        discount: float = 0.98,
+        tempering: float = 0.3,
+        block: int = 100,
+        full_rows: int = 5000,
+        thin: int = 16,
+        hot: int = 500,
+        late: str = "drop",
+        store: str | os.PathLike[str] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        if model is not None:
+            params.one_of("model", model, LEAVES)
+        self.key = key
+        self.window = params.count("window", window, 1)
+        self.n_particles = params.count("n_particles", n_particles, 1)
+        self.members = members
+        self.own = params.flag("own", own)
+        self.discount = params.discount_factor("discount", discount)
+        self.tempering = params.positive("tempering", tempering)
+        self.block = params.count("block", block, 1)
+        self.full_rows = params.count("full_rows", full_rows, 0)
+        self.thin = params.count("thin", thin, 1)
+        self.hot = params.count("hot", hot, 1)
+        self.late = params.one_of("late", late, LATE)
+        self.seed, self._seed_given = given_or_drawn(seed), seed is not None
+        self.is_frozen, self.n_skipped = False, 0
+        self._file: KeyFile | None = None
+        self._cold: MutableMapping[str, bytes] = {}
+        self._saved_rows = -1  # of ended blocks, in the store
+        self._is_open = model is None and classes is None
+        self._lock = ModelLock()
+        usual = "linear" if classes is None else "class"
+        leaves: dict[str, Any] = {"classes": classes, "categories": categories}
+        self._begin(TreeOptions(model or usual, **leaves))
+        if store is not None:
+            self._open_store(store)
+
+    def _begin(self, options: TreeOptions) -> None:
+        """Have no rows, and leaves for such responses."""
+        self.state = TreeState(options, self.seed)  # of columns, labels and warnings
+        self._key_kinds: set[str] = set()
+        self._n_shares: int | None = None  # labels that the history has as inputs
+        blank = self._fresh_tree(0, False)  # refuses what no tree can have
+        self._fresh_streams()
+        totals = self._law.blank()[2]
+        by_age = np.zeros((N_AGES, 2 + self.own))
+        self._shared = Shared(None, None, Fleet(totals, 0, np.zeros(N_GRID)), by_age)
+        self._waiting: list[Waiting] = []
+        self._keys = Keys(Codec(blank), lambda: self._features, self.hot, self._cold)
+
+    def _fresh_tree(self, seed: int, knows_labels: bool = True) -> StreamingTree:
+        """A key's own tree without rows."""
+        options = self.state.options
+        return StreamingTree(
+            options.model, window=self.window, n_particles=self.n_particles,
+            classes=options.classes if knows_labels else None, seed=seed,
+        )  # fmt: skip
+
+    def _fresh_streams(self) -> list[AveragedStream]:
+        """Streams of level and history without rows."""
+        options, members = self.state.options, self.members
+        model = options.model if options.is_count else MIXED
+        if options.has_labels:
+            model = "class"
+        if (
+            members is None
+            and model == MIXED
+            and len(self.feature_names) <= MANY_COLUMNS
+        ):
+            members = "fast"
+        classes = options.classes
+        return [
+            AveragedStream(model, members=members, classes=classes, seed=seed)
+            for seed in spawned(self.seed, 2)
+        ]
+
+    # ------------------------------------------------------------ what it is
+    @property
+    def model(self) -> str:
+        """The model in the leaves of the keys' own trees."""
+        return self.state.options.model
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether responses are labels."""
+        return self.state.options.has_labels
+
+    @property
+    def classes(self) -> tuple[Hashable, ...] | None:
+        """Labels in the order of the probabilities; None until they are known."""
+        return self.state.options.classes
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Column names of X without that of keys, if it had names."""
+        features = self.state.features
+        return None if features is None else features.names
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features; x0, x1, ... where none were given."""
+        features = self.state.features
+        return () if features is None else features.feature_names
+
+    @property
+    def n_seen(self) -> int:
+        """Number of rows learned."""
+        return self._shared.n_rows + sum(len(some.y) for some in self._waiting)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the model can predict: whether it has learned a row."""
+        return self.n_seen > 0
+
+    def __len__(self) -> int:
+        """Number of keys."""
+        return len(self._keys)
+
+    @locked
+    def __contains__(self, key: object) -> bool:
+        """Whether a key has had a row."""
+        return key_text(keys_of([key], 1)[0]) in self._keys
+
+    @locked
+    def keys(self) -> list[Key]:
+        """All keys that have had a row, in the order of their texts."""
+        return [*map(key_in, self._keys)]
+
+    def exclusive(self) -> AbstractContextManager[Any]:
+        """Context manager that keeps other threads out of a series of calls."""
+        return self._lock
+
+    @locked
+    def memory_usage(self) -> int:
+        """Bytes used by streams, by live trees, and by blobs in memory."""
+        streams = (self._shared.level, self._shared.history)
+        shared = sum(one.memory_usage() for one in streams if one is not None)
+        return shared + self._keys.nbytes() + 10_000
+
+    @locked
+    def facts(self, key: Key | None = None) -> dict[str, Any]:
+        """Description of the model, or of one key, as a dict of JSON values.
+
+        Parameters
+        ----------
+        key : str, int, date or tuple, optional
+            A key that has had a row.
+
+        Returns
+        -------
+        dict
+            Of the model: its shared streams, the number of keys, and the weights of the
+            members by the number of rows of a key. Of a key: its rows, level, weights
+            and last position.
+        """
+        if key is not None:
+            state = self._state_of(key)
+            return {
+                "rows learned": state.n_rows,
+                "position": state.position,
+                "level": self._level_of(state),
+                "weights": self.weights(key),
+                "has a tree": state.tree is not None,
+            }
+        streams = {"level": self._shared.level, "history": self._shared.history}
+        by_age = map(weights_at, self._shared.by_age)
+        return {
+            "kind": "KeyedStream",
+            "model": self.model,
+            "seed": self.seed,
+            "columns": [*self.feature_names],
+            "classes": plain(self.classes),
+            "rows learned": self.n_seen,
+            "keys": len(self),
+            "live keys": self._keys.n_hot,
+            "rows skipped": self.n_skipped,
+            "store": None if self._file is None else self._file.path,
+            "weights by age": [weights.round(4).tolist() for weights in by_age],
+            "shared": {k: s and s.facts() for k, s in streams.items()},
+            "frozen": self.is_frozen,
+            "bytes in memory": self.memory_usage(),
+        }
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in INTERNAL]
+
+    def __repr__(self) -> str:
+        return (
+            f"<KeyedStream {self.model!r}: {len(self)} keys, {self.n_seen} rows "
+            "learned>"
+        )
+
+    @locked
+    def weights(self, key: Key) -> dict[str, float]:
+        """Weights of the members at the next row of a key.
+
+        Parameters
+        ----------
+        key : str, int, date or tuple
+            A key that has had a row.
+
+        Returns
+        -------
+        dict of float
+            Of "level", "history", and "own" where keys have trees.
+        """
+        state = self._state_of(key)
+        shares = weights_at(
+            state.log_weights + self._shared.by_age[age_of(state.n_rows)]
+        )
+        return dict(zip(MEMBERS, shares.tolist(), strict=False))
+
+    @locked
+    def model_of(self, key: Key) -> StreamingTree:
+        """Return a copy of the own tree of a key.
+
+        Parameters
+        ----------
+        key : str, int, date or tuple
+            A key that has had a row.
+
+        Returns
+        -------
+        StreamingTree
+
+        Raises
+        ------
+        ValueError
+            If the key has had no row.
+        NotReadyError
+            If keys have no trees of their own.
+        """
+        tree = self._state_of(key).tree
+        if tree is None:
+            raise NotReadyError(
+                "model_of needs keys with trees of their own: own=True."
+            )
+        return tree.copy()
+
+    @locked
+    def drop(self, key: Key) -> Self:
+        """Forget a key; the shared streams keep what they learned from its rows."""
+        self._state_of(key)
+        self._keys.drop(key_text(keys_of([key], 1)[0]))
+        return self
+
+    def _state_of(self, key: Key) -> KeyState:
+        """The state of a key that must have had a row."""
+        plain_key = keys_of([key], 1)[0]
+        state = self._keys.get(key_text(plain_key))
+        if state is None:
+            raise ArgumentError("key", "must have had a row", plain_key)
+        return state
+
+    def _level_of(self, state: KeyState) -> Any:
+        """The level of a key: an offset, or factors, as JSON has it."""
+        one = np.zeros(1, dtype=np.int64)
+        pair = [(state.level, state.past)]
+        blank = Prediction.of_sample([0.0, 1.0], 1)
+        found = self._law.levels(
+            self._shared.fleet, pair, one, blank, None, np.ones(1), True
+        )
+        return found.at[0].tolist()
+
+    # ------------------------------------------------------------ rows
+    @property
+    def _features(self) -> FeatureMap:
+        """The columns, once there are some."""
+        assert self.state.features is not None
+        return self.state.features
+
+    @property
+    def _law(self) -> Law:
+        """Levels and histories of keys for such responses."""
+        options = self.state.options
+        if options.has_labels:
+            n = len(options.classes or ())
+            return LabelLaw(
+                options.classes or (), n if self._n_shares is None else self._n_shares
+            )
+        return CountLaw() if options.is_count else RealLaw()
+
+    def _rows(self, X: Any, key: Any, exposure: Any, position: Any = None) -> KeyedRows:
+        """Rows of users, or previewed ones, with their keys."""
+        if isinstance(X, KeyedRows):
+            return X
+        rest, keys = apart_from_key(X, key, self.key)
+        n_rows = len(keys)
+        at = exposures_of(self.state, exposure, n_rows)
+        return KeyedRows(keys, rest, at, positions_of(position, n_rows))
+
+    @locked
+    def preview(
+        self, X: Any, y: Any, start: int | None = None
+    ) -> tuple[KeyedRows, list[Any]]:
+        """Check and encode a stream that is to be learned; see `Learner.preview`."""
+        if start is not None:
+            params.count("start", start, 0)
+        with self._leaves_for(y):
+            rows = self._rows(X, None, None)
+            responses = responses_of(self.state, y, len(rows))
+            if not len(rows):
+                raise ArgumentError("X", "must have at least one row", Message("none"))
+            features, growth = learnable_rows(self.state, rows.X, responses)
+        ahead = Encoded(features.copy(), growth.features)
+        return KeyedRows(rows.keys, ahead, rows.exposure, rows.positions), responses
+
+    # ------------------------------------------------------------ learning
+    @locked
+    def update(
+        self,
+        X: Any,
+        y: Any,
+        key: Any = None,
+        *,
+        position: Any = None,
+        exposure: Any = None,
+        progress: Progress = None,
+    ) -> Self:
+        """Learn rows in order.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
+            As in `DynamicTree.update`, with the column of keys if there is one.
+        y : array_like of shape (n_rows,), or name of a column of a frame
+            Responses, counts or labels.
+        key : array_like of shape (n_rows,), or name of a column, optional
+            The default is the option `key`.
+        position : array_like of int of shape (n_rows,), optional
+            Positions of the rows in their source, such as offsets of a log. A row whose
+            position is not larger than the last of its key is late; see `late`.
+        exposure : array_like of shape (n_rows,) or float, optional
+            Exposures of counts; by default 1.
+        progress : bool, callable or None, default None
+            As in `DynamicTree.update`.
+
+        Returns
+        -------
+        KeyedStream
+            The model itself.
+
+        Raises
+        ------
+        ValueError
+            If the input is bad; nothing is learned then.
+        TypeError
+            For keys of a type that keys cannot have.
+
+        Warns
+        -----
+        KeyTypeWarning
+            Once, if keys have another type than those of earlier calls.
+        ManyKeysWarning
+            Once, if nearly every row has another key.
+        """
+        self._take(X, y, key, position, exposure, progress, None)
+        return self
+
+    @locked
+    def predict_then_learn(
+        self,
+        X: Any,
+        y: Any,
+        key: Any = None,
+        *,
+        position: Any = None,
+        exposure: Any = None,
+        progress: Progress = None,
+    ) -> Prediction | ClassPrediction:
+        """Predict each row before it is learned, and learn it.
+
+        Parameters
+        ----------
+        X, y, key, position, exposure, progress
+            As in `update`. Rows that are left out because of their position are
+            predicted, too.
+
+        Returns
+        -------
+        Prediction, CountPrediction or ClassPrediction
+            At the first rows of all there is nothing to go by: the variance is infinite
+            then. Labels that come late have the probability 0 before.
+        """
+        answers: list[Any] = []
+        self._take(X, y, key, position, exposure, progress, answers)
+        together: Prediction | ClassPrediction = self._law.together(answers)
+        return together
+
+    def _take(
+        self, X: Any, y: Any, key: Any, position: Any, exposure: Any,
+        progress: Progress, answers: list[Any] | None,
+    ) -> None:  # fmt: skip
+        """Check rows and learn them in parts; `answers` gains their predictions."""
+        check_progress(progress)
+        if isinstance(y, str):
+            X, y = response_apart(X, y)
+        if is_nothing(X) and not np.size(y):
+            return
+        with self._leaves_for(y):
+            rows = self._rows(X, key, exposure, position)
+            responses = responses_of(self.state, y, len(rows))
+            if not len(rows):
+                raise ArgumentError("X", "must have at least one row", Message("none"))
+            if self.state.options.is_count:
+                responses = exposed(np.array(responses), rows.exposure)
+            features, growth = learnable_rows(self.state, rows.X, responses)
+            self._check_scale(features, growth, responses)
+            texts = [*map(key_text, rows.keys)]
+            self._warn_of_types(texts)
+            learns = self._in_time(texts, rows.positions)
+            part = Part(rows, texts, features, growth, responses, learns)
+            with rows_bar(progress, len(rows), "learning") as tell:
+                self._go_through(part, answers, tell)
+        self.commit()
+
+    @contextmanager
+    def _leaves_for(self, y: Any) -> Iterator[None]:
+        """Let the first responses choose labels, if nobody named a model."""
+        if not self._is_open:
+            yield
+            return
+        before = dict(vars(self))
+        if not self.n_seen and are_labels(y):
+            options = self.state.options
+            self._begin(replace(options, model="class"))
+        try:
+            yield
+        except BaseException:
+            if not self.n_seen:
+                vars(self).update(before)
+            raise
+        if self.n_seen:
+            self._is_open = False
+
+    def _check_scale(self, X: Matrix, growth: Growth, y: list[Any]) -> None:
+        """Refuse what the shared streams could not learn at the end of a block."""
+        numbers = np.zeros(len(y))
+        if not (self.is_classifier or self.state.options.is_count):
+            numbers = np.array(y)
+        features, level = growth.features, self._shared.level
+        if level is not None:
+            before = level.state.features
+            assert before is not None
+            known = X[:, : before.n_features]
+            check_scale(level.state.cloud, before, known, numbers)
+            return
+        waiting = self._waited()
+        if waiting is not None:
+            X = np.concatenate([features.widen(waiting.X), X])
+            if numbers.any():
+                numbers = np.concatenate([np.array(waiting.y), numbers])
+        if len(X) >= FIRST_BLOCK:
+            check_first(features, X, numbers, FIRST_BLOCK)
+
+    def _in_time(
+        self, texts: list[str], positions: list[int] | None
+    ) -> NDArray[np.bool_]:
+        """Which rows are to be learned, by their positions; others are counted."""
+        learns = np.full(len(texts), not self.is_frozen)
+        if positions is None or self.late == "learn":
+            return learns
+        last: dict[str, int | None] = {}
+        for row, (text, at) in enumerate(zip(texts, positions, strict=True)):
+            if text not in last:
+                state = self._keys.get(text)
+                last[text] = None if state is None else state.position
+            before = last[text]
+            if before is not None and at <= before:
+                learns[row] = False
+            else:
+                last[text] = at
+        return learns
+
+    def _go_through(
+        self, part: Part, answers: list[Any] | None, tell: Callable[[int], None]
+    ) -> None:
+        """Learn rows, or predict those that are not to be learned, in order."""
+        first = 0
+        while first < len(part):
+            end = self._end_of_run(part, first)
+            run = part[first:end]
+            if part.learns[first]:
+                self._learn(run, answers)
+            else:
+                self.n_skipped += 0 if self.is_frozen else end - first
+                if answers is not None:
+                    answers.append(
+                        self._answered(run.texts, run.X, run.features, run.exposure)
+                    )
+            if not self._waiting:  # a block has ended
+                self.commit()
+            tell(end - first)
+            first = end
+        self._warn_of_many()
+
+    def _end_of_run(self, part: Part, first: int) -> int:
+        """End of rows that can be learned together, from one on.
+
+        They are of one block, have the same columns, and bring no label but with the
+        first of them.
+        """
+        if not part.learns[first]:
+            rest = np.flatnonzero(part.learns[first:])
+            return first + int(rest[0]) if len(rest) else len(part)
+        is_cold = self._shared.level is None  # where each row moves the prediction
+        room = 1 if is_cold else self._shared.block_end(self.block) - self.n_seen
+        end = part.growth.steady(first, min(first + room, len(part)))
+        stops = np.flatnonzero(~part.learns[first:end])
+        end = first + int(stops[0]) if len(stops) else end
+        if self.is_classifier:
+            known = {*(self.classes or ()), part.y[first]}
+            new = [row for row in range(first, end) if part.y[row] not in known]
+            end = new[0] if new else end
+        return end
+
+    def _learn(self, run: Run, answers: list[Any] | None) -> None:
+        """Learn a run of rows; an interrupt waits for its end."""
+        with late_interrupts():
+            self._learn_run(run, answers)
+
+    def _learn_run(self, run: Run, answers: list[Any] | None) -> None:
+        """As `_learn`."""
+        n_known = len(self.classes or ())
+        self.state.features = run.features
+        self._take_labels(run.y)
+        law = self._law
+        if isinstance(law, LabelLaw):
+            law.n_known = n_known
+        texts = [*dict.fromkeys(run.texts)]
+        place = {text: k for k, text in enumerate(texts)}
+        which = np.array([place[text] for text in run.texts])
+        states = [
+            self._keys.get(text) or self._fresh_state(law, text) for text in texts
+        ]
+        numbers, _ = law.numbers(run.y)
+        members, levels = self._members_at(law, run, states, which, numbers)
+        own: list[Any] | None = None if answers is None else [None] * len(run)
+        densities = [law.log_density(member, run.y) for member in members]
+        if self.own:
+            densities.append(self._taught(run, states, which, densities[0], own))
+        log_densities = np.column_stack(densities)
+        ages, shares = self._weighed(states, which, log_densities)
+        for state, level, past in zip(states, levels.levels, levels.pasts, strict=True):
+            state.level, state.past = level, past
+        if run.positions is not None:
+            for k, at in zip(which.tolist(), run.positions, strict=True):
+                states[k].position = at
+        if answers is not None:
+            answers.append(self._mixture(law, members, own, shares, run.exposure))
+        self._keys.put(dict(zip(texts, states, strict=True)))
+        self._waiting.append(
+            Waiting(
+                run.X, run.y, levels.at, levels.past, levels.misses, ages, log_densities
+            )
+        )
+        if self.n_seen >= self._shared.block_end(self.block):
+            self._end_block()
+
+    def _take_labels(self, y: list[Any]) -> None:
+        """Give new labels a place after the others."""
+        if not self.is_classifier:
+            return
+        known = self.classes or ()
+        new = [label for label in dict.fromkeys(y) if label not in known]
+        if new:
+            self.state.options = replace(self.state.options, classes=(*known, *new))
+
+    def _fresh_state(self, law: Law, text: str) -> KeyState:
+        """The state of a key without rows."""
+        level, past, _ = law.blank()
+        tree = self._fresh_tree(key_seed(self.seed, text)) if self.own else None
+        if tree is not None:
+            tree.state.warned = self.state.warned  # each warning once, of all keys
+        return KeyState(0, None, start_of(2 + self.own), level, past, tree)
+
+    def _members_at(
+        self, law: Law, run: Run, states: Sequence[KeyState], which: Ints, y: Any
+    ) -> tuple[list[Any], Levels]:
+        """Predictions of level and history at a run, and the levels of its keys."""
+        shared = self._shared
+        base = shared.base(law, run.X, run.features, run.exposure)
+        keys = [(state.level, state.past) for state in states]
+        levels = law.levels(
+            shared.fleet, keys, which, base, y, run.exposure, base is not None
+        )
+        if base is None:
+            waiting = self._waited()
+            so_far = law.numbers([] if waiting is None else waiting.y)
+            return [law.cold(*so_far, run.exposure)] * 2, levels
+        both = shared.answers(law, run.X, run.features, base, levels, run.exposure)
+        return [*both], levels
+
+    def _taught(
+        self, run: Run, states: Sequence[KeyState], which: Ints, by_level: Vector,
+        own: list[Any] | None,
+    ) -> Vector:  # fmt: skip
+        """Let own trees learn a run; their log densities, or those of the level."""
+        found = by_level.copy()
+        for k, state in enumerate(states):
+            rows = np.flatnonzero(which == k)
+            assert state.tree is not None
+            answers: list[Any] | None = None if own is None else []
+            y = [run.y[row] for row in rows.tolist()]
+            X = np.ascontiguousarray(run.X[rows])
+            densities = learned(state.tree, X, run.features, y, answers)
+            sound = np.isfinite(densities)
+            found[rows[sound]] = densities[sound]
+            for row, before in zip(rows.tolist(), answers or (), strict=False):
+                own[row] = before  # type: ignore[index]
+        return found
+
+    def _weighed(
+        self, states: Sequence[KeyState], which: Ints, log_densities: Matrix
+    ) -> tuple[Ints, Matrix]:
+        """Move the weights of keys by a run; ages and weights before each row."""
+        ages = np.empty(len(which), dtype=np.int64)
+        shares = np.empty_like(log_densities)
+        for row, k in enumerate(which.tolist()):
+            state = states[k]
+            ages[row] = age_of(state.n_rows)
+            shares[row] = weights_at(state.log_weights + self._shared.by_age[ages[row]])
+            state.log_weights = moved(
+                state.log_weights, log_densities[row], self.discount, self.tempering
+            )
+            state.n_rows += 1
+        return ages, shares
+
+    def _mixture(
+        self, law: Law, members: list[Any], own: list[Any] | None, shares: Matrix,
+        exposure: Vector,
+    ) -> Any:  # fmt: skip
+        """The answer at some rows: `own` has predictions of single rows, or None."""
+        if own is not None and self.own:
+            rows = [None if one is None else (law.of_model(one), 0) for one in own]
+            members = [*members, law.spliced(members[0], rows)]
+        return law.mixed(members, shares, exposure)
+
+    def _waited(self) -> Waiting | None:
+        """All rows of the block so far, as one; None where it has none."""
+        if len(self._waiting) > 1:
+            self._waiting = [joined_rows(self._waiting, self._features)]
+        return self._waiting[0] if self._waiting else None
+
+    def _end_block(self) -> None:
+        """Let the shared streams learn the block."""
+        rows = joined_rows(self._waiting, self._features)
+        if self._n_shares is None:
+            self._n_shares = len(self.classes or ())
+        n_rows = self._shared.n_rows
+        thin = self.thin if 0 < n_rows >= self.full_rows else 1
+        self._shared = self._shared.after_block(
+            self._law, rows, self._features, self._fresh_streams, thin, self.discount,
+            self.tempering,
+        )  # fmt: skip
+        self._waiting = []
+
+    def _warn_of_types(self, texts: Sequence[str]) -> None:
+        """Warn once if keys have a type that no earlier call had."""
+        new = {key_kind(text) for text in texts} - self._key_kinds
+        if self.is_frozen or not new:
+            return
+        if self._key_kinds and "key types" not in self.state.warned:
+            self.state.warned.add("key types")
+            warn(
+                KeyTypeWarning,
+                "keys were {old} before and some are {new} now: these are other keys, "
+                "as 1 and '1' are. Readers of files often change the type of a column; "
+                "convert it to the type that it had.",
+                old=min(self._key_kinds),
+                new=min(new),
+            )
+        self._key_kinds |= new
+
+    def _warn_of_many(self) -> None:
+        """Warn once if nearly every row has a key of its own."""
+        if self.n_seen < MANY_ROWS or "keys" in self.state.warned:
+            return
+        if len(self) > MANY_NEW * self.n_seen:
+            self.state.warned.add("keys")
+            warn(
+                ManyKeysWarning,
+                "nearly every row has its own key: {n_keys} keys in {n_rows} rows. Is "
+                "{key!r} the right column?",
+                n_keys=len(self), n_rows=self.n_seen, key=self.key,
+            )  # fmt: skip
+
+    @locked
+    def freeze(self) -> Self:
+        """Stop learning: from now on `update` checks its rows, but learns nothing."""
+        self.is_frozen = True
+        return self
+
+    # ------------------------------------------------------------ predictions
+    @locked
+    def predict(
+        self, X: Any, key: Any = None, *, exposure: Any = None
+    ) -> Prediction | ClassPrediction:
+        """Predictive distribution at each row of X; nothing is learned.
+
+        Parameters
+        ----------
+        X, key, exposure
+            As in `update`. A key without rows is predicted as new keys are.
+
+        Returns
+        -------
+        Prediction, CountPrediction or ClassPrediction
+
+        Raises
+        ------
+        NotReadyError
+            Before the first row, unless `classes` names labels.
+        ValueError
+            If the input is bad.
+        """
+        if not self.n_seen and self.state.options.classes is None:
+            self.state.require_rows("predict")
+        rows = self._rows(X, key, exposure)
+        features = self.state.features
+        if features is None:  # before the first row, of named labels
+            found = self._law.cold(np.empty(0), np.empty(0), rows.exposure)
+        else:
+            own, texts = encoded(self.state, features, rows.X), map(key_text, rows.keys)
+            found = self._answered([*texts], own, features, rows.exposure)
+        prediction: Prediction | ClassPrediction = found
+        return prediction
+
+    def _answered(
+        self, texts: Sequence[str], X: Matrix, features: FeatureMap, exposure: Vector
+    ) -> Any:
+        """Predictions at encoded rows of keys."""
+        law = self._law
+        unique = [*dict.fromkeys(texts)]
+        place = {text: k for k, text in enumerate(unique)}
+        which = np.array([place[text] for text in texts], dtype=np.int64)
+        level, past, _ = law.blank()
+        blank = KeyState(0, None, start_of(2 + self.own), level, past)
+        states = [self._keys.get(text) or blank for text in unique]
+        run = Run([*texts], X, features, [], exposure, None)
+        members, _ = self._members_at(law, run, states, which, None)
+        shares = np.array(
+            [
+                weights_at(
+                    states[k].log_weights
+                    + self._shared.by_age[age_of(states[k].n_rows)]
+                )
+                for k in which.tolist()
+            ]
+        ).reshape(len(texts), 2 + self.own)
+        if self.own:
+            rows: list[Any] = [None] * len(texts)
+            for k, state in enumerate(states):
+                if state.tree is not None and is_usable(state.tree):
+                    mine = np.flatnonzero(which == k)
+                    asked = np.ascontiguousarray(X[mine])
+                    found = law.of_model(
+                        answer(state.tree, asked, features, exposure[mine])
+                    )
+                    for j, row in enumerate(mine.tolist()):
+                        rows[row] = found, j
+            members = [*members, law.spliced(members[0], rows)]
+        return law.mixed(members, shares, exposure)
+
+    # ------------------------------------------------------------ copies and files
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+        if self.n_seen:
+            raise ValueError(
+                Message(
+                    "the seed of a model can change only before its first row; "
+                    f"{self.n_seen} rows have come."
+                )
+            )
+        return type(self)(
+            **self._arguments()
+            | {"seed": params.count("seed", seed, 0, params.MAX_SEED)}
+        )
+
+    def _arguments(self) -> dict[str, Any]:
+        """Arguments that make such a model without rows."""
+        options = self.state.options
+        own = {name: getattr(self, name) for name in PLAIN}
+        leaves = {"classes": options.classes, "categories": options.categories}
+        return own | leaves | {"model": None if self._is_open else options.model}
+
+    @locked
+    def copy(self) -> Self:
+        """Return an independent model that would draw the same random numbers."""
+        twin = type(self).__new__(type(self))
+        vars(twin).update(vars(self))
+        twin._lock, twin.state = ModelLock(), self.state.copy()
+        twin._file, twin._cold, twin._key_kinds = None, {}, {*self._key_kinds}
+        shared, waiting = self._shared, self._waited()
+        streams = [one and one.copy() for one in (shared.level, shared.history)]
+        twin._shared = replace(shared, level=streams[0], history=streams[1])
+        twin._waiting = [] if waiting is None else [waiting]  # which nobody changes
+        twin._keys = self._keys.copy(lambda: twin._features)
+        return twin
+
+    @locked
+    def to_arrays(self) -> tuple[Header, Arrays]:
+        """Full state of the model; see `DynamicTree.to_arrays`."""
+        texts, blobs = blob_arrays(dict(self._keys.blobs()))
+        header, arrays = self._without_keys()
+        header["streams"], streams = stream_arrays(self._shared)
+        return header | {"keys": texts}, arrays | streams | blobs
+
+    def _without_keys(self) -> tuple[Header, Arrays]:
+        """Header and arrays of all but keys and streams."""
+        header, arrays = rest_arrays(self._shared, self._waited())
+        features = self.state.features
+        header |= {name: getattr(self, name) for name in PLAIN}
+        header |= {
+            "kind": "KeyedStream",
+            "key": None if self.key is None else to_json(plain_label(self.key)),
+            "trees": asdict(self.state.options),
+            "features": None if features is None else features.to_header(),
+            "is_open": self._is_open,
+            "is_frozen": self.is_frozen,
+            "n_skipped": self.n_skipped,
+            "n_shares": self._n_shares,
+            "key_kinds": sorted(self._key_kinds),
+        }
+        return header, arrays
+
+    @classmethod
+    def from_arrays(cls, header: Header, arrays: Arrays) -> Self:
+        """Return the model that `to_arrays` described, as a DynamicTree does."""
+        options = {name: header[name] for name in PLAIN}
+        options["key"] = None if options["key"] is None else from_json(options["key"])
+        model = cls(**options)
+        rest = dict(arrays)
+        blobs = {name: rest.pop(name) for name in BLOBS}
+        model._take_state(header, rest)
+        cold = blobs_in(header["keys"], blobs)
+        for text, blob in cold.items():
+            model._check_key(text, blob)
+        model._keys.cold.update(cold)
+        return model
+
+    def _take_state(self, header: Header, arrays: Arrays) -> None:
+        """Have the state that a file describes, but for keys."""
+        trees = TreeOptions(**header["trees"])
+        self._is_open = params.flag("is_open", header["is_open"])
+        self._begin(trees)
+        self.is_frozen = params.flag("is_frozen", header["is_frozen"])
+        self.n_skipped = params.count("n_skipped", header["n_skipped"], 0)
+        self._key_kinds = {params.one_of("kind", k, KINDS) for k in header["key_kinds"]}
+        if header["features"] is not None:
+            self.state.features = FeatureMap.from_header(header["features"])
+        if header["n_shares"] is not None:
+            most = len(trees.classes or ())
+            self._n_shares = params.count("n_shares", header["n_shares"], 0, most)
+        self._shared, self._waiting = shared_in(
+            header, arrays, self._law, 2 + self.own, self.state.features, trees
+        )
+
+    def _check_key(self, text: str, blob: bytes) -> None:
+        """Raise CheckpointError unless a blob is a sound state of a key."""
+        check_key(
+            text, blob, self._keys.codec, self.state.features, self._law, 2 + self.own,
+            self.seed, self.n_seen,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------ a store
+    def _open_store(self, path: str | os.PathLike[str]) -> None:
+        """Keep keys in a file, and go on with what it holds."""
+        self._file = KeyFile(path)
+        try:
+            stored = self._file.fact("model")
+            if stored is None:
+                self._cold = self._file
+                self._begin(self.state.options)
+                return
+            header, arrays = self._read(stored)
+            self._check_same(header, self._file.path)
+            streams, more = self._read(self._file.fact("streams") or b"")
+            self.seed, self._cold = header["seed"], self._file
+            self._take_state(header | {"streams": streams}, arrays | more)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _read(self, blob: bytes) -> tuple[Header, Arrays]:
+        """Header and arrays that a store holds."""
+        header, arrays = archive.read(BytesIO(blob))
+        return with_labels(header, from_json), arrays
+
+    def _check_same(self, header: Header, path: str) -> None:
+        """Refuse a store of other options."""
+        trees = header["trees"]
+        wanted: dict[str, Any] = {name: getattr(self, name) for name in MUST_AGREE}
+        if self.key is not None:
+            wanted["key"] = to_json(plain_label(self.key))
+        if not self._is_open:
+            wanted["model"] = self.state.options.model
+        stored = header | {"model": trees["model"]}
+        if self._seed_given:
+            wanted["seed"] = self.seed
+        for name, value in wanted.items():
+            if with_lists(stored[name]) != with_lists(value):
+                raise ArgumentError(
+                    name,
+                    "must be as in the store {store}, {stored!r}",
+                    value,
+                    "Name the same options, or another store.",
+                    store=path,
+                    stored=stored[name],
+                )
+
+    @locked
+    def commit(self) -> Self:
+        """Have all that was learned on disk; `update` calls it at its end.
+
+        Returns
+        -------
+        KeyedStream
+            The model itself.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written. The model is of no use then: make it again
+            from the store, which is as it was after the last commit.
+        """
+        if self._file is None:
+            return self
+        with late_interrupts():
+            self._keys.write()
+            for name, described in (
+                ("streams", stream_arrays), ("model", lambda _: self._without_keys()),
+            ):  # fmt: skip
+                if name == "streams" and self._saved_rows == self._shared.n_rows:
+                    continue
+                file = BytesIO()
+                header, arrays = described(self._shared)
+                archive.write(file, with_labels(header, to_json), arrays)
+                self._file.set_fact(name, file.getvalue())
+            self._file.commit()
+            self._saved_rows = self._shared.n_rows
+        return self
+
+    @locked
+    def close(self) -> None:
+        """Commit, and let other processes have the store."""
+        if self._file is not None:
+            self.commit()
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None and error[0] is None:
+            self.close()
+        elif self._file is not None:
+            self._file.close()
+
+    @locked
+    def check(self) -> Self:
+        """Check the states of all keys in full, as `load` does with those of a file.
+
+        Returns
+        -------
+        KeyedStream
+            The model itself.
+
+        Raises
+        ------
+        CheckpointError
+            If one is damaged.
+        """
+        for text, blob in self._keys.blobs():
+            self._check_key(text, blob)
+        return self
+
+
+def with_lists(value: Any) -> Any:
+    """A value as JSON gives it back: lists for tuples."""
+    if isinstance(value, list | tuple):
+        return [with_lists(part) for part in value]
+    if isinstance(value, Mapping):
+        return {name: with_lists(part) for name, part in value.items()}
+    return value

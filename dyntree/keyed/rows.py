@@ -1,0 +1,282 @@
+"""Rows, keys and responses as users have them -> checked rows of a model for keys."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dyntree.encoding.feature_map import Checked, FeatureMap, take
+from dyntree.encoding.frames import is_frame
+from dyntree.encoding.row_alignment import check_paired
+from dyntree.encoding.tables import columns_of_rows, table_of
+from dyntree.encoding.targets import (
+    count_response,
+    label_list,
+    real_response,
+    refuse_booleans,
+    refuse_measurements,
+)
+from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError, Message
+from dyntree.keyed.keys import Key, keys_of, whole_keys
+from dyntree.params import check_two_labels
+from dyntree.params.checks import as_array
+from dyntree.trees.learning.check import extended, label_counter, with_levels
+from dyntree.trees.learning.exposures import check_exposure, refuse_exposure
+from dyntree.trees.learning.growth import Growth
+from dyntree.trees.state import TreeState
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRows(Checked):
+    """Rows with their keys.
+
+    Attributes
+    ----------
+    keys : list of length n_rows
+    X : rows without keys
+        As users have them, or `Encoded`.
+    exposure : ndarray of shape (n_rows,)
+    positions : list of int, or None
+    """
+
+    keys: list[Key]
+    X: Any
+    exposure: Vector
+    positions: list[int] | None = None
+
+    def taken(self, rows: slice | NDArray[np.int64]) -> KeyedRows:
+        """Some of the rows."""
+        places = np.arange(len(self))[rows].tolist()
+        at = self.positions
+        return KeyedRows(
+            [self.keys[k] for k in places], take(self.X, rows), self.exposure[rows],
+            None if at is None else [at[k] for k in places],
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Rows of one block with the same columns.
+
+    Attributes
+    ----------
+    texts : list of str
+        Keys.
+    X : ndarray of shape (n_rows, n_features)
+    features : FeatureMap
+        Their columns.
+    y : list
+        Responses, counts with exposures, or labels; empty if rows are asked about.
+    exposure : ndarray of shape (n_rows,)
+    positions : list of int, or None
+    """
+
+    texts: list[str]
+    X: Matrix
+    features: FeatureMap
+    y: list[Any]
+    exposure: Vector
+    positions: list[int] | None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Checked rows of one call.
+
+    Attributes
+    ----------
+    rows : KeyedRows
+    texts : list of str
+        Keys.
+    X : ndarray of shape (n_rows, n_features)
+        With all columns of the last row.
+    growth : Growth
+        With which rows columns begin.
+    y : list of length n_rows
+    learns : ndarray of bool of shape (n_rows,)
+        Which rows are to be learned.
+    """
+
+    rows: KeyedRows
+    texts: list[str]
+    X: Matrix
+    growth: Growth
+    y: list[Any]
+    learns: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, part: slice) -> Run:
+        features = self.growth.at(part.start)
+        X = np.ascontiguousarray(self.X[part, : features.n_features])
+        at = self.rows.positions
+        return Run(
+            self.texts[part], X, features, self.y[part], self.rows.exposure[part],
+            None if at is None else at[part],
+        )  # fmt: skip
+
+
+def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]:
+    """Rows without the column of their keys, and the keys.
+
+    Parameters
+    ----------
+    X
+        As for `update`.
+    key : hashable, array_like of shape (n_rows,) or None
+        Name of the column of keys, its place in an array, or the keys.
+    default : hashable or None
+        What `key` is where it is None.
+    """
+    key = default if key is None else key
+    if key is None:
+        raise ArgumentError(
+            "key", "must name a column or be an array with one key for each row",
+            Message("none"),
+        )  # fmt: skip
+    names = _names(X)
+    if names is not None and _names_a_column(key, names):
+        return _without(X, key)
+    if isinstance(key, str | int) and not isinstance(key, bool):
+        if names is not None or isinstance(key, str):
+            listed = "no names" if names is None else "the columns {names}"
+            raise ArgumentError(
+                "X",
+                "must have the column of the keys, {key!r}",
+                Message(
+                    "no names" if names is None else "the columns {names}", names=names
+                ),
+                "Pass key=, the name of another column or one key a row.",
+                key=key,
+            )
+        rows = as_array("X", X)
+        if rows.ndim != 2 or not -rows.shape[1] <= key < rows.shape[1]:
+            raise ArgumentError(
+                "key", "must be a column of X, which has shape {shape}", key,
+                shape=rows.shape,
+            )  # fmt: skip
+        column = rows[:, key]
+        numbers = column.dtype.kind in "fc"
+        return np.delete(rows, key, axis=1), (
+            whole_keys(column) if numbers else keys_of(column, len(rows))
+        )
+    check_paired(X, key, "key")
+    if not hasattr(X, "__len__"):
+        raise ArgumentError("X", "must be an array, a frame, a dict or dicts", X)
+    n_rows = 1 if isinstance(X, Mapping) else len(X)
+    if isinstance(X, Mapping) and not hasattr(key, "__len__"):
+        key = [key]
+    return X, keys_of(key, n_rows)
+
+
+def _names(X: Any) -> list[Any] | None:
+    """Names of the columns of rows; None for arrays."""
+    if is_frame(X):
+        return [*table_of(X, "X").names]
+    if isinstance(X, Mapping):
+        return [*X]
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        return [*columns_of_rows(X, "X")]
+    return None
+
+
+def _names_a_column(key: Any, names: list[Any]) -> bool:
+    try:
+        return key in names
+    except (TypeError, ValueError):  # an array
+        return False
+
+
+def _without(X: Any, name: Any) -> tuple[Any, list[Key]]:
+    """Rows with names without one column, and its keys."""
+    if is_frame(X):
+        table = table_of(X, "X")
+        keys = keys_of(X[name], len(X))
+        return table.without(str(name)).native, keys
+    rows = [X] if isinstance(X, Mapping) else X
+    keys = keys_of([row.get(name) for row in rows], len(rows))
+    return [{k: v for k, v in row.items() if k != name} for row in rows], keys
+
+
+def response_apart(X: Any, name: str) -> tuple[Any, Any]:
+    """Rows without the column of their responses, and that column."""
+    if not is_frame(X):
+        raise ArgumentError(
+            "y", "must have one value a row of X, or name a column of a frame", name
+        )
+    table = table_of(X, "X")
+    if name not in table.names:
+        raise ArgumentError(
+            "y", "must name a column of X, one of {names}", name, names=[*table.names]
+        )
+    y = X[name] if hasattr(X, "iloc") else table.read(name).objects()
+    return table.without(name).native, y
+
+
+def responses_of(state: TreeState, y: Any, n_rows: int) -> list[Any]:
+    """Responses of some rows, checked: numbers, counts, or labels."""
+    options = state.options
+    if options.has_labels:
+        labels = label_list(y, n_rows)
+        refuse_measurements(labels, options.classes)
+        check_two_labels(options.model, [*(options.classes or ()), *labels], "y")
+        return labels
+    if options.is_count:
+        return [*count_response(y, n_rows).tolist()]
+    refuse_booleans(y)
+    return [*real_response(y, n_rows, "native").tolist()]
+
+
+def exposures_of(state: TreeState, exposure: Any, n_rows: int) -> Vector:
+    """Exposures of some rows; 1 by default."""
+    if exposure is None:
+        return np.ones(n_rows)
+    refuse_exposure(state.options)
+    return check_exposure(exposure, n_rows)
+
+
+def positions_of(position: Any, n_rows: int) -> list[int] | None:
+    """Positions of rows in their source, whole numbers; None without any."""
+    if position is None:
+        return None
+    numbers: NDArray[Any] = as_array("position", position)
+    numbers = np.full(n_rows, numbers) if numbers.ndim == 0 else numbers
+    if numbers.shape != (n_rows,) or numbers.dtype.kind not in "iu":
+        got = Message(
+            "{kind} of shape {shape}", kind=numbers.dtype.name, shape=numbers.shape
+        )
+        raise ArgumentError(
+            "position", "must be one whole number a row of X, {n_rows}", got,
+            "Convert times to integers, such as nanoseconds.", n_rows=n_rows,
+        )  # fmt: skip
+    return [*numbers.tolist()]
+
+
+def learnable_rows(state: TreeState, X: Any, y: list[Any]) -> tuple[Matrix, Growth]:
+    """Rows to be learned -> features, and the columns that begin among them.
+
+    The first row that a model learns settles its columns.
+    """
+    features = state.features
+    if features is None:
+        features = first_columns(state, X, y)
+    return with_levels(state, features, X, y)
+
+
+def first_columns(state: TreeState, X: Any, y: list[Any]) -> FeatureMap:
+    """The columns that the first row settles."""
+    first, codes = extended(state, take(X, slice(0, 1)))
+    features, _ = first.settle(codes, 1, True, label_counter(state, y))
+    return features

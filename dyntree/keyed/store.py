@@ -1,0 +1,105 @@
+"""Keys of a model: those last used as they are, all as blobs in a mapping or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+
+from dyntree.encoding.feature_map import FeatureMap
+from dyntree.keyed.blobs import Codec
+from dyntree.keyed.state import KeyState
+
+
+class Keys:
+    """The states of all keys by their texts, of which the last used ones are live.
+
+    Parameters
+    ----------
+    codec : Codec
+    features : callable
+        Gives the columns of all keys as they are now.
+    hot : int
+        Live keys at most.
+    cold : mutable mapping of str to bytes
+        Blobs of keys, by their texts; those of live keys may be out of date.
+    """
+
+    def __init__(
+        self,
+        codec: Codec,
+        features: Callable[[], FeatureMap],
+        hot: int,
+        cold: MutableMapping[str, bytes],
+    ) -> None:
+        self.codec, self._features, self.hot, self.cold = codec, features, hot, cold
+        self._live: dict[str, KeyState] = {}  # the last used one last
+        self._changed: set[str] = set()  # since their blobs were written
+
+    def __len__(self) -> int:
+        return len(self.cold) + sum(text not in self.cold for text in self._live)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({*self.cold, *self._live}))
+
+    def __contains__(self, text: str) -> bool:
+        return text in self._live or text in self.cold
+
+    @property
+    def n_hot(self) -> int:
+        """Number of live keys."""
+        return len(self._live)
+
+    def get(self, text: str) -> KeyState | None:
+        """The state of a key, not to be changed; None for a new key."""
+        if text in self._live:
+            return self._live[text]
+        blob = self.cold.get(text)
+        return None if blob is None else self.codec.loads(blob, self._features())
+
+    def put(self, states: Mapping[str, KeyState]) -> None:
+        """Have these states; beyond `hot` keys the longest unused are blobs alone."""
+        for text, state in states.items():
+            self._live.pop(text, None)
+            self._live[text] = state
+        self._changed |= states.keys()
+        while len(self._live) > self.hot:
+            self._write(text := next(iter(self._live)))
+            del self._live[text]
+
+    def write(self) -> None:
+        """Write the blobs of all keys that have changed."""
+        for text in sorted(self._changed):
+            self._write(text)
+
+    def _write(self, text: str) -> None:
+        if text in self._changed:
+            self.cold[text] = self.codec.dumps(self._live[text])
+            self._changed.discard(text)
+
+    def drop(self, text: str) -> None:
+        """Forget a key."""
+        self._live.pop(text, None)
+        self.cold.pop(text, None)
+        self._changed.discard(text)
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """Texts and blobs of all keys, in the order of the texts."""
+        for text in self:
+            is_new = text in self._changed
+            yield (
+                text,
+                self.codec.dumps(self._live[text]) if is_new else self.cold[text],
+            )
+
+    def copy(self, features: Callable[[], FeatureMap]) -> Keys:
+        """Return independent keys in memory, of a model with these columns."""
+        twin = Keys(self.codec, features, self.hot, dict(self.cold))
+        twin._live = {text: state.copy() for text, state in self._live.items()}
+        twin._changed = {*self._changed}
+        return twin
+
+    def nbytes(self) -> int:
+        """Bytes of live trees, and of blobs in memory."""
+        trees = (state.tree for state in self._live.values())
+        live = sum(0 if tree is None else tree.memory_usage() for tree in trees)
+        blobs = sum(map(len, self.cold.values())) if type(self.cold) is dict else 0
+        return live + blobs

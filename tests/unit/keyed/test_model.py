@@ -1,0 +1,404 @@
+"""KeyedStream: keys of every kind, in any cut, and what it says before it learns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from datetime import date
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dyntree import KeyedStream, StreamingTree
+from dyntree.errors import KeyTypeWarning, ManyKeysWarning, NotReadyError
+from dyntree.evaluate import prequential
+from tests.contract import OnlineModelChecks, same_answers
+from tests.helpers import model_bytes, same_bytes
+
+MEMBERS = [{"window": 20, "n_particles": 5}, {"window": 40, "n_particles": 5}]
+KINDS = "linear", "class", "poisson"
+
+
+def small(model: str | None = "linear", **options: Any) -> KeyedStream:
+    """A model of few particles that has seen nothing."""
+    given = {"members": MEMBERS, "n_particles": 5, "window": 20, "block": 7, "seed": 3}
+    return KeyedStream(model, **given | options)
+
+
+def panel(
+    kind: str, n: int = 160, n_keys: int = 8, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Columns, responses and keys; keys have levels."""
+    rng = np.random.default_rng(seed)
+    X, key = rng.random((n, 2)), rng.integers(0, n_keys, n)
+    mean = X[:, 0] + rng.normal(0.0, 1.0, n_keys)[key]
+    if kind == "class":
+        return X, np.where(mean + 0.3 * rng.standard_normal(n) > 0.5, "up", "down"), key
+    if kind == "poisson":
+        return X, rng.poisson(np.exp(mean)).astype(float), key
+    return X, mean + 0.2 * rng.standard_normal(n), key
+
+
+class KeyedChecks(OnlineModelChecks):
+    """The contract, with the keys in the first column of X."""
+
+    kind = "linear"
+    options: ClassVar[dict[str, Any]] = {}
+
+    @pytest.fixture
+    def fresh(self) -> Callable[[], KeyedStream]:
+        return lambda: small(self.kind, key=0, **self.options)
+
+    @pytest.fixture
+    def rows(self) -> tuple[np.ndarray, Any]:
+        X, y, key = panel(self.kind, 60, 4)
+        return np.column_stack([key, X]), y
+
+    def test_it_tells_what_it_is(
+        self, fresh: Callable[[], Any], rows: tuple[np.ndarray, Any]
+    ) -> None:
+        model, (X, y) = fresh(), rows
+        assert model.columns is None
+        assert model.feature_names == ()
+        model.update(X[:25], y[:25])
+        assert (model.n_seen, model.is_ready, len(model)) == (25, True, 4)
+        assert model.feature_names == ("x0", "x1")
+        assert (model.classes is not None) == model.is_classifier
+
+    def test_columns_are_matched_by_name(
+        self, fresh: Callable[[], Any], rows: tuple[np.ndarray, Any]
+    ) -> None:
+        X, y = rows
+        frame = pd.DataFrame(X, columns=["k", "a", "b"]).astype({"k": int})
+        one, other = (small(self.kind, key="k", **self.options) for _ in range(2))
+        one.update(frame, y)
+        turned = frame[["b", "k", "a"]]
+        other.update(frame[:25], y[:25]).update(turned[25:], y[25:])
+        assert one.columns == ("a", "b")
+        assert model_bytes(one) == model_bytes(other)
+        same_answers(one.predict(turned), one.predict(frame))
+        with same_bytes(one), pytest.raises(ValueError, match="X must have"):
+            one.update(frame.rename(columns={"a": "z"}), y)
+
+    def test_a_call_that_raises_changes_nothing(
+        self, learned: Any, rows: tuple[np.ndarray, Any]
+    ) -> None:
+        X, y = rows
+        bad, far = X[:5].copy(), X[:5].copy()
+        bad[3, 0], far[2, 1] = np.inf, 1e200
+        calls = [
+            ("key", bad, y[:5]),
+            ("X", far, y[:5]),
+            ("X", X[:5, :-1], y[:5]),
+            ("key", X[0], y[:1]),
+            ("y", X[:5], y[:4]),
+            ("y", X[:5], [None] * 5),
+        ]
+        for name, given, responses in calls:
+            with same_bytes(learned), pytest.raises(ValueError, match=rf"\b{name}\b"):
+                learned.update(given, responses)
+        with same_bytes(learned):
+            learned.update(X[:0], y[:0])
+        with same_bytes(learned), pytest.raises(ValueError, match="progress"):
+            learned.update(X[:5], y[:5], progress="loud")
+        with same_bytes(learned), pytest.raises(ValueError, match="X"):
+            learned.predict(far)
+
+    def test_a_preview_is_the_models_own(
+        self, learned: Any, rows: tuple[np.ndarray, Any]
+    ) -> None:
+        X, y = rows[0][25:].copy(), rows[1][25:]
+        ahead, _ = learned.preview(X, y)
+        expected = learned.predict(rows[0][25:])
+        X[:] = 0.0
+        same_answers(learned.predict(ahead), expected)
+
+
+class TestReal(KeyedChecks):
+    """Real responses."""
+
+
+class TestLabels(KeyedChecks):
+    """Labels."""
+
+    kind, options = "class", {"classes": ("down", "up")}
+
+
+class TestCounts(KeyedChecks):
+    """Counts."""
+
+    kind = "poisson"
+
+
+class TestWithoutTrees(KeyedChecks):
+    """Keys without trees of their own."""
+
+    options: ClassVar[dict[str, Any]] = {"own": False}
+
+
+# ---------------------------------------------------------------- one stream
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_predicted_before_learning_is_what_predict_says(kind: str) -> None:
+    X, y, key = panel(kind)
+    model, other = small(kind), small(kind)
+    model.update(X[:60], y[:60], key[:60])
+    other.update(X[:60], y[:60], key[:60])
+    together = other.predict_then_learn(X[60:90], y[60:90], key[60:90])
+    for row in range(60, 90):
+        part = slice(row, row + 1)
+        alone = model.predict(X[part], key[part])
+        name = "proba" if kind == "class" else "mean"
+        assert (
+            getattr(alone, name)[0].tolist()
+            == getattr(together, name)[row - 60].tolist()
+        )
+        model.update(X[part], y[part], key[part])
+    assert model_bytes(model) == model_bytes(other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_cuts_nor_hot_keys_nor_the_order_within_a_block_matter(
+    kind: str,
+) -> None:
+    X, y, key = panel(kind)
+    whole = small(kind).update(X, y, key)
+    for hot, size in ((1, 1), (2, 13), (100, 50)):
+        model = small(kind, hot=hot)
+        for first in range(0, len(X), size):
+            part = slice(first, first + size)
+            model.update(X[part], y[part], key[part])
+        model.hot = whole.hot
+        assert model_bytes(model) == model_bytes(whole)
+    asked = whole.predict(X[:9], key[:9])
+    same_answers(model.predict(X[:9], key[:9]), asked)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_may_come_in_any_order_within_a_block(kind: str) -> None:
+    X, y, key = panel(kind, 133)  # rows 129 to 132 are a block
+    order = 129 + np.argsort(key[129:], kind="stable")  # rows of a key stay in order
+    model = small(kind).update(X[:129], y[:129], key[:129])
+    one = model.copy().predict_then_learn(X[129:], y[129:], key[129:])
+    other = model.predict_then_learn(X[order], y[order], key[order])
+    name = "proba" if kind == "class" else "mean"
+    assert (getattr(one, name)[order - 129] == getattr(other, name)).all()
+
+
+def test_a_key_with_many_rows_has_a_tree_like_one_of_its_own() -> None:
+    X, y, key = panel("linear", 200, 3)
+    model = small(window=30, n_particles=20).update(X, y, key)
+    tree = model.model_of(1)
+    own = StreamingTree("linear", window=30, n_particles=20, seed=tree.seed)
+    own.update(X[key == 1], y[key == 1])
+    same_answers(tree.predict(X), own.predict(X))
+    assert model.model_of(1) is not model.model_of(1)
+
+
+# ---------------------------------------------------------------- keys
+def test_keys_of_all_types_are_keys() -> None:
+    X, y, _ = panel("linear", 40)
+    keys = [1, "1", True, date(2024, 2, 29), ("a", 1), np.int64(1), np.str_("1")]
+    model = small().update(X, y, [keys[k % 7] for k in range(40)])
+    assert len(model) == 5
+    assert {*map(str, model.keys())} == {"1", "True", "2024-02-29", "('a', 1)"}
+    assert 1 in model
+    assert "2" not in model
+    assert model.facts("1")["rows learned"] == 11
+    restored = KeyedStream.from_arrays(*model.to_arrays())
+    assert restored.keys() == model.keys()
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind", "words"),
+    [
+        (None, ValueError, "key must name a column or be an array"),
+        ([1, None, 2], ValueError, "key must not be missing; got None in row 1"),
+        ([1.0, 2.0, 3.0], TypeError, "row 0. It is of type float. Convert it to int"),
+        ([[1], [2], [3]], (TypeError, ValueError), "key"),
+        ([1, 2], ValueError, "key must have one value a row of X, 3; got 2"),
+        ("k", ValueError, "X must have the column of the keys, 'k'; got no names"),
+        (5, ValueError, "key must be a column of X, which has shape"),
+    ],
+)
+def test_bad_keys_are_refused(keys: Any, kind: Any, words: str) -> None:
+    X, y, key = panel("linear", 40)
+    model = small().update(X, y, key)
+    with same_bytes(model), pytest.raises(kind, match=words.replace("(", r"\(")):
+        model.update(X[:3], y[:3], keys)
+
+
+def test_frames_of_any_library_have_keys_and_responses() -> None:
+    import polars as pl
+
+    X, y, key = panel("linear", 60)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(
+        y=y, sensor=[f"s{k}" for k in key]
+    )
+    one = small(key="sensor").update(frame, "y")
+    other = small(key="sensor").update(pl.from_pandas(frame), "y")
+    third = small(key="sensor")
+    third.update(frame.drop(columns="y").to_dict("records"), y)
+    assert model_bytes(one) == model_bytes(other) == model_bytes(third)
+    same_answers(
+        one.predict(frame.drop(columns="y")),
+        one.predict(frame[["a", "b"]], frame["sensor"]),
+    )
+    with pytest.raises(ValueError, match="y must name a column of X"):
+        one.update(frame, "z")
+    with pytest.raises(ValueError, match="same index"):
+        one.update(frame[["a", "b"]], frame["y"], frame["sensor"][::-1])
+
+
+@pytest.mark.parametrize("kind", ["Int64", "string[pyarrow]", "category", "int8", str])
+def test_keys_of_any_type_of_column_are_what_they_hold(kind: Any) -> None:
+    X, y, key = panel("linear", 40)
+    names = {"a": X[:, 0], "mean of the key": X[:, 1]}
+    frame = pd.DataFrame(names | {"k": pd.Series(key).astype(kind)})
+    model = small(key="k").update(frame, y)
+    is_text = kind in ("string[pyarrow]", str)
+    assert model.keys() == [str(k) if is_text else k for k in range(8)]
+    assert len(model.predict(frame[:0]).mean) == 0
+    same_answers(
+        KeyedStream.from_arrays(*model.to_arrays()).predict(frame), model.predict(frame)
+    )
+    with pytest.raises(ValueError, match="X must have the column of the keys, 'k'"):
+        model.predict(frame.drop(columns="k"))
+
+
+def test_levels_may_come_late() -> None:
+    X, y, key = panel("linear", 90)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame["c"] = [None] * 20 + ["u"] * 20 + ["u", "v"] * 15 + ["w"] * 20
+    y = y + (frame["c"] == "v")
+    whole = small().update(frame, y, key)
+    model = small(hot=2)
+    for row in range(90):
+        part = slice(row, row + 1)
+        model.update(frame[part], y[part], key[part])
+    model.hot = whole.hot
+    assert model_bytes(model) == model_bytes(whole)
+    assert whole.feature_names[:3] == ("a", "b", "c=u")
+    with pytest.warns(UserWarning, match="count as missing"):
+        whole.predict(frame[:2].assign(c="z"), key[:2])
+
+
+def test_labels_may_come_late() -> None:
+    X, y, key = panel("class", 120)
+    y = y.astype(object)
+    y[70:90:3], y[:5] = "third", "down"
+    whole = small(None).update(X, y, key)
+    assert whole.model == "class"
+    assert whole.classes == ("down", "up", "third")
+    model = small(None, hot=3)
+    for row in range(0, 120, 11):
+        part = slice(row, row + 11)
+        model.update(X[part], y[part], key[part])
+    model.hot = whole.hot
+    assert model_bytes(model) == model_bytes(whole)
+    answer = small(None).predict_then_learn(X, y, key)
+    assert answer.classes == whole.classes
+    assert answer.proba[70, 2] == 0.0 < answer.proba[90, 2]
+    np.testing.assert_allclose(answer.proba[1:].sum(axis=1), 1.0)
+
+
+def test_late_rows_are_left_out_or_learned() -> None:
+    X, y, key = panel("linear", 60)
+    at = np.arange(60)
+    whole = small().update(X, y, key)
+    model = small().update(X[:40], y[:40], key[:40], position=at[:40])
+    model.update(X[20:], y[20:], key[20:], position=at[20:])
+    assert (model.n_seen, model.n_skipped) == (60, 20)
+    same_answers(model.predict(X, key), whole.predict(X, key))
+    again = model.copy().predict_then_learn(X[:5], y[:5], key[:5], position=at[:5])
+    same_answers(again, model.predict(X[:5], key[:5]))
+    eager = small(late="learn").update(X, y, key, position=at[::-1].copy())
+    assert (eager.n_seen, eager.n_skipped) == (60, 0)
+    for bad in (0.5 * at, at[:3], ["a"] * 60):
+        with same_bytes(model), pytest.raises(ValueError, match="position"):
+            model.update(X, y, key, position=bad)
+
+
+def test_a_stream_of_identifiers_is_warned_of() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.random((10_001, 1)), rng.random(10_001)
+    model = small(own=False, block=5000, key="id")
+    frame = pd.DataFrame({"x": X[:, 0], "id": np.arange(10_001)})
+    with pytest.warns(ManyKeysWarning, match="Is 'id' the right column"):
+        model.update(frame, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.update(frame[:1], y[:1])
+
+
+def test_keys_of_another_type_than_before_are_warned_of_once() -> None:
+    X, y, key = panel("linear", 40)
+    model = small().update(X, y, key)
+    with pytest.warns(KeyTypeWarning, match="were integers before and some are text"):
+        model.update(X[:2], y[:2], ["1", "2"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.update(X[:2], y[:2], ["1", "2"])
+        small().update(X[:2], y[:2], ["1", 2])
+
+
+def test_before_the_first_rows() -> None:
+    model = small()
+    with pytest.raises(NotReadyError, match="at least one row"):
+        model.predict([[1.0]], [1])
+    assert small("class", classes=("a", "b")).predict([[1.0]], [1]).proba.tolist() == [
+        [0.5, 0.5]
+    ]
+    answer = model.predict_then_learn([[1.0], [2.0], [2.5]], [1.0, 3.0, 2.0], [1, 1, 2])
+    assert answer.mean.tolist() == [0.0, 1.0, 2.0]
+    assert np.isinf(answer.var[:2]).all()
+    assert np.isfinite(answer.var[2])
+    with pytest.raises(ValueError, match="key must have had a row; got 7"):
+        model.facts(7)
+    with pytest.raises(NotReadyError, match="own=True"):
+        small(own=False).update([[1.0]], [1.0], ["a"]).model_of("a")
+
+
+def test_a_key_that_is_dropped_begins_anew() -> None:
+    X, y, key = panel("linear", 80)
+    model = small().update(X, y, key)
+    model.drop(3)
+    assert 3 not in model
+    assert len(model) == 7
+    new = model.predict(X[:4], ["new"] * 4)
+    same_answers(model.predict(X[:4], [3] * 4), new)
+    with pytest.raises(ValueError, match="must have had a row"):
+        model.drop(3)
+
+
+def test_a_frozen_model_checks_its_rows_and_learns_nothing() -> None:
+    X, y, key = panel("linear", 80)
+    model = small().update(X, y, key).freeze()
+    with same_bytes(model):
+        model.update(X, y, key)
+        answer = model.predict_then_learn(X[:5], y[:5], key[:5])
+        same_answers(answer, model.predict(X[:5], key[:5]))
+        with pytest.raises(ValueError, match="y must be finite"):
+            model.update(X[:1], [np.nan], key[:1])
+
+
+def test_prequential_scores_are_those_of_predict_then_learn() -> None:
+    X, y, key = panel("linear", 120)
+    rows = np.column_stack([key, X])
+    seen = prequential(small(key=0), rows, y, start=30)
+    model = small(key=0).update(rows[:30], y[:30])
+    answer = model.predict_then_learn(rows[30:], y[30:])
+    assert seen.mean.tolist() == answer.mean.tolist()
+    assert seen.log_density.tolist() == answer.log_density(y[30:]).tolist()
+
+
+@pytest.mark.parametrize("damage", ["blobs", "level_m0_y", "waiting_at", "by_age"])
+def test_a_changed_file_is_refused_or_the_same(damage: str) -> None:
+    X, y, key = panel("linear", 65)
+    header, arrays = small().update(X, y, key).to_arrays()
+    array = arrays[damage].copy()
+    array.reshape(-1).view(np.uint8)[-3] ^= 0x7F  # of the last number, or its padding
+    array.reshape(-1)[0] = 7 if damage == "blobs" else np.nan
+    with pytest.raises(ValueError, match=r"key|valid|shape|model"):
+        KeyedStream.from_arrays(header, arrays | {damage: array})

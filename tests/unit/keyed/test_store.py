@@ -1,0 +1,190 @@
+"""Blobs of keys, and the file that holds them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dyntree
+from dyntree import KeyedStream
+from dyntree.errors import CheckpointError
+from dyntree.keyed import key_file
+from tests.helpers import model_bytes
+from tests.unit.keyed.test_model import KINDS, panel, small
+
+Spawned = multiprocessing.get_context("spawn")
+
+
+def in_memory(model: KeyedStream) -> bytes:
+    """The bytes of a model, wherever its keys are."""
+    twin = model.copy()
+    twin.hot = 500
+    return model_bytes(twin)
+
+
+# ---------------------------------------------------------------- blobs
+@pytest.mark.parametrize("kind", KINDS)
+def test_blobs_are_small_and_one_changed_bit_is_seen(kind: str) -> None:
+    X, y, key = panel(kind, 300, 5)
+    model = KeyedStream(kind, seed=1, members=[{"window": 20, "n_particles": 5}])
+    header, arrays = model.update(X, y, key).to_arrays()
+    ends = arrays["blob_ends"]
+    assert np.diff(ends, prepend=0).max() < {"class": 6_000}.get(kind, 24_000)
+    data = bytearray(arrays["blobs"].tobytes())
+    rng = np.random.default_rng(0)
+    for place in rng.integers(0, 8 * int(ends[-1]), 60).tolist():
+        data[place // 8] ^= 1 << place % 8
+        changed = arrays | {"blobs": np.frombuffer(bytes(data), np.uint64)}
+        with pytest.raises(CheckpointError, match="checksum"):
+            KeyedStream.from_arrays(header, changed)
+        data[place // 8] ^= 1 << place % 8
+
+
+def test_a_new_key_without_a_tree_is_half_a_kilobyte() -> None:
+    X, y, key = panel("linear", 100, 5)
+    _, arrays = small(own=False).update(X, y, key).to_arrays()
+    assert np.diff(arrays["blob_ends"], prepend=0).max() < 500
+
+
+# ---------------------------------------------------------------- the file
+def test_a_model_in_a_file_is_as_one_in_memory(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 200, 12)
+    plain, path = small().update(X, y, key), tmp_path / "fleet.db"
+    for first in range(0, 200, 50):
+        with small(store=path, hot=3) as model:
+            part = slice(first, first + 50)
+            assert model.n_seen == first
+            model.update(X[part], y[part], key[part]).check()
+            assert model.facts()["store"] == str(path)
+            assert model.facts()["live keys"] <= 3
+    with small(store=path) as model:
+        assert in_memory(model) == model_bytes(plain)
+        dyntree.save(model, tmp_path / "m.dyn")
+        model.drop(3)
+        assert len(model) == 11
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert in_memory(dyntree.load(tmp_path / "m.dyn")) == model_bytes(plain)
+    with KeyedStream(
+        store=path, members=small().members, window=20, n_particles=5, block=7
+    ) as m:
+        assert (len(m), m.seed, m.model) == (11, 3, "linear")
+
+
+def test_a_store_of_other_options_is_refused(tmp_path: Path) -> None:
+    X, y, key = panel("class", 40)
+    path = tmp_path / "fleet.db"
+    with small(None, key=0, store=path) as model:
+        model.update(np.column_stack([key, X]), y)
+    for name, value in (("window", 30), ("seed", 4), ("own", False), ("key", 1),
+                        ("discount", 0.9)):  # fmt: skip
+        with pytest.raises(ValueError, match=f"{name} must be as in the store"):
+            small("class", store=path, **{name: value})
+    with pytest.raises(ValueError, match="model must be as in the store"):
+        small("linear", store=path)
+    with small(None, key=0, store=path) as model:
+        assert (model.model, model.n_seen) == ("class", 40)
+        with pytest.raises(ValueError, match="written by this process already"):
+            small(None, store=path)
+
+
+def test_files_of_others_are_refused_and_left_alone(tmp_path: Path) -> None:
+    text, base = tmp_path / "a.txt", tmp_path / "b.db"
+    text.write_text("no database" * 100)
+    with sqlite3.connect(base) as other:
+        other.execute("create table facts (name text primary key, blob blob)")
+        other.execute("insert into facts values ('format', x'00')")
+    other.close()
+    for path in (text, base):
+        before = path.read_bytes()
+        with pytest.raises(CheckpointError, match="cannot be opened"):
+            small(store=path)
+        assert path.read_bytes() == before
+    with pytest.raises(OSError, match="No such file"):
+        small(store=tmp_path / "no" / "folder.db")
+
+
+def test_a_changed_row_of_the_file_is_seen(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 60, 3)
+    path = tmp_path / "fleet.db"
+    with small(store=path) as model:
+        model.update(X, y, key)
+    with sqlite3.connect(path) as base:
+        (blob,) = base.execute("select blob from keys where key = '1'").fetchone()
+        changed = blob[:-1] + bytes([blob[-1] ^ 1])
+        base.execute("update keys set blob = ? where key = '1'", (changed,))
+    base.close()
+    with small(store=path) as model:
+        model.predict(X[:1], [0])
+        for call in (lambda: model.predict(X[:1], [1]), model.check):
+            with pytest.raises(CheckpointError, match="checksum"):
+                call()
+
+
+def test_after_an_error_of_the_file_nothing_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y, key = panel("linear", 60, 3)
+    path = tmp_path / "fleet.db"
+    model = small(store=path).update(X[:30], y[:30], key[:30])
+    run = key_file.KeyFile._run
+
+    def full(self: Any, statement: str, *values: Any) -> Any:
+        if statement == "commit":
+            statement, values = "no statement", ()
+        return run(self, statement, *values)
+
+    monkeypatch.setattr(key_file.KeyFile, "_run", full)
+    with pytest.raises(OSError, match="as it was after the last call that returned"):
+        model.update(X[30:], y[30:], key[30:])
+    monkeypatch.undo()
+    with pytest.raises(OSError, match="open it again"):
+        model.update(X[30:], y[30:], key[30:])
+    with small(store=path) as again:
+        assert again.n_seen <= 60
+        n = again.n_seen
+        again.update(X[n:], y[n:], key[n:])
+        assert in_memory(again) == model_bytes(small().update(X, y, key))
+
+
+def learn_on(path: str, n: int) -> None:
+    """Learn a panel into a file, from where it stands, a few rows a call."""
+    X, y, key = panel("linear", n, 30)
+    with small(store=path, hot=4, block=30) as model:
+        for first in range(model.n_seen, n, 3):
+            part = slice(first, min(first + 3, n))
+            model.update(X[part], y[part], key[part])
+
+
+def test_a_process_that_is_killed_leaves_whole_calls(tmp_path: Path) -> None:
+    n, path = 600, str(tmp_path / "fleet.db")
+    rng = np.random.default_rng(time.time_ns() % 2**32)  # at any time
+    for _ in range(3):
+        child = Spawned.Process(target=learn_on, args=(path, n))
+        child.start()
+        while not os.path.exists(path):
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.1, 1.5))
+        os.kill(child.pid or 0, signal.SIGKILL)
+        child.join()
+    learn_on(path, n)
+    whole = str(tmp_path / "whole.db")
+    learn_on(whole, n)
+    assert stored(path) == stored(whole)
+
+
+def stored(path: str) -> list[Any]:
+    """All that a file holds."""
+    with sqlite3.connect(path) as base:
+        tables = ("keys", "facts")
+        rows = [base.execute(f"select * from {name}").fetchall() for name in tables]
+    base.close()
+    return rows
