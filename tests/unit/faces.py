@@ -13,6 +13,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    KeyedStream,
     RandomTreesStream,
     StreamingTree,
 )
@@ -61,6 +62,12 @@ def labels(y: Any) -> list[str]:
 def of_labels(teach: Teach) -> Teach:
     """The same face, given labels."""
     return lambda X, y: teach(X, labels(y))
+
+
+def by_key(X: Any, y: Any) -> Ask:
+    model = KeyedStream(n_particles=5, seed=1)
+    model.update(X, y, [row % 3 for row in range(len(y))])
+    return lambda X: told(model.predict(X, [row % 4 for row in range(len(X))]))
 
 
 def endog(X: Any, y: Any) -> Ask:
@@ -151,6 +158,15 @@ TREES: dict[str, Teach] = {
     "prequential": scored(lambda: DynamicTree(**SMALL), 0),
     "prequential average": scored(lambda: AveragedStream(**SMALL), 20),
     "prequential class": of_labels(scored(lambda: DynamicTree("class", **SMALL), 0)),
+    "keyed stream": by_key,
+    "keyed regressor": estimator("KeyedRegressor", n_particles=5, random_state=1),
+    "keyed classifier": of_labels(
+        estimator("KeyedClassifier", n_particles=5, random_state=1)
+    ),
+    "river keyed regressor": river("RiverKeyedRegressor", n_particles=5, seed=1),
+    "river keyed classifier": of_labels(
+        river("RiverKeyedClassifier", n_particles=5, seed=1)
+    ),
     "repeats": repeats,
     "endog and exog": endog,
     "regressor": estimator("DynamicTreeRegressor", n_particles=15, random_state=1),

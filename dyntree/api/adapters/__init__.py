@@ -13,6 +13,7 @@ from dyntree.api.adapters.forests import (
     RiverRandomTreesClassifier,
     RiverRandomTreesRegressor,
 )
+from dyntree.api.adapters.keyed import RiverKeyedClassifier, RiverKeyedRegressor
 from dyntree.api.adapters.mixtures import (
     RiverDPGMMClusterer,
     RiverDPMPPCAClusterer,
@@ -32,6 +33,8 @@ __all__ = [
     "RiverDynamicTreeClassifier",
     "RiverDynamicTreeRegressor",
     "RiverHDPHSMMClusterer",
+    "RiverKeyedClassifier",
+    "RiverKeyedRegressor",
     "RiverRandomTreesClassifier",
     "RiverRandomTreesRegressor",
     "RowDistribution",

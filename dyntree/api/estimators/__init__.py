@@ -13,6 +13,7 @@ from dyntree.api.estimators.counts import DynamicTreeCountRegressor
 from dyntree.api.estimators.ddp import DependentDPClusterer
 from dyntree.api.estimators.forests import RandomTreesClassifier, RandomTreesRegressor
 from dyntree.api.estimators.hdp import MemoryBoundedTopics
+from dyntree.api.estimators.keyed import KeyedClassifier, KeyedRegressor
 from dyntree.api.estimators.mixtures import (
     DPGMMClusterer,
     DPMPPCAClusterer,
@@ -29,6 +30,8 @@ __all__ = [
     "DynamicTreeCountRegressor",
     "DynamicTreeRegressor",
     "HDPHSMMClusterer",
+    "KeyedClassifier",
+    "KeyedRegressor",
     "MemoryBoundedTopics",
     "RandomTreesClassifier",
     "RandomTreesRegressor",

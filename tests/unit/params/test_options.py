@@ -13,6 +13,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    KeyedStream,
     LinearStream,
     RandomTreesStream,
     StreamingTree,
@@ -66,6 +67,13 @@ FITS = {
 }  # fmt: skip
 
 
+KEYED = {
+    "model": None, "key": None, "window": 50, "n_particles": 30, "members": None,
+    "own": True, "classes": None, "categories": None, "discount": 0.98,
+    "tempering": 0.3, "block": 100, "full_rows": 5000, "thin": 16, "hot": 500,
+    "late": "drop", "store": None, "seed": None,
+}  # fmt: skip
+FOR_KEYS = {"classes", "categories", "store"}  # left out by faces
 # Of a face: what is declared, what of this it has not, and what it has of its own.
 Face = tuple[Any, Mapping[str, Any], set[str], dict[str, Any]]
 FACES: dict[str, Face] = {
@@ -88,6 +96,7 @@ FACES: dict[str, Face] = {
     ),
     "random trees": (RandomTreesStream, FORESTS, set(), {}),
     "regressions": (LinearStream, LINEAR_OPTIONS | {"seed": None}, set(), {}),
+    "keys": (KeyedStream, KEYED, set(), {}),
     "DPGMM": (mixtures.OnlineDPGMM, GMM_OPTIONS, set(), SEED),
     "DPMPPCA": (mixtures.OnlineDPMPPCA, MPPCA_OPTIONS, set(), SEED),
     "HDPHSMM": (mixtures.OnlineHDPHSMM, HSMM_OPTIONS, set(), NEEDED | SEED),
@@ -118,6 +127,14 @@ FACES: dict[str, Face] = {
         None, FORESTS, {"model", "classes", "categories", "weighting", "seed"},
         JOBS | {"class_weight": None},
     ),
+    "estimators.KeyedRegressor": (
+        None, KEYED, FOR_KEYS | {"late", "seed"},
+        {"model": "linear", "random_state": None},
+    ),
+    "estimators.KeyedClassifier": (
+        None, KEYED, FOR_KEYS | {"late", "seed"},
+        {"model": "class", "random_state": None},
+    ),
     "estimators.DPGMMClusterer": (None, GMM_OPTIONS, set(), PASSES),
     "estimators.DPMPPCAClusterer": (None, MPPCA_OPTIONS, set(), PASSES),
     "estimators.HDPHSMMClusterer": (None, HSMM_OPTIONS, set(), PASSES | AUTO),
@@ -142,6 +159,8 @@ FACES: dict[str, Face] = {
     "adapters.RiverRandomTreesClassifier": (
         None, FORESTS, LEVELS | {"model", "classes", "weighting"}, GROWS
     ),
+    "adapters.RiverKeyedRegressor": (None, KEYED, FOR_KEYS, {"model": "linear"}),
+    "adapters.RiverKeyedClassifier": (None, KEYED, FOR_KEYS, {"model": "class"}),
     "adapters.RiverDPGMMClusterer": (None, GMM_OPTIONS, set(), {}),
     "adapters.RiverDPMPPCAClusterer": (None, MPPCA_OPTIONS, set(), {}),
     "adapters.RiverHDPHSMMClusterer": (None, HSMM_OPTIONS, set(), NEEDED),

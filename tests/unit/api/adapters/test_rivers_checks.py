@@ -17,6 +17,8 @@ KINDS = (
     adapters.RiverAnomalyDetector,
     adapters.RiverDynamicTreeClassifier,
     adapters.RiverDynamicTreeRegressor,
+    adapters.RiverKeyedClassifier,
+    adapters.RiverKeyedRegressor,
     adapters.RiverRandomTreesClassifier,
     adapters.RiverRandomTreesRegressor,
 )
@@ -36,6 +38,7 @@ def rivers_checks() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("model", "check"), list(rivers_checks()))
+@pytest.mark.filterwarnings("ignore:rows have features that the first row")
 @pytest.mark.usefixtures("global_randomness_on_loan")
 def test_rivers_own_checks(model: Any, check: Callable[[Any], None]) -> None:
     assert model._unit_test_skips() == set()

@@ -52,6 +52,8 @@ def failing(estimator: Any) -> dict[str, str]:
         Rounding("poisson", window=60),
         ours.RandomTreesRegressor(),
         ours.RandomTreesClassifier(),
+        ours.KeyedRegressor(n_particles=5, members="fast"),
+        ours.KeyedClassifier(n_particles=5),
         ours.DPGMMClusterer(),
         ours.DPMPPCAClusterer(),
         ours.HDPHSMMClusterer(),

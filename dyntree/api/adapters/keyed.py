@@ -1,0 +1,308 @@
+"""A model for every key for river: a regressor and a classifier of rows as dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from river import base
+
+from dyntree import params
+from dyntree.api.adapters.base import (
+    Row,
+    numbered,
+    records_of,
+    responses_of,
+    series_of,
+)
+from dyntree.api.adapters.streams import RowDistribution
+from dyntree.encoding.growing_map import check_row
+from dyntree.errors import UnseenLevelWarning, warn
+from dyntree.keyed.model import KeyedStream
+from dyntree.trees.answers.predictions import blank_prediction
+from dyntree.trees.model import DynamicTree
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WITHOUT = ["key", "classes", "categories", "store"]
+
+
+class KeyedAdapter(base.Estimator):
+    """What adapters around a model for keys have in common.
+
+    Parameters
+    ----------
+    key : str or another name of a feature, optional
+        The feature that has the key of each row. By default all rows have one key.
+    """
+
+    key: Hashable | None
+    stream: KeyedStream
+    _names: tuple[Hashable, ...] | None = None  # features of the first row
+    _is_warned = False
+
+    def __init__(
+        self, *arguments: Any, key: Hashable | None = None, **options: Any
+    ) -> None:
+        self.stream = self._fresh()
+
+    def _fresh(self) -> KeyedStream:
+        """Make a model that has seen no row."""
+        return KeyedStream(**self._options())
+
+    def _options(self) -> dict[str, Any]:
+        """Options of the model by the parameters of the adapter."""
+        own = params.model_options(self, KeyedStream)
+        return own | {"key": None, "classes": None}
+
+    def _apart(self, x: Row) -> tuple[dict[Hashable, Any], Any]:
+        """The features of the first row, and the key."""
+        check_row(x)
+        if self.key is None:
+            own, key = dict(x), 0
+        elif self.key not in x:
+            raise KeyError(
+                f"x must have the key, {self.key!r}; it has {[*x]}. Rows without a key "
+                "can have one of their own, such as 'none'."
+            )
+        else:
+            key = x[self.key]
+            own = {name: value for name, value in x.items() if name != self.key}
+        if self._names is None:
+            names = sorted(own, key=lambda name: (str(name), type(name).__name__))
+            return {name: own[name] for name in names} or {"none": None}, key
+        late = [name for name in own if name not in self._names]
+        if late and not self._is_warned:
+            self._is_warned = True
+            warn(
+                UnseenLevelWarning,
+                "rows have features that the first row did not have, such as {name!r}; "
+                "they are left out. Begin with a row that has all of them, with None "
+                "for values that are not known.",
+                name=late[0],
+            )
+        return {name: own.get(name) for name in self._names}, key
+
+    def _learn(self, x: Row, y: Any) -> None:
+        """Learn a row."""
+        own, key = self._apart(x)
+        self.stream.update([own], [y], [key], progress=False)
+        self._names = tuple(own)
+
+    def _predict(self, records: list[Row]) -> Any:
+        """The prediction at rows; None before the first row, or without any."""
+        pairs = [numbered(row, self._apart, x) for row, x in enumerate(records)]
+        if not self.stream.n_seen or not pairs:
+            return None
+        rows, keys = zip(*pairs, strict=True)
+        return self.stream.predict([*rows], [*keys])
+
+    def learn_many(self, X: pd.DataFrame, y: pd.Series) -> None:
+        """Learn rows in order, as `learn_one` would, until a row is bad.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+        y : Series of shape (n_rows,)
+        """
+        records = records_of(X)
+        rows = zip(records, responses_of(y, len(records)), strict=True)
+        for row, (x, response) in enumerate(rows):
+            numbered(row, self._learn, x, response)
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        return int(super()._raw_memory_usage) + self.stream.memory_usage()
+
+
+@params.derived(KeyedStream, DynamicTree, without=WITHOUT)
+class RiverKeyedRegressor(KeyedAdapter, base.MiniBatchRegressor):
+    """A model for every key as a river regressor.
+
+    The features are those of the first row: others that come later are left out, with a
+    warning, and absent ones are missing.
+
+    Attributes
+    ----------
+    stream : KeyedStream
+        The model, with all of its methods.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverKeyedRegressor
+    >>> fleet = RiverKeyedRegressor(key="sensor", seed=1)
+    >>> for k in range(200):
+    ...     row = {"x": k % 10, "sensor": f"s{k % 3}"}
+    ...     fleet.learn_one(row, k % 10 + 5.0 * (k % 3))
+    >>> round(fleet.predict_one({"x": 2, "sensor": "s1"}), 1)
+    7.0
+    """
+
+    def __init__(
+        self, model: str = "linear", *, key: Hashable | None = None, **options: Any
+    ) -> None:
+        super().__init__()
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"n_particles": 5, "members": "fast"}
+
+    def learn_one(self, x: Row, y: float) -> None:
+        """Learn a row.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers and text, with the key.
+        y : float
+
+        Raises
+        ------
+        KeyError
+            If the row has no key.
+        ValueError
+            If values are bad. The model is then as it was before the call.
+        """
+        self._learn(x, y)
+
+    def predict_one(self, x: Row, with_dist: bool = False) -> float | RowDistribution:
+        """Predictive mean at a row; it is 0 before the first row is learned.
+
+        Parameters
+        ----------
+        x : dict
+            With the key.
+        with_dist : bool, default False
+            Whether to return the whole predictive distribution.
+
+        Returns
+        -------
+        float or RowDistribution
+        """
+        prediction = self._predict([x])
+        if prediction is None:
+            prediction = blank_prediction(self.stream.state.options, 1)
+        return RowDistribution(prediction) if with_dist else float(prediction.mean[0])
+
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
+        """Predictive means of rows, as a Series with the index of X.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Series of shape (n_rows,)
+        """
+        prediction = self._predict(records_of(X))
+        mean = np.zeros(len(X)) if prediction is None else prediction.mean.copy()
+        answer: pd.Series[float] = series_of(X, mean)
+        return answer
+
+
+@params.derived(KeyedStream, DynamicTree, without=WITHOUT)
+class RiverKeyedClassifier(KeyedAdapter, base.MiniBatchClassifier):
+    """A model for every key as a river classifier.
+
+    New labels are learned when they first appear; features are as in
+    `RiverKeyedRegressor`.
+
+    Attributes
+    ----------
+    stream : KeyedStream
+        The model, with all of its methods.
+
+    Examples
+    --------
+    >>> from dyntree.api.adapters import RiverKeyedClassifier
+    >>> fleet = RiverKeyedClassifier(key="shop", seed=1)
+    >>> for k in range(200):
+    ...     fleet.learn_one({"x": k % 10, "shop": k % 2}, "ab"[(k % 10 > 4) ^ (k % 2)])
+    >>> fleet.predict_one({"x": 8, "shop": 0}), fleet.predict_one({"x": 8, "shop": 1})
+    ('b', 'a')
+    """
+
+    def __init__(
+        self, model: str = "class", *, key: Hashable | None = None, **options: Any
+    ) -> None:
+        super().__init__()
+
+    @property
+    def _multiclass(self) -> bool:
+        return self.stream.model != "logit"
+
+    @classmethod
+    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+        yield {"n_particles": 5}
+
+    def learn_one(self, x: Row, y: Hashable) -> None:
+        """Learn a row and its label, known or new.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers and text, with the key.
+        y : hashable
+
+        Raises
+        ------
+        KeyError
+            If the row has no key.
+        ValueError
+            If values are bad. The model is then as it was before the call.
+        """
+        self._learn(x, y)
+
+    def predict_proba_one(self, x: Row) -> dict[Hashable, float]:
+        """Probability of each label that has come; {} before the first one.
+
+        Parameters
+        ----------
+        x : dict
+            With the key.
+
+        Returns
+        -------
+        dict of float
+        """
+        prediction = self._predict([x])
+        if prediction is None:
+            return {}
+        return dict(zip(prediction.classes, prediction.proba[0].tolist(), strict=True))
+
+    def predict_one(self, x: Row) -> Hashable:
+        """Most probable label at a row; None before the first label.
+
+        Parameters
+        ----------
+        x : dict
+            With the key.
+
+        Returns
+        -------
+        hashable
+        """
+        proba = self.predict_proba_one(x)
+        return max(proba, key=proba.__getitem__) if proba else None
+
+    def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
+        """Probabilities at rows, as a frame with the index of X and a column per label.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        DataFrame of shape (n_rows, n_classes)
+        """
+        import pandas as pd
+
+        prediction = self._predict(records_of(X))
+        if prediction is None:
+            return pd.DataFrame(index=X.index)
+        labels = pd.Index([*prediction.classes], tupleize_cols=False, dtype=object)
+        return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
