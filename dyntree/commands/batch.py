@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
 from dyntree.api.offsets import check_shift, learned_response, prediction_of
-from dyntree.commands.formulas import designed
+from dyntree.commands.formulas import designed, model_of
 from dyntree.commands.options import (
     cells_of,
     columns_beside,
@@ -223,8 +223,7 @@ def _model_and_rows(
         levels = columns_of([f.expression for f in factors if not f.reads_numbers])
         warn_of_text(read.frame, [name for name in levels if name not in named])
         kind = {"model": "class"} if design.is_class and "model" not in options else {}
-        # the design has the levels
-        model = new_model(options | kind | {"categories": None})
+        model = model_of(design, options | kind)
         notes = file_notes(design, formula, "none")
         notes |= {} if over is None else {"exposure": over}
         shift = _shift(design, table)

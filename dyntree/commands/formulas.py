@@ -14,6 +14,7 @@ import numpy as np
 
 from dyntree.api.offsets import RowOffsets, row_shift
 from dyntree.api.terms import parse
+from dyntree.commands.options import new_model
 from dyntree.commands.readers import Row
 from dyntree.commands.rows import Kinds, named_level
 from dyntree.encoding.design import BESIDE, Design
@@ -21,6 +22,7 @@ from dyntree.encoding.expressions import Expression, sides
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.params import LABELS, TreeOptions
+from dyntree.trees.factory import Trees
 
 SPECIAL = re.compile(r"[-()\[\]{}:*^/|`%~<>=!]")
 
@@ -88,7 +90,15 @@ def designed(
         is_class=options["model"] in LABELS if "model" in options else None,
         categories={name: [*map(named_level, levels[name])] for name in levels},
         new_levels=options.get("new_levels", TreeOptions.new_levels),
+        encode_levels=options.get("encode_levels", TreeOptions.encode_levels),
     )
+
+
+def model_of(design: Design, options: dict[str, Any]) -> Trees:
+    """A model with these options that has seen no row, for the rows of a design."""
+    model = new_model(options | {"categories": None})  # the design has the levels
+    model.fix_columns(design.features())
+    return model
 
 
 def encoded_row(

@@ -19,7 +19,7 @@ from dyntree.api.formula_files import file_notes, read_design
 from dyntree.api.offsets import learned_response, prediction_of
 from dyntree.commands.bad_rows import NONE, BadRows
 from dyntree.commands.feed import NEW, Feed
-from dyntree.commands.formulas import designed, encoded_row, is_of_labels
+from dyntree.commands.formulas import designed, encoded_row, is_of_labels, model_of
 from dyntree.commands.late_labels import LateLabels, Waiting, key_of
 from dyntree.commands.options import (
     cells_of,
@@ -248,7 +248,7 @@ class Session:
             )
             if self.design is not None:
                 notes |= file_notes(self.design, notes["formula"], "none")
-                self.model = new_model(self.options | {"categories": None})
+                self.model = model_of(self.design, self.options)
         if self.design is None:
             return split_formula(notes["formula"], columns, self.beside.values())
         asked = () if late else self.design.response.columns

@@ -26,6 +26,7 @@ from dyntree.encoding.evaluation import evaluated, not_finite, tell_undefined
 from dyntree.encoding.expressions import Expression, Step, columns_of
 from dyntree.encoding.factors import (
     Factor,
+    codings,
     declared_levels,
     names_of,
     with_coding,
@@ -34,7 +35,6 @@ from dyntree.encoding.factors import (
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import (
     MOST_EFFECTS,
-    ONEHOT,
     LevelCoding,
     LevelCounts,
     Levels,
@@ -377,17 +377,14 @@ class Design:
         terms = with_margins(
             tuple(
                 tuple(
-                    replace(
-                        f,
-                        levels=f.levels.grown(
-                            level, coding=self.coding if len(term) == 1 else ONEHOT
-                        ),
-                    )
+                    replace(f, levels=f.levels.grown(level, coding=coding))
                     if f.levels is not None and f.expression.steps == steps
                     else f
                     for f in term
                 )
-                for term in self.terms
+                for term, coding in zip(
+                    self.terms, codings(self.terms, self.coding), strict=True
+                )
             )
         )
         wider = replace(self, terms=terms, _warned=self._warned, _counts=self._counts)

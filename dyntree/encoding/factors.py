@@ -18,6 +18,7 @@ from dyntree.encoding.fitted_terms import learn_basis
 from dyntree.encoding.formula_calls import wrong
 from dyntree.encoding.levels import (
     MOST_EFFECTS,
+    ONEHOT,
     TERM,
     LevelCoding,
     Levels,
@@ -345,18 +346,34 @@ def with_margins(
     )
 
 
+def codings(
+    terms: tuple[tuple[Factor, ...], ...], coding: LevelCoding
+) -> list[LevelCoding]:
+    """How levels are coded in each term: one feature each, or as `coding` says.
+
+    The latter is for a factor by itself that the formula does not code. Its levels have
+    a feature each, too, if they have some in an interaction: beside these, an effect
+    would be only what they leave over.
+    """
+    mixed = {f.expression.steps for term in terms if len(term) > 1 for f in term}
+    return [
+        ONEHOT
+        if len(term) > 1 or term[0].coding or term[0].expression.steps in mixed
+        else coding
+        for term in terms
+    ]
+
+
 def with_coding(
     terms: tuple[tuple[Factor, ...], ...], coding: LevelCoding
 ) -> tuple[tuple[Factor, ...], ...]:
-    """Terms of one factor that the formula does not code, with such levels."""
+    """Terms with levels that are coded so; see `codings`."""
     return tuple(
         tuple(
-            replace(factor, levels=factor.levels and factor.levels.coded(coding))
-            if len(term) == 1 and factor.coding is None
-            else factor
+            replace(factor, levels=factor.levels and factor.levels.coded(one))
             for factor in term
         )
-        for term in terms
+        for term, one in zip(terms, codings(terms, coding), strict=True)
     )
 
 

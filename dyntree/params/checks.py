@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from dyntree.errors import ArgumentError, Message
 
 
-def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
+def one_of(name: str, value: Any, choices: Sequence[str], remedy: str = "") -> str:
     """Return `value`, one of the choices."""
     if not isinstance(value, str) or value not in choices:
         rule = "must be one of {choices:items}"
-        raise ArgumentError(name, rule, value, choices=list(choices))
+        raise ArgumentError(name, rule, value, remedy, choices=list(choices))
     return value
 
 

@@ -90,6 +90,36 @@ class RateLaws(RowMixture, Record):
         """Mean and variance for each row, two arrays of shape (n_rows,)."""
         return self._moments(self.variances())
 
+    def varied(self, spread: Vector) -> RateLaws:
+        """The laws times independent factors of mean 1, by their first two moments.
+
+        Parameters
+        ----------
+        spread : ndarray of shape (n_rows,)
+            Standard deviation of the factor of each row.
+        """
+        square, mean = spread[self.row] ** 2, self.means()
+        with np.errstate(all="ignore"):
+            var = self.variances() * (1.0 + square) + square * mean**2
+
+            def poisson(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Any:
+                return mean[part] ** 2 / var[part]
+
+            def beta(part: Any, a: Vector, b: Vector, r: Vector, e: Vector) -> Any:
+                return 2.0 + mean[part] * (r + mean[part]) / var[part]
+
+            first = self._by_kind(poisson, beta)
+            second = self._by_kind(
+                lambda part, a, b, r, e: e * first[part] / mean[part],
+                lambda part, a, b, r, e: mean[part] / r * (first[part] - 1.0),
+            )
+        is_wider = (square > 0.0) & np.isfinite(var) & (mean > 0.0)
+        first = np.where(is_wider, first, self.first)
+        second = np.where(is_wider, second, self.second)
+        return RateLaws(
+            self.start, self.weight, first, second, self.size, self.exposure
+        )
+
     def _cdf(self, y: Vector) -> Vector:
         at = np.maximum(y, 0.0)[self.row]
         return self.average(
@@ -364,7 +394,9 @@ class CountPrediction(Prediction):
     exposure: Vector
 
     @classmethod
-    def of_laws(cls, parts: Sequence[Any], exposure: Vector) -> CountPrediction:
+    def of_laws(
+        cls, parts: Sequence[Any], exposure: Vector, spreads: Vector | None = None
+    ) -> CountPrediction:
         """Return the prediction that follows from rate distributions.
 
         Parameters
@@ -373,11 +405,15 @@ class CountPrediction(Prediction):
             Of `RateLaws`.
         exposure : ndarray of shape (n_rows,)
             Exposures as users give them.
+        spreads : ndarray of shape (n_rows,), optional
+            Standard deviations by which means vary beside that.
         """
-        mixture = CountMixture(*parts)
+        mixture, of_mean = CountMixture(*parts), RateLaws(*parts)
         mean, var = mixture.moments()
         none = np.full(len(mean), np.nan)
-        found = cls(mean, var, none, mixture, RateLaws(*parts))  # type: ignore[arg-type]
+        if spreads is not None:
+            of_mean = of_mean.varied(spreads / np.maximum(mean, 1.0 / FARTHEST))
+        found = cls(mean, var, none, mixture, of_mean)  # type: ignore[arg-type]
         found.__dict__["exposure"] = exposure
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, Self
 
@@ -26,7 +27,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.storage.plain import plain
 from dyntree.summaries import ClassPrediction, Prediction, TreeStats
-from dyntree.summaries.counts import CountPrediction
+from dyntree.summaries.counts import CountPrediction, RateLaws
 from dyntree.summaries.draws import KINDS, PosteriorDraws
 from dyntree.trees.answers.draws import (
     LEAST_ROOTS,
@@ -735,7 +736,9 @@ class TreePredictions(TreeModel):
             at = predicted_exposure(state, X, len(rows), exposure)
             n_threads = params.n_threads(threads) if len(rows) > 1 else 1
             if state.options.is_count:
-                return CountPrediction.of_laws(laws_of(cloud, rows, n_threads, at), at)
+                more = mean_spreads(state, asked, partial(self._means_at, exposure=at))
+                laws = laws_of(cloud, rows, n_threads, at)
+                return CountPrediction.of_laws(laws, at, more)
             if classes is None:
                 parts = mixture_of(cloud, rows, n_threads, weights)
                 more = mean_spreads(state, asked, self._means_at)
@@ -748,10 +751,12 @@ class TreePredictions(TreeModel):
             answer = query.predict_class(cloud, rows, n_threads)
             return ClassPrediction(answer["p"], classes, answer["entropy"])
 
-    def _means_at(self, X: Any) -> Vector:
-        """Predicted means of real responses at rows, shape (n_rows,)."""
-        parts = mixture_of(self.state.cloud, stored(self.state, X))
-        return np.asarray(moments(*parts[:5])[0])
+    def _means_at(self, X: Any, exposure: Vector | None = None) -> Vector:
+        """Predicted means at rows, of counts by their exposures, shape (n_rows,)."""
+        cloud, rows = self.state.cloud, stored(self.state, X)
+        if exposure is not None:
+            return RateLaws(*laws_of(cloud, rows, 1, exposure)).moments()[0]
+        return np.asarray(moments(*mixture_of(cloud, rows)[:5])[0])
 
     def _predict_cold(
         self, X: Any, exposure: Any = None

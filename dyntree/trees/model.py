@@ -34,6 +34,7 @@ from dyntree.trees.answers.sensitivity import (
     input_law,
     input_shares,
     inputs_of,
+    joint_inputs,
     level_draws,
 )
 from dyntree.trees.base import TreePredictions
@@ -759,6 +760,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             the factors are the text columns. Each sample has one level of a factor,
             with probabilities in proportion to `mode`, and a factor has one index. What
             the modes of a factor lack to one is the share of a level without a column.
+            A factor with an effect column has the values of one active row instead.
 
         Returns
         -------
@@ -794,6 +796,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         found = core_sensitivity.sensitivity(
             cloud, n_samples=params.count("n_samples", n_samples, 2), grid=grid,
             span=share, method=method, label=place, groups=list(inputs.values()),
+            joint=joint_inputs(self.state, inputs),
             source=drawing_source(self.state), drawn=level_draws(self.state, place),
             **law,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ def sensitivity(
     method: str = "lhs",
     label: int | None = None,
     groups: list[NDArray[np.int64]] | None = None,
+    joint: Sequence[int] = (),
     source: RandomSource | None = None,
     drawn: Callable[[int, Vector], Vector] | None = None,
 ) -> tuple[Vector, Vector, Vector]: ...

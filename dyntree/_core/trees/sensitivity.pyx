@@ -28,7 +28,7 @@ cdef double NARROW = 0.01       # of half the range: windows that are summed row
 
 def sensitivity(
     Particles c, *, n_samples, grid, span, lower, upper, shape, mode, categorical,
-    method="lhs", label=None, groups=None, source=None, drawn=None,
+    method="lhs", label=None, groups=None, joint=(), source=None, drawn=None,
 ):
     """Main effects on a grid, and Sobol' first-order and total indices.
 
@@ -52,6 +52,8 @@ def sensitivity(
         Places of the columns of each input, native rules; by default every column is
         one. Columns that are an input together are levels of which one holds, with
         probabilities in proportion to `mode`.
+    joint : sequence of int, optional
+        Numbers of the groups that take their values from a stored row instead.
     source : RandomSource, optional
         Where the designs are drawn from, by default the cloud's own source, which then
         goes on from there.
@@ -80,7 +82,9 @@ def sensitivity(
         groups = [np.array([j]) for j in range(d)]
     first = np.empty((c.n_particles, len(groups)))
     total = np.empty((c.n_particles, len(groups)))
-    levels = [group for group in groups if len(group) > 1]
+    levels = [
+        group for k, group in enumerate(groups) if len(group) > 1 and k not in joint
+    ]
     gaps = _gap_shares(c)[c.pool.n_features - d:]
     members = np.concatenate([np.asarray(g, dtype=np.int32) for g in groups])
     ends = np.cumsum([len(group) for group in groups], dtype=np.int32)
@@ -93,6 +97,10 @@ def sensitivity(
             for group in groups:
                 for values in (a, b):
                     input_samples.leave_out(source, values, group, gaps[group].max())
+            for k in joint:
+                for values in (a, b):
+                    stored, _ = input_samples.bootstrap(c, source, n, d)
+                    values[groups[k]] = stored[groups[k]]
         else:
             (a, up_a), (b, up_b) = (
                 input_samples.bootstrap(c, source, n, d) for _ in range(2)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
+from dyntree.trees.answers.level_effects import follow_levels
 from dyntree.trees.base import TreeModel
 from dyntree.trees.factory import Trees
 from dyntree.trees.view import TreeView
@@ -219,6 +220,7 @@ def typical_row(view: TreeView) -> Vector:
     for places in view.tree.level_places.values():
         row[places] = 0.0
         row[most_frequent(X, places)] = 1.0
+        follow_levels(view.tree.state, row[None], places)
     return row
 
 
@@ -240,7 +242,8 @@ def fixed_row(view: TreeView, at: Any) -> Vector:
         )
     for feature, value in at.items():
         place = place_of(tree, feature, "at")
-        row[levels_of(tree, place)] = 0.0  # one level rules out the others
+        levels = levels_of(tree, place)
+        row[levels] = 0.0  # one level rules out the others
         try:
             row[place] = float(value)
         except (TypeError, ValueError):
@@ -249,6 +252,7 @@ def fixed_row(view: TreeView, at: Any) -> Vector:
                 "must hold numbers",
                 Message("{value!r} for {feature!r}", value=value, feature=feature),
             ) from None
+        follow_levels(tree.state, row[None], levels)
     return row
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dyntree.encoding.levels import MOST_EFFECTS, effect_names
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
 from dyntree.summaries import Importance, Relevance, Sensitivity
@@ -116,9 +117,11 @@ def _main_effects(found: Sensitivity | VariableSensitivity) -> list[MainEffect]:
     places = found.places or tuple((k,) for k in range(len(found.names)))
     names = found.inputs if found.places else found.names
     effects = []
-    for name, own in zip(names, places, strict=True):
-        if len(own) == 1:
-            effects.append(_feature_effect(found, own[0]))
+    for name, all_own in zip(names, places, strict=True):
+        of_levels = effect_names(name, MOST_EFFECTS)
+        own = [k for k in all_own if found.names[k] not in of_levels]
+        if len(all_own) == 1 or not own:
+            effects.append(_feature_effect(found, all_own[0]))
             continue
         levels = np.empty(len(own), dtype=object)
         levels[:] = [_level_of(found.names[k], name) for k in own]

@@ -11,6 +11,7 @@ from dyntree import params
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
 from dyntree.summaries import ClassPrediction, Prediction
+from dyntree.trees.answers.level_effects import follow_levels
 from dyntree.trees.view import TreeView
 
 from .canvas import (
@@ -219,6 +220,7 @@ def _slice(
     rows[0, place] = 0.0
     rows[1, levels] = 0.0
     rows[1, place] = 1.0
+    follow_levels(view.tree.state, rows, levels)
     return np.array([0.0, 1.0]), rows
 
 

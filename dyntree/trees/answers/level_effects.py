@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,33 @@ def with_mean_spreads(parts: Any, spreads: Vector | None) -> Any:
     more = np.repeat(spreads, np.diff(start))
     wide = np.minimum(np.hypot(of_mean, more), np.maximum(scale, of_mean))
     return start, weight, location, scale, df, wide
+
+
+def follow_levels(state: TreeState, rows: Matrix, levels: Sequence[int]) -> None:
+    """Give rows of features the effects of the level that they have in a column.
+
+    Parameters
+    ----------
+    state : TreeState
+    rows : ndarray of shape (n_rows, n_features)
+        Changed in place. Rows that are 0 in all features of the column stay as they
+        are.
+    levels : sequence of int
+        Places of these features.
+    """
+    features = state.features
+    assert features is not None
+    effects = features.effect_places
+    names = [k for k in effects if features.level_places[k] == levels]
+    if not names:
+        return
+    (name,) = names
+    places = effects[name]
+    there, which = np.nonzero(rows[:, levels] == 1.0)
+    asked = np.full((len(there), rows.shape[1]), np.nan)
+    codes = np.array(features.levels_of[name].featured, dtype=np.float64)[which]
+    asked[:, places] = codes[:, None]
+    rows[there[:, None], places] = with_effects(state, asked)[:, places]
 
 
 def _law(state: TreeState, rows: Matrix) -> tuple[Matrix, list[Matrix]]:

@@ -88,7 +88,7 @@ def input_shares(
     seed : int
         Of the model.
     """
-    X, inputs = state.cloud.rows()[0], inputs_of(state, factors, has_effects=True)
+    X, inputs = state.cloud.rows()[0], inputs_of(state, factors)
     groups = [group + state.ones for group in inputs.values()]
     n_samples = params.count("n_samples", n_samples, 2)
     if not len(X):
@@ -149,18 +149,13 @@ def _floats(name: str, values: Sequence[float]) -> Vector:
 def inputs_of(
     state: TreeState,
     factors: Mapping[str, Sequence[str]] | None,
-    has_effects: bool = False,
 ) -> dict[str, NDArray[np.int64]]:
-    """Places of the columns of each input, by its name.
-
-    With `has_effects`, or if levels have no features, effect columns are part of the
-    input of their levels, and else inputs by themselves.
-    """
+    """Places of the columns of each input, by its name."""
     features = state.features
     assert features is not None
     names, effects = features.feature_names, features.effect_places
     places = {
-        name: [*levels, *(effects.get(name, ()) if has_effects or not levels else ())]
+        name: [*levels, *effects.get(name, ())]
         for name, levels in features.level_places.items()
     }
     if factors is not None:
@@ -183,6 +178,21 @@ def inputs_of(
     for k, name in enumerate(names):
         found.setdefault(home.get(k, name), []).append(k)
     return {name: np.array(group) for name, group in found.items()}
+
+
+def joint_inputs(
+    state: TreeState, inputs: Mapping[str, NDArray[np.int64]]
+) -> list[int]:
+    """Numbers of the inputs that have effect columns.
+
+    Their values are those of an active row, as an effect and levels belong together.
+    Without such rows there are none.
+    """
+    assert state.features is not None
+    effects = [place for group in state.features.effect_groups for place in group]
+    groups = enumerate(inputs.values())
+    there = state.n_active > 0
+    return [k for k, group in groups if there and np.isin(group, effects).any()]
 
 
 def level_draws(state: TreeState, place: int | None) -> Callable[[int, Matrix], Vector]:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any, Self
 
@@ -32,7 +33,7 @@ from dyntree.summaries import (
     Sensitivity,
     TreeStats,
 )
-from dyntree.summaries.counts import CountPrediction
+from dyntree.summaries.counts import CountPrediction, RateLaws
 from dyntree.trees.answers.criteria import Bounds, check_scoring, region
 from dyntree.trees.answers.draws import (
     DrawBlock,
@@ -328,11 +329,11 @@ class TreeAverage(TreeModel, checkpoint.Stored):
                 entropy: Vector = entr(proba).sum(axis=1)
                 return ClassPrediction(proba, self.classes or (), entropy)
             if self.options.is_count:
-                laws = [
-                    laws_of(state.cloud, own, n_threads, at)
-                    for state, own in zip(self.states, rows, strict=True)
-                ]
-                return CountPrediction.of_laws(joined(laws, self.weights), at)
+                more = mean_spreads(
+                    self.state, asked, partial(self._means_at, exposure=at)
+                )
+                laws = self._laws(rows, n_threads, at)
+                return CountPrediction.of_laws(laws, at, more)
             whole = self._mixture(rows, n_threads, weights)
             if self._span is not None:
                 np.clip(whole[2], *self._reach, out=whole[2])
@@ -341,9 +342,20 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             )
             return Prediction.of_mixture(whole, n_threads, LEAST_DF)
 
-    def _means_at(self, X: Any) -> Vector:
-        """Predicted means of real responses at rows, shape (n_rows,)."""
-        whole = self._mixture(self._member_rows(X), 1, None)
+    def _laws(self, rows: Sequence[Matrix], n_threads: int, exposure: Vector) -> Any:
+        """Laws of counts of all members, as of `laws_of`; rows as of `_member_rows`."""
+        laws = [
+            laws_of(state.cloud, own, n_threads, exposure)
+            for state, own in zip(self.states, rows, strict=True)
+        ]
+        return joined(laws, self.weights)
+
+    def _means_at(self, X: Any, exposure: Vector | None = None) -> Vector:
+        """Predicted means at rows, of counts by their exposures, shape (n_rows,)."""
+        rows = self._member_rows(X)
+        if exposure is not None:
+            return RateLaws(*self._laws(rows, 1, exposure)).moments()[0]
+        whole = self._mixture(rows, 1, None)
         if self._span is not None:
             np.clip(whole[2], *self._reach, out=whole[2])
         return np.asarray(moments(*whole[:5])[0])

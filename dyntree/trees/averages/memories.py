@@ -109,6 +109,10 @@ REGRESSIONS_SHARE = (
 )  # fmt: skip
 N_REGRESSIONS = 3  # beside the clouds of one table, in orders of their own
 WITH_REGRESSIONS = ("class", *params.COUNTS)
+OF_ONE_CLOUD = (
+    "Make a DynamicTree or a StreamingTree of this model, or let one of the members of "
+    "an AveragedStream of labels have such leaves: {{'model': 'logit', 'window': 200}}."
+)
 SHARED = {
     "model", "rules", "n_start", "variance_prior", "classes", "categories",
     "new_levels", "encode_levels", "weighting", "dispersion", "robust",
@@ -120,7 +124,8 @@ def averaged_options(given: Mapping[str, Any]) -> dict[str, Any]:
     options = params.given_options(given, TREE_OPTIONS)
     if options["model"] is None:
         options["model"] = MIXED if options["classes"] is None else "class"
-    params.one_of("model", options["model"], tuple(MEMORIES))
+    remedy = OF_ONE_CLOUD if options["model"] == "logit" else ""
+    params.one_of("model", options["model"], tuple(MEMORIES), remedy)
     if options["tree_prior"] is None:
         options["tree_prior"] = AVERAGED_PRIOR.get(options["model"])
     if options["n_particles"] is not None:

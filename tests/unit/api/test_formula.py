@@ -334,6 +334,24 @@ def test_levels_without_end_are_refused_unless_named() -> None:
         assert len(model.exog_names) == n_features
 
 
+@pytest.mark.parametrize("encode", ["auto", "effect"])
+def test_a_factor_of_an_interaction_has_a_feature_each_level(encode: str) -> None:
+    """An effect beside them would be what they leave over, of either sign."""
+    rng = np.random.default_rng(4)
+    g, x = rng.integers(0, 36, 120), rng.random(120)
+    frame = pd.DataFrame({"g": [f"g{k}" for k in g], "x": x, "y": g + x})
+    late = frame.assign(g="later")[:1]
+
+    def names(formula: str) -> list[str]:
+        options = SMALL | {"model": "constant", "encode_levels": encode}
+        return dtf.dynamic_tree(formula, frame, **options).fit().append(late).exog_names
+
+    assert names("y ~ x + g") == ["x", "effect of g"]
+    n_levels = len(set(g)) + 1
+    assert len(names("y ~ x * g")) == 1 + 2 * n_levels
+    assert not any("effect" in name for name in names("y ~ g + g:x"))
+
+
 @pytest.mark.parametrize(
     ("formula", "shown"),
     [

@@ -63,6 +63,38 @@ def test_fit_and_predict_are_those_of_the_face(tmp_path: Path, window: int) -> N
     assert means(answers) == found
 
 
+@pytest.mark.parametrize("encode", ["auto", "onehot", "effect"])
+def test_columns_of_many_levels_are_those_of_the_face(
+    tmp_path: Path, encode: str
+) -> None:
+    """In a table, and in a stream, which is resumed without a trace."""
+    rng = np.random.default_rng(3)
+    g, x = rng.integers(0, 36, 120), rng.random(120)
+    frame = pd.DataFrame({"x": x, "g": [f"g{k:02d}" for k in g], "y": x + g / 9.0})
+    path, out, answers = (tmp_path / name for name in ("t.csv", "m.dyn", "p.csv"))
+    frame.to_csv(path, index=False)
+    frame = pd.read_csv(path)
+    formula = "y ~ np.sqrt(x) + g"
+    rest = ["--formula", formula, "--encode-levels", encode, *FLAGS]
+    assert run("fit", path, "--out", out, *rest) == 0
+    fit = dtf.dynamic_tree(formula, frame, encode_levels=encode, **SMALL).fit()
+    assert dtf.load(out).exog_names == fit.exog_names
+    assert ("effect of g" in fit.exog_names) == (encode != "onehot")
+    assert run("predict", out, path, "--out", answers) == 0
+    assert means(answers) == fit.predict(frame).tolist()
+
+    rest += ["--levels", "g=" + ",".join(sorted(set(frame["g"]))), "--window", "60"]
+    whole, parts = tmp_path / "whole.csv", tmp_path / "parts.csv"
+    assert run("stream", path, "--out", whole, *rest) == 0
+    rest += ["--out", parts, "--checkpoint", tmp_path / "s.dyn"]
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:60]))
+    assert run("stream", path, *rest) == 0
+    path.write_text("".join(lines))
+    assert run("stream", path, *rest, "--resume") == 0
+    assert parts.read_text() == whole.read_text()
+
+
 def test_evaluate_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, _ = table(tmp_path, "class")
     formula = ["--formula", "y ~ p*q + C(site)", "--model", "class", *FLAGS]

@@ -77,6 +77,18 @@ def test_moments_are_those_of_many_counts(law: tuple[float, ...]) -> None:
 
 
 @pytest.mark.parametrize("law", LAWS)
+def test_means_times_a_factor_have_its_moments(law: tuple[float, ...]) -> None:
+    """A law whose variance is infinite stays as it is."""
+    rates = single(RateLaws, law)
+    (mean,), (var,) = rates.moments()
+    for spread in (0.0, 0.01, 0.4, 3.0):
+        (same,), (wider,) = rates.varied(np.array([spread])).moments()
+        assert same == pytest.approx(mean, rel=1e-9)
+        whole = var * (1.0 + spread**2) + (spread * mean) ** 2
+        assert wider == (pytest.approx(whole, rel=1e-9) if np.isfinite(var) else var)
+
+
+@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("level", [0.01, 0.05, 0.5, 0.9, 0.99])
 def test_quantiles_are_the_least_counts_of_that_probability(
     law: tuple[float, ...], level: float

@@ -367,6 +367,32 @@ def test_means_of_levels_vary_as_their_effects_do() -> None:
     np.testing.assert_allclose(drawn.mean(), prediction.mean, atol=0.1)
 
 
+@pytest.mark.parametrize("model", ["poisson", "negbin"])
+def test_means_of_counts_vary_as_effects_do(model: str) -> None:
+    """Coverage of 90 % of the means of 60 levels; it was .51.
+
+    Draws and intervals say the same of 8 tables. Their coverage is .8 to 1 in 99.99 %
+    of runs where that of each mean is .9.
+    """
+    hits, ratios = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        g, effects = rng.integers(0, 60, 250), 0.7 * rng.standard_normal(60)
+        X = pd.DataFrame({"x": rng.random(250), "g": [f"g{k:03d}" for k in g]})
+        truth = np.exp(1.0 + effects[g] + 0.5 * X["x"].to_numpy())
+        over = rng.uniform(0.5, 2.0, 250)
+        trees = AveragedTrees(model, n_clouds=2, n_particles=20, seed=seed)
+        trees.update(X, rng.poisson(over * truth), exposure=over)
+        X, over, truth = X[:60], over[:60], truth[:60]
+        prediction = trees.predict(X, exposure=over)
+        low, high = prediction.of_mean.quantile([0.05, 0.95]).T
+        hits.append(np.mean((low <= over * truth) & (over * truth <= high)))
+        drawn = trees.posterior_draws(X, n_draws=300, exposure=over, seed=1)
+        ratios.append(np.median(drawn.values.std(axis=0) / prediction.mean_se))
+    assert 0.8 < np.mean(hits) <= 1.0
+    assert 0.8 < np.mean(ratios) < 1.25
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_no_table_stays_in_memory(name: str) -> None:
     X, y = frame(160)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dyntree
-from dyntree import AveragedStream, DynamicTree, StreamingTree
+from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.errors import DegenerateTreesWarning, DistantInputsWarning
 from dyntree.params import NIG
 from tests.unit.models import refused
@@ -206,6 +206,12 @@ def test_a_logistic_member_is_not_the_first_and_of_labels() -> None:
         AveragedStream("negbin", members=[{"window": 50, "model": "logit"}])
     with refused("model of member 1", "'constant'"):
         AveragedStream("class", members=[{}, {"model": "constant"}])
+
+
+@pytest.mark.parametrize("kind", [AveragedStream, AveragedTrees])
+def test_an_average_of_logistic_leaves_alone_is_refused(kind: Any) -> None:
+    with refused("model", "a DynamicTree or a StreamingTree"):
+        kind("logit")
 
 
 def test_slopes_by_region_gain_in_an_average() -> None:

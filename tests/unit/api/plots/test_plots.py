@@ -229,6 +229,33 @@ def test_a_factor_has_one_panel_with_its_levels() -> None:
         assert alone.get_xlabel() == "site=u"
 
 
+@pytest.mark.parametrize("n_levels", [12, 40])
+@pytest.mark.parametrize("make", [DynamicTree, AveragedTrees])
+def test_pictures_of_levels_are_at_their_effects(make: Any, n_levels: int) -> None:
+    """A level that is fixed, or drawn, has what `predict` says of its rows."""
+    rng = np.random.default_rng(1)
+    g, x = rng.integers(0, n_levels, 300), rng.random(300)
+    X = [{"x": a, "g": f"g{k}"} for a, k in zip(x.tolist(), g.tolist(), strict=True)]
+    named = {"g": [f"g{k}" for k in range(n_levels)]}
+    model = make("constant", n_particles=10, categories=named, seed=1).update(X, x + g)
+    found = model.sensitivity(n_samples=50, n_grid=3)
+    axes = plots.plot_effects(found).axes
+    assert len(axes) == 2
+    if n_levels == 40:
+        assert axes[1].get_xlabel() == "effect of g"
+        return
+    levels = [name[2:] for name in found.names if name.startswith("g=")]
+    assert [one.get_text() for one in axes[1].get_xticklabels()] == levels
+    (ax,) = plots.plot_fit(model, "x", at={"g=g7": 1.0}, n_grid=2).axes
+    (line,) = (line for line in ax.lines if line.get_label() == "mean")
+    asked = [{"x": one, "g": "g7"} for one in line.get_xdata()]
+    np.testing.assert_allclose(line.get_ydata(), model.predict(asked).mean)
+    (ax,) = plots.plot_fit(model, "g=g7", at={"x": 0.5}).axes
+    (line,) = (line for line in ax.lines if line.get_label() == "mean")
+    (there,) = model.predict([{"x": 0.5, "g": "g7"}]).mean
+    assert line.get_ydata()[1] == pytest.approx(there)
+
+
 def test_boxes_show_medians_of_indices_and_relevance(real: DynamicTree) -> None:
     found = real.copy().sensitivity(n_samples=50, n_grid=8)
     first, total = plots.plot_sobol(found).axes
