@@ -155,9 +155,7 @@ def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]
             raise ArgumentError(
                 "X",
                 "must have the column of the keys, {key!r}",
-                Message(
-                    "no names" if names is None else "the columns {names}", names=names
-                ),
+                Message(listed, names=names),
                 "Pass key=, the name of another column or one key a row.",
                 key=key,
             )
