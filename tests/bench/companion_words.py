@@ -12,7 +12,7 @@ from dyntree.mixtures import MemoryBoundedHDP
 from tests.oracle.hdp import folded_score
 
 from .companion_tables import Cells, Table, needs, timed
-from .hdp_scenes import bars, news
+from .hdp_scenes import bars, docstrings, news, zipf_topics
 from .hdp_text import PEERS, lda_topics, score_of
 
 COLUMNS = {
@@ -129,3 +129,20 @@ def news_found() -> Iterator[Table]:
         ),
     }
     yield words_table(title, lambda seed: news(240, seed), 10, programs | PEERS)
+
+
+def many_documents() -> Iterator[Table]:
+    """Time and topics of more documents: drawn ones, and docstrings of packages."""
+    programs = {
+        "MemoryBoundedHDP": learned_topics,
+        "tomotopy HDPModel, 1,000 sweeps": PEERS["tomotopy HDPModel, 1,000 sweeps"],
+    }
+    for n in (240, 1200, 5000):
+        yield words_table(
+            f"{n} drawn documents of 120 words, 40 topics of 2,000 words",
+            lambda seed, n=n: zipf_topics(n, seed), 10, programs,
+        )  # fmt: skip
+        yield words_table(
+            f"{n} docstrings of at most 120 words (asked: 3 times tomotopy's seconds)",
+            lambda seed, n=n: docstrings(n, seed), 10, programs,
+        )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -112,3 +113,61 @@ def bars(
     topics = topics.reshape(2 * side, -1) / side
     shares = rng.dirichlet(np.full(2 * side, alpha), n_docs) @ topics
     return np.stack([rng.multinomial(n_words, p / p.sum()) for p in shares]), topics
+
+
+def halved(counts: Any, n_train: int, rng: np.random.Generator) -> Any:
+    """Documents to learn, and halves of the words of the others."""
+    from scipy.sparse import csr_matrix
+
+    half = rng.binomial(counts[n_train:], 0.5)
+    return csr_matrix(counts[:n_train]), half, counts[n_train:] - half
+
+
+def zipf_topics(n_train: int, seed: int, n_words: int = 120) -> Any:
+    """Documents of 40 topics over 2,000 words, a few common and most rare."""
+    rng = np.random.default_rng([seed, 77])
+    V, K = 2000, 40
+    common = 1.0 / np.arange(1, V + 1) ** 0.9
+    topics = rng.dirichlet(20.0 * rng.permutation(common / common.sum()), K)
+    share = rng.dirichlet(np.full(K, 2.0))
+    shares = rng.dirichlet(0.08 * K * share, n_train + 150)
+    counts = np.stack([rng.multinomial(n_words, p) for p in shares @ topics])
+    return halved(counts, n_train, rng)
+
+
+@cache
+def docstring_words() -> list[list[str]]:
+    """Words of all docstrings of 60 words or more in a few packages."""
+    import ast
+    import importlib
+    import re
+    from pathlib import Path
+
+    found = []
+    for package in ("scipy", "sklearn", "numpy", "pandas", "statsmodels", "matplotlib"):
+        folder = Path(str(importlib.import_module(package).__file__)).parent
+        for path in sorted(folder.rglob("*.py")):
+            if "tests" in path.parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module):
+                    text = ast.get_docstring(node) or ""
+                    found.append(re.findall("[a-z]{3,}", text.lower()))
+    return [words for words in found if len(words) >= 60]
+
+
+def docstrings(n_train: int, seed: int, n_words: int = 120) -> Any:
+    """Counts of the first words of docstrings, but for words of more than 15 %."""
+    from collections import Counter
+
+    rng = np.random.default_rng([seed, 5])
+    every = docstring_words()
+    chosen = rng.permutation(len(every))[: n_train + 150]
+    documents = [every[i][:n_words] for i in chosen]
+    among = Counter(word for one in documents[:n_train] for word in set(one))
+    names = [w for w, c in among.most_common() if 3 <= c <= 0.15 * n_train][:3000]
+    place = {word: k for k, word in enumerate(names)}
+    counts = np.zeros((len(documents), len(names)), dtype=np.int64)
+    for row, words in zip(counts, documents, strict=True):
+        np.add.at(row, [place[word] for word in words if word in place], 1)
+    return halved(counts, n_train, rng)

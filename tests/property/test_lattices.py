@@ -18,7 +18,12 @@ from dyntree.mixtures import (
     OnlineDPGMM,
     OnlineDPMPPCA,
 )
-from dyntree.mixtures.shared.lattice import cell_widths, spread_over_cells
+from dyntree.mixtures.shared.lattice import (
+    cell_widths,
+    spread_over_cells,
+    usual_copies,
+    without_copies,
+)
 from tests.helpers import model_bytes
 from tests.statistical.first_phases import agreement
 
@@ -123,3 +128,51 @@ def test_files_know_the_cells(name: str) -> None:
     for one in (model, again):
         one.update(X[300:])
     assert model_bytes(model) == model_bytes(again)
+
+
+# ---------------------------------------------------------------- copies of rows
+@pytest.mark.parametrize("shuffled", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_ten_copies_of_each_row_are_the_clusters_of_one(
+    name: str, shuffled: bool
+) -> None:
+    X, z = blobs(0, 200)
+    order = np.repeat(np.arange(200), 10)
+    if shuffled:  # copies are in several documents
+        order = np.random.default_rng(0).permutation(order)
+    labels = np.asarray(MODELS[name](X[order]))
+    assert len(np.unique(labels)) == 6
+    assert agreement(labels, z[order]) == 1.0
+
+
+def test_a_value_that_is_there_more_often_than_copies_stays_heavy() -> None:
+    X, _ = blobs(0, 100)
+    X = np.concatenate([np.repeat(X, 3, axis=0), np.full((300, 2), 50.0)])
+    assert usual_copies(X) == 3
+    first, place = without_copies(X)
+    assert len(first) == 200
+    assert (np.diff(first) > 0).all()
+    np.testing.assert_array_equal(X[first][place], X)
+    assert np.bincount(place).max() == 3
+    assert np.ptp(phased(X)[-300:]) == 0
+
+
+def test_rows_of_few_values_and_few_rows_are_no_copies() -> None:
+    X, _ = blobs(0, 500)
+    assert usual_copies(np.repeat(4.0 * np.round(X / 4.0), 5, axis=0)) == 1
+    assert usual_copies(np.repeat(X[:5], 40, axis=0)) == 1
+    assert usual_copies(flags(0)[0]) == 1
+    assert usual_copies(np.concatenate([X, X[:100]])) == 1
+    assert usual_copies(np.repeat(X, np.arange(500) % 3 + 1, axis=0)) == 1  # weights
+    assert usual_copies(np.empty((0, 2))) == 1
+
+
+def test_copies_over_phases_keep_a_label_of_each_row() -> None:
+    X, z = blobs(3, 240)
+    model = DependentDPMixture(GaussianUnknown(), seed=1)
+    for part in np.array_split(np.arange(240), 4):
+        every = np.repeat(part, 7)
+        model.update(X[every], progress=False)
+        assert len(model.labels_) == len(every)
+        assert agreement(model.labels_, z[every]) == 1.0
+    assert model.n_seen == 7 * 240

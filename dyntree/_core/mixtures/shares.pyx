@@ -14,21 +14,31 @@ cdef double SMALL = 1e-5        # n / x below which a series is taken
 
 
 def table_of(const double[:, ::1] x, int order):
-    """log gamma (order 0), digamma (1), trigamma (2) or its derivative (3) of x > 0."""
+    """log gamma (order 0), digamma (1), trigamma (2) or its derivative (3) of x > 0.
+
+    A number equal to the one before it in its row is not worked out again: most words
+    have no count in most topics.
+    """
     cdef Py_ssize_t i, j
+    cdef double last, value
     out = np.empty((x.shape[0], x.shape[1]))
     cdef double[:, ::1] view = out
     with nogil:
         for i in range(x.shape[0]):
+            last = -1.0
+            value = 0.0
             for j in range(x.shape[1]):
-                if order == 0:
-                    view[i, j] = log_gamma(x[i, j])
-                elif order == 1:
-                    view[i, j] = digamma(x[i, j])
-                elif order == 2:
-                    view[i, j] = trigamma(x[i, j])
-                else:
-                    view[i, j] = tetragamma(x[i, j])
+                if x[i, j] != last:
+                    last = x[i, j]
+                    if order == 0:
+                        value = log_gamma(last)
+                    elif order == 1:
+                        value = digamma(last)
+                    elif order == 2:
+                        value = trigamma(last)
+                    else:
+                        value = tetragamma(last)
+                view[i, j] = value
     return out
 
 

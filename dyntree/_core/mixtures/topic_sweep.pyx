@@ -2,7 +2,8 @@
 
 An item is a point or a clump. Its row of the tile starts as sum_s (N_cs / N_c) table[s],
 takes on <theta_k, phibar> by a product of matrices, and becomes N_c q by a softmax;
-then it is added to the statistics and forgotten. Tiles are small enough that a BLAS
+then it is added to the statistics and forgotten. Words of documents with few active
+topics are swept over these alone (`sweep_words`). Tiles are small enough that a BLAS
 library works in one thread, and rows are cut into `lanes` that depend on their number
 only, so that no number of threads alters a bit.
 """
@@ -79,6 +80,7 @@ cdef enum:
     MOST_LANES = 8
 
 cdef double NOWHERE = -1e300
+cdef double BELOW = 40.0    # nats: exp(-BELOW) of 1 is lost in rounding
 
 
 cdef struct Items:
@@ -104,6 +106,8 @@ cdef struct Topics:
     const int32_t *far
     const double *far_theta     # (n_far, F), about far_centre
     const double *far_centre    # (n_far, d)
+    const double *highest       # words: (K,) largest E log p of any word, and the least
+    const double *lowest
 
 
 cdef struct Lane:
@@ -115,6 +119,8 @@ cdef struct Lane:
     double *far_stats           # (n_far, F)
     double *gram                # (K, K) or NULL
     double *entropy             # (K,) or NULL
+    int32_t *active             # words: (K,) topics that a group may use
+    double *logs                # words: (width,) their row of the table
 
 
 cdef void features(Items *items, Py_ssize_t i, const double *centre, double *phi) noexcept nogil:
@@ -287,6 +293,69 @@ cdef double run_lane(
     return total
 
 
+cdef Py_ssize_t active_topics(Topics *topics, Lane *lane, Py_ssize_t group) noexcept nogil:
+    """List the topics that some word of a group may use, with their rows of the table.
+
+    The others are so rare in the group that no word has a share above exp(-BELOW) in
+    them, whatever the word is.
+    """
+    cdef const double *row = topics.table + group * topics.K
+    cdef double least = NOWHERE
+    cdef Py_ssize_t k, n = 0
+    for k in range(topics.K):
+        if row[k] + topics.lowest[k] > least:
+            least = row[k] + topics.lowest[k]
+    least -= BELOW
+    for k in range(topics.K):
+        if row[k] + topics.highest[k] >= least:
+            lane.active[n] = k
+            lane.logs[n] = row[k]
+            n += 1
+    return n
+
+
+cdef double sweep_words(
+    Items *items, Topics *topics, Lane *lane, Py_ssize_t start, Py_ssize_t stop, int32_t *label
+) noexcept nogil:
+    """`run_lane` of words that are points, each over the active topics of its group."""
+    cdef double total = 0.0, p
+    cdef double *row = lane.rows
+    cdef double *counts = NULL
+    cdef double *stats
+    cdef const double *words
+    cdef Py_ssize_t i, a, group = -1, n = 0, width = 0, K = topics.K
+    for i in range(start, stop):
+        if items.group[i] != group:
+            group = items.group[i]
+            counts = lane.N_sk + group * K
+            n = active_topics(topics, lane, group)
+            width = (n + 3) // 4 * 4
+        words = topics.words + items.word[i] * K
+        for a in range(n):
+            row[a] = lane.logs[a] + words[lane.active[a]]
+        for a in range(n, width):
+            row[a] = NOWHERE
+        total += softmax(row, 1, width, items.word_tally + i, label + i if label != NULL else NULL)
+        if label != NULL:
+            label[i] = lane.active[label[i]]
+        stats = lane.stats + items.word[i] * K
+        for a in range(n):
+            p = row[a]
+            counts[lane.active[a]] += p
+            stats[lane.active[a]] += p
+    return total
+
+
+cdef double sweep_lane(
+    Items *items, Topics *topics, Lane *lane, Py_ssize_t start, Py_ssize_t stop,
+    Py_ssize_t tile, int width, int32_t *label, bint by_word
+) noexcept nogil:
+    """Sweep over some of the items, in the way that suits them."""
+    if by_word:
+        return sweep_words(items, topics, lane, start, stop, label)
+    return run_lane(items, topics, lane, start, stop, tile, width, label)
+
+
 def n_lanes(Py_ssize_t n_items):
     """In how many lanes so many items are cut."""
     return max(1, min(MOST_LANES, n_items // LANE))
@@ -307,7 +376,8 @@ def sweep_items(dict store, dict topics, dict out, bint clumps, Py_ssize_t block
         for clumps count (n,), scatter (n, F - d), indptr (n + 1,), group and tally
         (nnz,), of words word_indptr, word, word_tally.
     topics : dict
-        table (S, K), theta (K, F) or words (V, K), far (n_far,), far_theta, far_centre.
+        table (S, K), theta (K, F) or words (V, K), far (n_far,), far_theta, far_centre;
+        of words highest and lowest (K,), the largest and the least of a column.
     out : dict
         N_sk (S, K), stats (K, F) or (V, K), far_stats (n_far, F), label (n,) or None,
         gram (K, K) and entropy (K,) or None: added to.
@@ -345,11 +415,14 @@ def sweep_items(dict store, dict topics, dict out, bint clumps, Py_ssize_t block
     t.far = ints(topics, "far")
     t.far_theta = doubles(topics, "far_theta")
     t.far_centre = doubles(topics, "far_centre")
+    t.highest = doubles(topics, "highest")
+    t.lowest = doubles(topics, "lowest")
 
     cdef Py_ssize_t tile = tile_rows(t.K, max(items.F, 1), block)
     cdef int width = (t.K + 3) // 4 * 4
     cdef Py_ssize_t L = n_lanes(n), lane_size, l
     cdef bint rank = out["gram"] is not None
+    cdef bint by_word = items.kind == 2 and not clumps and not rank
     stats = out["stats"]
     lanes = []
     for l in range(L):
@@ -363,6 +436,8 @@ def sweep_items(dict store, dict topics, dict out, bint clumps, Py_ssize_t block
             "far_stats": out["far_stats"] if first else np.zeros(out["far_stats"].shape),
             "gram": None if not rank else out["gram"] if first else np.zeros((t.K, t.K)),
             "entropy": None if not rank else out["entropy"] if first else np.zeros(t.K),
+            "active": np.empty(t.K, dtype=np.int32),
+            "logs": np.empty(width),
         })
     cdef Lane c_lanes[MOST_LANES]
     cdef double totals[MOST_LANES]
@@ -375,18 +450,20 @@ def sweep_items(dict store, dict topics, dict out, bint clumps, Py_ssize_t block
         c_lanes[l].far_stats = doubles(lanes[l], "far_stats")
         c_lanes[l].gram = doubles(lanes[l], "gram")
         c_lanes[l].entropy = doubles(lanes[l], "entropy")
+        c_lanes[l].active = ints(lanes[l], "active")
+        c_lanes[l].logs = doubles(lanes[l], "logs")
     cdef int32_t *label = ints(out, "label")
     if n_threads > L:
         n_threads = L
     if n_threads > 1:
         for l in prange(L, nogil=True, schedule="static", chunksize=1, num_threads=team(n_threads)):
-            totals[l] = run_lane(
-                &items, &t, &c_lanes[l], n * l // L, n * (l + 1) // L, tile, width, label)
+            totals[l] = sweep_lane(
+                &items, &t, &c_lanes[l], n * l // L, n * (l + 1) // L, tile, width, label, by_word)
     else:
         with nogil:
             for l in range(L):
-                totals[l] = run_lane(
-                    &items, &t, &c_lanes[l], n * l // L, n * (l + 1) // L, tile, width, label)
+                totals[l] = sweep_lane(
+                    &items, &t, &c_lanes[l], n * l // L, n * (l + 1) // L, tile, width, label, by_word)
     total = 0.0
     for l in range(L):
         total += totals[l]

@@ -30,7 +30,11 @@ from dyntree.mixtures.ddp.state import (
     without_rows,
 )
 from dyntree.mixtures.shared.arrays import Ids, constants
-from dyntree.mixtures.shared.lattice import cell_widths, spread_over_cells
+from dyntree.mixtures.shared.lattice import (
+    cell_widths,
+    spread_over_cells,
+    without_copies,
+)
 from dyntree.mixtures.shared.lineage import origin_of
 from dyntree.mixtures.shared.outlying import far_values, warn_of_far_rows
 
@@ -136,6 +140,10 @@ def learned(
     """The state after a phase; `scales` are those of the first rows, or chosen here."""
     options, features = phases.options, phases.features
     family, history = before.family, options.history
+    n_rows, copy_of = len(rows), slice(None)
+    if not options.family.knows_widths:
+        first, copy_of = without_copies(rows)
+        rows = rows[first]
     if family is None:
         if not len(rows):
             return replace(
@@ -162,17 +170,19 @@ def learned(
     labels, diagnostics = no_labels(len(rows)), no_diagnostics()
     if not np.any(counting):
         state = without_rows(state, options, family)
-        phases.tell(len(rows))
+        phases.tell(n_rows)
     else:
         state, labels, diagnostics = sampled(
             state, options, family, phases.seed, rows, counting, phases.tell
         )
+        phases.tell(n_rows - len(rows))
     labels[~counting] = most_probable(state, options)
+    labels = labels[copy_of]
     now = nearness_of(rows[counting]) if scaled_by_rows(options) else UNKNOWN
     return replace(
         state, features=features, family=family, still=still,
         phase_column=phases.column, labels=(*state.labels, labels)[-history:],
-        n_rows=state.n_rows + len(rows), diagnostics=diagnostics,
+        n_rows=state.n_rows + n_rows, diagnostics=diagnostics,
         nearness=before.nearness.succeeded(now), cells=cells,
     )  # fmt: skip
 
@@ -182,6 +192,7 @@ def chosen_scales(before: State, phases: Phases, rows: Matrix) -> Scales:
     family = phases.options.family
     cells = np.zeros(rows.shape[1])
     if not family.knows_widths:
+        rows = rows[without_copies(rows)[0]]
         cells = cell_widths(rows)
     rows = phases.spread(rows, cells, before)
     return Scales(with_scales(family, rows, phases.names), cells)

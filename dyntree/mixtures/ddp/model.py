@@ -134,7 +134,9 @@ class DependentDPMixture(Mixture):
     While fewer than 200 rows have come, `GaussianUnknown` and `AffineFlow` choose the
     scales of clusters again as rows come, and all phases are learned again. Clusters
     with the same rows have the same ids. An id whose rows have gone to others is an
-    alias.
+    alias. If the variance is unknown, and nine of ten distinct rows of a phase are
+    there m times or more, m copies of a row count as one, because copies show no
+    spread.
 
     Equation 18 of the paper, its posterior, replaces a particle that survives with
     probability q and then has c counts by one with q c counts. This does not follow

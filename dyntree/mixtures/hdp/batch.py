@@ -94,6 +94,10 @@ class Batch(ABC):
         """Documents whose values are at random places of their cells, by a key."""
         return self
 
+    def without_copies(self) -> Self:
+        """Documents in which as many rows that repeat count as one as usually do."""
+        return self
+
     def standardised(self, shift: Vector, scale: Vector) -> Self:
         """Documents on the scale of the first epoch."""
         return self

@@ -137,21 +137,23 @@ def started(build: Build, store: Store, K: int) -> Built:
 def best_start(build: Build) -> Built:
     """Topics of a first epoch from the start of the lowest free energy.
 
-    Starts have two topics, ten, and then twice as many as the last one had. It ends
-    where fewer topics stay than there were, and the free energy is no lower
-    (section 4.3).
+    Starts have two topics, ten, and then twice as many as the last one had. From the
+    third on, a start whose free energy is no lower than that of the best one before is
+    the last (section 4.3).
     """
     most = starting_topics_within(build, max(1, int(build.store.total // WORDS_EACH)))
     start = min(FIRST_START, most)
-    best = found = started(build, build.store, start)
+    best = last = started(build, build.store, start)
     while start < most and not build.ended:
-        n_found = found[0].topics.K
-        if found is not best and n_found < start:
+        n_next = NEXT_START if start < NEXT_START else 2 * last[0].topics.K
+        if n_next <= start:
             break
-        start = min(most, NEXT_START if start < NEXT_START else 2 * n_found)
-        found = started(build, build.store, start)
-        if build.cost(found[0]) < build.cost(best[0]):
-            best = found
+        start = min(most, n_next)
+        last = started(build, build.store, start)
+        if build.cost(last[0]) < build.cost(best[0]):
+            best = last
+        elif start > NEXT_START:
+            break
     return best
 
 

@@ -96,6 +96,7 @@ def after_documents(
 ) -> State:
     """The state after one epoch, or several where `working_limit` cuts it."""
     state, group = replace(state, index=None, index_ids=None), -1
+    batch = batch.without_copies()
     for part, continues in cut_to_fit(context, state, batch):
         some = None
         if ids is not None:

@@ -127,7 +127,9 @@ class MemoryBoundedHDP(Mixture):
     Minka's bounds, because the second one is reversed for counts below 1. Columns are
     shifted and scaled by the first epoch. In a column that has few values there (eight
     rows each or more), a row stands for places up to the next values to both sides, and
-    is learned at a random one: the points of a lattice are no topics.
+    is learned at a random one: the points of a lattice are no topics. If nine of ten
+    distinct rows of an epoch are there m times or more, m copies of a row count as one
+    point, because copies show no spread.
 
     The documents of an epoch are learned together. The result therefore depends on how
     a stream is divided into epochs.

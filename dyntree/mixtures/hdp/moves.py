@@ -89,8 +89,16 @@ def halving(
 
 
 def swept_for_proposals(search: Search, store: Store, found: Solution) -> SweepSums:
-    """Sweep once more for labels and for the scores that rank moves (section 4.2)."""
-    return swept(search, store, found.topics, found.expected, labels=True, ranks=True)
+    """Sweep once more for labels and for the scores that rank moves (section 4.2).
+
+    By default topics of words are ranked by no scores: all splits are tried, and merges
+    by the words of topics.
+    """
+    options = search.options
+    ranks = options.splits != "all" or not (
+        search.family.of_words and options.merges == "auto"
+    )
+    return swept(search, store, found.topics, found.expected, labels=True, ranks=ranks)
 
 
 def split_order(search: Search, solution: Solution, found: SweepSums) -> Longs:
@@ -146,13 +154,13 @@ def proposed_merges(
     topics = solution.topics
     if topics.K < 2 or search.options.merges == 0:
         return []
-    assert found.gram is not None
     assert found.label is not None
     gram, most = found.gram, MERGES
     if search.options.merges != "auto":
         most = int(search.options.merges)
     elif search.family.of_words:
         gram, most = topics.mean @ topics.mean.T, max(MERGES, topics.K)
+    assert gram is not None
     size = np.sqrt(np.maximum(np.diag(gram), 1e-300))
     alike = gram / size / size[:, None]
     first, second = np.triu_indices(topics.K, 1)

@@ -32,7 +32,11 @@ from dyntree.mixtures.hdp.batch import Batch, Times
 from dyntree.mixtures.hdp.families import MOST_FAR, Family
 from dyntree.mixtures.hdp.row_store import RowStore
 from dyntree.mixtures.shared.arrays import constants
-from dyntree.mixtures.shared.lattice import cell_widths, spread_over_cells
+from dyntree.mixtures.shared.lattice import (
+    cell_widths,
+    spread_over_cells,
+    usual_copies,
+)
 from dyntree.mixtures.shared.outlying import far_values, warn_of_far
 from dyntree.params.checks import as_numbers
 from dyntree.params.labels import check_text, is_label
@@ -144,6 +148,13 @@ class RowBatch(Batch):
     def spread(self, cells: Vector, *key: int) -> Self:
         """Documents whose values are at random places of their cells, by a key."""
         return replace(self, rows=spread_over_cells(self.rows, cells, *key))
+
+    def without_copies(self) -> Self:
+        """Documents in which as many rows that repeat count as one as usually do."""
+        usual = usual_copies(self.rows) if self.weight is None else 1
+        if usual == 1:
+            return self
+        return replace(self, weight=np.full(self.n, 1.0 / usual))
 
     def standardised(self, shift: Vector, scale: Vector) -> Self:
         """Documents on the scale of the first epoch."""

@@ -141,6 +141,9 @@ def swept(
         "far_theta": expected.far_theta,
         "far_centre": expected.far_centre,
     }
+    if family.of_words:
+        given["highest"] = expected.theta.max(axis=0)
+        given["lowest"] = expected.theta.min(axis=0)
     log_norm, start = 0.0, 0
     for clumps, part in enumerate(store.sweeps):
         stop = start + part["n"]

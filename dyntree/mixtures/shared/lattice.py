@@ -4,6 +4,9 @@ Rows on a lattice would have any density for small enough clusters, and each of 
 points could be one. Rounding to steps of h hides a variance of h^2 / 12 (Sheppard);
 rows that are spread to both sides as far as the next value, with a triangular law of
 variance h^2 / 6, have a density without gaps.
+
+Rows that repeat as a whole in columns of many values are copies. They show no spread,
+and are as much evidence as one of them.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from dyntree.mixtures.shared.arrays import Ids, constants
 ROUNDING = 8.0 * float(np.finfo(float).eps)  # of values, by which one may differ
 LEAST_DISTINCT = 10  # rows, fewer than which cannot tell of clusters but by repeating
 WIDEST_CELL = 2.0  # standard deviations: what the two values of a fair coin are apart
+MOST_ROWS = 0.9  # share of distinct rows that repeat, if rows are said to be copies
 CROWD = 8  # rows of a value, from which they are spread over its cell
 
 
@@ -96,3 +100,45 @@ def spread_over_cells(rows: Matrix, widths: Vector, *key: int) -> Matrix:
     places = np.random.default_rng([*key]).random((*rows.shape, 2))
     spread: Matrix = rows + widths * (places[..., 0] - places[..., 1])
     return spread
+
+
+def usual_copies(rows: Matrix) -> int:
+    """How often nine of ten distinct rows are there at least; 1 on a lattice.
+
+    A few distinct rows, and those of columns of few values, repeat by themselves.
+    """
+    distinct, count = np.unique(rows, axis=0, return_counts=True)
+    usual = int(np.quantile(count, 1.0 - MOST_ROWS)) if len(count) else 1
+    if usual < 2 or len(distinct) < LEAST_DISTINCT:
+        return 1
+    moves = np.flatnonzero(~constants(distinct))
+    every = (steps_of(column) for column in distinct.T[moves])
+    if all(steps.are_discrete(len(distinct)) for steps in every):
+        return 1
+    return usual
+
+
+def without_copies(rows: Matrix) -> tuple[Ids, Ids]:
+    """Places of rows once as many copies are one as rows usually have.
+
+    Returns
+    -------
+    first : ndarray of int64 of shape (n_left,)
+        Places of the rows that are left, rising.
+    place : ndarray of int64 of shape (n_rows,)
+        Of each row, which one of `first` stands for it.
+    """
+    n, usual = len(rows), usual_copies(rows)
+    if usual == 1:
+        return np.arange(n), np.arange(n)
+    _, same = np.unique(rows, axis=0, return_inverse=True)
+    order = np.argsort(same.ravel(), kind="stable")
+    ordered = same.ravel()[order]
+    number = np.arange(n) - np.searchsorted(ordered, ordered)  # among its copies
+    key = ordered * n + number // usual
+    _, some, owner = np.unique(key, return_index=True, return_inverse=True)
+    stays = order[some]
+    by_place = np.argsort(stays)
+    place = np.empty(n, dtype=np.int64)
+    place[order] = np.argsort(by_place)[owner]
+    return stays[by_place].astype(np.int64), place

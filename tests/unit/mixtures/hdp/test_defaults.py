@@ -30,7 +30,7 @@ def found(model: MemoryBoundedHDP, topics: Any) -> int:
 @pytest.mark.parametrize("n", [100, 300, 600])
 def test_topics_of_bars_do_not_follow_the_documents(n: int, seed: int) -> None:
     counts, topics = bars(n, 60, seed=seed)
-    model = MemoryBoundedHDP("multinomial").fit(counts, progress=False)
+    model = MemoryBoundedHDP("multinomial", seed=0).fit(counts, progress=False)
     assert found(model, topics) >= 8  # the rest are mixed by a local optimum
     assert 10 <= (model.topic_weights_ > 0.01).sum() <= 14
     assert model.n_topics_ <= 30
@@ -86,12 +86,12 @@ def documents_of_five_topics(seed: int) -> tuple[Any, Any]:
 @pytest.mark.parametrize("seed", [1, 2])
 def test_topics_do_not_follow_documents_that_repeat_their_words(seed: int) -> None:
     counts, proba = documents_of_five_topics(seed)
-    assert MemoryBoundedHDP("multinomial").fit(counts).n_topics_ <= 10
-    tripled = MemoryBoundedHDP("multinomial").fit(3 * counts)
+    assert MemoryBoundedHDP("multinomial", seed=seed).fit(counts).n_topics_ <= 10
+    tripled = MemoryBoundedHDP("multinomial", seed=seed).fit(3 * counts)
     assert tripled.n_topics_ <= 25
     long = counts.copy()  # one document of a hundred thousand words
     long[0] = np.random.default_rng(seed).multinomial(100_000, proba[0])
-    assert MemoryBoundedHDP("multinomial").fit(long).n_topics_ <= 12
+    assert MemoryBoundedHDP("multinomial", seed=seed).fit(long).n_topics_ <= 12
 
 
 def test_topics_that_follow_single_documents_are_told() -> None:

@@ -591,3 +591,31 @@ def test_a_far_topic_keeps_its_digits() -> None:
     assert a.entropy == pytest.approx(b.entropy, abs=1e-3)
     assert pytest.approx(b.N, rel=1e-6) == a.N
     assert a.scatter[0] == pytest.approx(b.scatter[0], rel=1e-4)
+
+
+# ---------------------------------------------------------------- active topics
+@pytest.mark.parametrize("seed", range(5))
+def test_few_active_topics_give_the_sums_of_all(seed: int) -> None:
+    # Weights of 1e-3 leave most topics out of most documents; in others all are in.
+    rng = np.random.default_rng(seed)
+    K, S, V, n = 60, 12, 30, 300
+    group = np.sort(rng.integers(S, size=n))
+    both = problem_of("multinomial", rng.integers(V, size=n), group)
+    q = rng.dirichlet(np.full(K, 0.5), size=n)
+    active = rng.random((S, K)) < 0.1
+    active[0] = True
+    active[np.arange(S), rng.integers(K, size=S)] = True
+    q *= active[group]
+    q /= q.sum(1, keepdims=True)
+    topics = both.topics(q, np.full(K, 1e-3))
+    sums = swept(
+        both.search, both.store, topics, both.family.expected(*topics.statistics)
+    )
+    then = oracle.q_update(both.problem, q, topics.alpha)
+    N, stats, counts = both.problem.statistics(then)
+    np.testing.assert_allclose(sums.N, N, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(sums.mean, stats, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(sums.counts, counts.T, rtol=1e-12, atol=1e-12)
+    exact = oracle.entropy(then, both.problem.count)
+    np.testing.assert_allclose(sums.entropy, exact, rtol=1e-11, atol=1e-9)
+    assert (sums.counts[1:] == 0.0).mean() > 0.5

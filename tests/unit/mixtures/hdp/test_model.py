@@ -439,7 +439,7 @@ def test_extremes_of_shape() -> None:
     assert one.n_topics_ == 1
     column = MemoryBoundedHDP(max_items=5).fit([rng.normal(size=(50, 1))] * 4)
     assert column.means_.shape[1] == 1
-    wide = MemoryBoundedHDP(max_items=9).fit([rng.normal(size=(60, 64))] * 3)
+    wide = MemoryBoundedHDP("full", max_items=9).fit([rng.normal(size=(60, 64))] * 3)
     assert wide.covariances_.shape[1:] == (64, 64)
     many = MemoryBoundedHDP(max_groups=20, max_items=50, epoch_size=800)
     many.fit(list(rng.normal(size=(1600, 1, 2))))
