@@ -17,16 +17,23 @@ from numpy.typing import NDArray
 
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees.cloud import Cloud
+from dyntree.checkpoint.layout import check_arrays, reals, require
 from dyntree.checkpoint.models import with_labels
 from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.values import LARGEST
 from dyntree.errors import CheckpointError
 from dyntree.keyed.state import KeyState
-from dyntree.params import NIG, TreeOptions
+from dyntree.params import NIG, StreamOptions, TreeOptions
 from dyntree.params.labels import from_json, to_json
 from dyntree.storage.archive import header_in, header_text
-from dyntree.trees.files import take_effects, without_effects, without_pieces
+from dyntree.trees.files import (
+    check_responses,
+    take_effects,
+    without_effects,
+    without_pieces,
+)
 from dyntree.trees.learning.exposures import read_back
-from dyntree.trees.state import TreeState
+from dyntree.trees.state import TreeState, n_waiting
 from dyntree.trees.streaming import StreamingTree
 
 LEVEL = 1  # of zlib: 6 takes three times as long and saves a fiftieth
@@ -115,10 +122,10 @@ class Codec:
         checked: bool,
     ) -> StreamingTree:  # fmt: skip
         """The tree of a key."""
-        if checked:
-            header["tree"]["features"] = features.to_header()
-            return StreamingTree.from_arrays(header, arrays)
         own = header["tree"]
+        if checked and own["cloud"] is not None:
+            own["features"] = features.to_header()
+            return StreamingTree.from_arrays(header, arrays)
         options = dict(own["options"])
         if isinstance(options["prior"], dict):
             options["prior"] = NIG(options["prior"]["b0"])
@@ -127,11 +134,25 @@ class Codec:
         arrays, effects = without_effects(arrays)
         state.waiting_X = arrays.pop("waiting_X").copy()
         state.waiting_y = read_back(state.options, own["waiting_y"])
+        if checked:
+            _check_waiting(state, arrays)
         if own["cloud"] is not None:
             source = CounterSource.from_state(arrays["random_state"])
             state.cloud = Cloud.from_arrays(own["cloud"], arrays, source)
         take_effects(state, effects)
-        return StreamingTree.of_state(state, self.blank.options, header["is_frozen"])
+        window = StreamOptions(**header["options"]).for_model(state.options)
+        return StreamingTree.of_state(state, window, header["is_frozen"])
+
+
+def _check_waiting(state: TreeState, rest: Mapping[str, Any]) -> None:
+    """Raise an error unless encoded rows can wait until a key has trees."""
+    require(not rest, "a key has arrays without a use")
+    assert state.features is not None
+    n, width = len(state.waiting_y), state.features.n_features
+    rows = reals(n, width, low=-LARGEST, high=LARGEST, gaps=True)
+    check_arrays({"X": state.waiting_X}, {"X": rows})
+    check_responses(state, state.waiting_y, n)
+    require(n < n_waiting(state.options), "a key has waited for too many rows")
 
 
 def _bare(header: Mapping[str, Any]) -> dict[str, Any]:

@@ -178,5 +178,7 @@ def check_key(
         tree = state.tree
         require(tree.seed == key_seed(seed, text), "a tree has another seed")
         require(0 < tree.n_seen <= n_rows, "a tree has other rows than its key")
-        require(tree.options == codec.blank.options, "a tree has other options")
+        least = codec.blank.options.window
+        require(tree.options.window >= least, "a tree has a smaller window")
+        require(tree.options.forget == codec.blank.options.forget, "a tree forgets")
         require(tree.model == codec.blank.model, "a tree has other leaves")

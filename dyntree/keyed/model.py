@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import (
     Callable,
     Hashable,
@@ -62,7 +63,7 @@ from dyntree.keyed.laws import (
     RealLaw,
     exposed,
 )
-from dyntree.keyed.own import answer, is_usable, learned
+from dyntree.keyed.own import answer, fitting, is_usable, learned
 from dyntree.keyed.rows import (
     KeyedRows,
     Part,
@@ -92,7 +93,7 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.memories import MANY_COLUMNS
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.base import INTERNAL
-from dyntree.trees.learning.check import encoded
+from dyntree.trees.learning.check import encoded, warn_of_many
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.scaling import check_first, check_scale
 from dyntree.trees.state import TreeState
@@ -133,7 +134,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         any. Keys are text, integers, truth values, dates, or tuples of these; 1 and
         "1" are two keys.
     window : int, default 50
-        Active rows of a key's own tree.
+        Active rows of a key's own tree, or those of two leaves if these are more, as
+        linear leaves of many columns need.
     n_particles : int, default 30
         Particles of a key's own tree.
     members : {"light", "fast"} or sequence of dict, optional
@@ -636,6 +638,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 responses = exposed(np.array(responses), rows.exposure)
             features, growth = learnable_rows(self.state, rows.X, responses)
             self._check_scale(features, growth, responses)
+            warn_of_many(self.state, growth.features)
             texts = [*map(key_text, rows.keys)]
             self._warn_of_types(texts)
             learns = self._in_time(texts, rows.positions)
@@ -672,9 +675,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if level is not None:
             before = level.state.features
             assert before is not None
-            known = X[:, : before.n_features]
+            known = np.ascontiguousarray(X[:, : before.n_features])
             check_scale(level.state.cloud, before, known, numbers)
             return
+        last = min(FIRST_BLOCK - self.n_seen, len(y)) - 1  # of the first block
+        width = growth.at(last).n_features + len(self._law.input_names)
+        self._check_members(width)
         waiting = self._waited()
         if waiting is not None:
             X = np.concatenate([features.widen(waiting.X), X])
@@ -682,6 +688,14 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 numbers = np.concatenate([np.array(waiting.y), numbers])
         if len(X) >= FIRST_BLOCK:
             check_first(features, X, numbers, FIRST_BLOCK)
+
+    def _check_members(self, width: int) -> None:
+        """Refuse members of the user's whose windows are too small for the columns."""
+        if self.members is None or isinstance(self.members, str):
+            return
+        for member in self._fresh_streams()[0].members:
+            if isinstance(member, StreamingTree):
+                member.options.check_model(member.state.options.with_width(width))
 
     def _in_time(
         self, texts: list[str], positions: list[int] | None
@@ -745,26 +759,39 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         return end
 
     def _learn(self, run: Run, answers: list[Any] | None) -> None:
-        """Learn a run of rows; an interrupt waits for its end."""
-        with late_interrupts():
-            self._learn_run(run, answers)
+        """Learn a run of rows; an interrupt waits for its end.
 
-    def _learn_run(self, run: Run, answers: list[Any] | None) -> None:
-        """As `_learn`."""
-        n_known = len(self.classes or ())
-        self.state.features = run.features
-        self._take_labels(run.y)
-        law = self._law
-        if isinstance(law, LabelLaw):
-            law.n_known = n_known
-        texts = [*dict.fromkeys(run.texts)]
-        place = {text: k for k, text in enumerate(texts)}
-        which = np.array([place[text] for text in run.texts])
-        states = [
-            self._keys.get(text) or self._fresh_state(law, text) for text in texts
-        ]
-        numbers, _ = law.numbers(run.y)
-        members, levels = self._members_at(law, run, states, which, numbers)
+        What may fail, or warn, is done before anything changes that cannot be undone.
+        """
+        with late_interrupts():
+            n_known = len(self.classes or ())
+            self.state.features = run.features
+            self._take_labels(run.y)
+            law = self._law
+            if isinstance(law, LabelLaw):
+                law.n_known = n_known
+            texts = [*dict.fromkeys(run.texts)]
+            place = {text: k for k, text in enumerate(texts)}
+            which = np.array([place[text] for text in run.texts])
+            states = {
+                text: self._keys.get(text) or self._fresh_state(law, text)
+                for text in texts
+            }
+            numbers, _ = law.numbers(run.y)
+            owned = [*states.values()]
+            members, levels = self._members_at(law, run, owned, which, numbers)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the rows were looked at before
+                self._move(law, run, owned, which, members, levels, answers)
+                self._keys.put(states)
+                if self.n_seen >= self._shared.block_end(self.block):
+                    self._end_block()
+
+    def _move(
+        self, law: Law, run: Run, states: Sequence[KeyState], which: Ints,
+        members: list[Any], levels: Levels, answers: list[Any] | None,
+    ) -> None:  # fmt: skip
+        """Let keys learn a run, which then waits for the end of the block."""
         own: list[Any] | None = None if answers is None else [None] * len(run)
         densities = [law.log_density(member, run.y) for member in members]
         if self.own:
@@ -775,17 +802,15 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             state.level, state.past = level, past
         if run.positions is not None:
             for k, at in zip(which.tolist(), run.positions, strict=True):
-                states[k].position = at
+                before = states[k].position
+                states[k].position = at if before is None else max(before, at)
         if answers is not None:
             answers.append(self._mixture(law, members, own, shares, run.exposure))
-        self._keys.put(dict(zip(texts, states, strict=True)))
         self._waiting.append(
             Waiting(
                 run.X, run.y, levels.at, levels.past, levels.misses, ages, log_densities
             )
         )
-        if self.n_seen >= self._shared.block_end(self.block):
-            self._end_block()
 
     def _take_labels(self, y: list[Any]) -> None:
         """Give new labels a place after the others."""
@@ -830,6 +855,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         for k, state in enumerate(states):
             rows = np.flatnonzero(which == k)
             assert state.tree is not None
+            if not state.tree.is_ready:
+                state.tree = fitting(state.tree, run.features)
             answers: list[Any] | None = None if own is None else []
             y = [run.y[row] for row in rows.tolist()]
             X = np.ascontiguousarray(run.X[rows])

@@ -11,6 +11,7 @@ from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
+from dyntree.trees.averages.memories import widened
 from dyntree.trees.learning.check import learnable, responses_of
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.scaling import on_scale
@@ -33,6 +34,13 @@ def is_usable(tree: StreamingTree | None) -> bool:
     if state.cloud is None:
         return len({*state.waiting_y}) > 1
     return bool(state.cloud.has_unit)
+
+
+def fitting(tree: StreamingTree, features: FeatureMap) -> StreamingTree:
+    """A tree that waits for its first rows, with a window of two leaves at least."""
+    options = tree.state.options.with_width(features.n_features)
+    window = widened(tree.options.window, options)
+    return tree if window == tree.options.window else tree.with_window(window)
 
 
 def answer(
@@ -118,7 +126,9 @@ def _learned(
             if before is not None:
                 counts = [one.events if isinstance(one, Exposed) else one for one in y]
                 densities = before.log_density(counts)
-    except ArgumentError:  # beyond the scale of the key's first rows: not for its tree
+    except ArgumentError as error:
+        if error.name not in ("X", "y"):  # beyond the scale of the key's first rows
+            raise
         return np.full(len(y), np.nan)
     return np.where(is_known, densities, np.nan) if usable else np.full(len(y), np.nan)
 

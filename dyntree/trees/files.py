@@ -250,14 +250,19 @@ def check_waiting(state: TreeState, rows: Any, responses: list[Any]) -> None:
     require(state.features is not None, "rows wait without columns")
     assert state.features is not None
     state.features.check_codes(rows)
+    check_responses(state, responses, len(rows))
+
+
+def check_responses(state: TreeState, responses: list[Any], n_rows: int) -> None:
+    """Raise an error unless these are responses of so many rows."""
     if state.options.has_labels:
-        label_list(responses, len(rows))
+        label_list(responses, n_rows)
     elif state.options.is_count:
         counts, exposure = apart(responses)
-        count_response(counts, len(rows))
-        check_exposure(exposure, len(rows))
+        count_response(counts, n_rows)
+        check_exposure(exposure, n_rows)
     else:
-        real_response(responses, len(rows), state.options.rules)
+        real_response(responses, n_rows, state.options.rules)
 
 
 def check_cloud(header: Header, arrays: Arrays, options: dict[str, Any]) -> None:

@@ -12,7 +12,12 @@ import pandas as pd
 import pytest
 
 from dyntree import KeyedStream, StreamingTree
-from dyntree.errors import KeyTypeWarning, ManyKeysWarning, NotReadyError
+from dyntree.errors import (
+    KeyTypeWarning,
+    ManyKeysWarning,
+    ManyLevelsWarning,
+    NotReadyError,
+)
 from dyntree.evaluate import prequential
 from tests.contract import OnlineModelChecks, same_answers
 from tests.helpers import model_bytes, same_bytes
@@ -25,6 +30,13 @@ def small(model: str | None = "linear", **options: Any) -> KeyedStream:
     """A model of few particles that has seen nothing."""
     given = {"members": MEMBERS, "n_particles": 5, "window": 20, "block": 7, "seed": 3}
     return KeyedStream(model, **given | options)
+
+
+def in_pieces(model: KeyedStream, X: Any, y: Any, key: Any) -> None:
+    """Let a model learn nine rows a call."""
+    for first in range(0, len(X), 9):
+        part = slice(first, first + 9)
+        model.update(X[part], y[part], key[part])
 
 
 def panel(
@@ -196,6 +208,19 @@ def test_a_key_with_many_rows_has_a_tree_like_one_of_its_own() -> None:
     assert model.model_of(1) is not model.model_of(1)
 
 
+def test_trees_of_many_columns_have_larger_windows() -> None:
+    rng = np.random.default_rng(0)
+    X, key = rng.random((300, 40)), np.arange(300) % 2
+    y = X[:, 0] + key + 0.1 * rng.standard_normal(300)
+    with pytest.raises(ValueError, match="window must be larger than min_leaf"):
+        small().update(X, y, key)  # of the shared streams, which are named
+    model = small(members=None).update(X, y, key)
+    assert [model.model_of(k).n_seen for k in (0, 1)] == [150, 150]
+    assert model.model_of(0).options.window > 80
+    back = KeyedStream.from_arrays(*model.to_arrays())
+    assert model_bytes(back.update(X, y, key)) == model_bytes(model.update(X, y, key))
+
+
 # ---------------------------------------------------------------- keys
 def test_keys_of_all_types_are_keys() -> None:
     X, y, _ = panel("linear", 40)
@@ -284,6 +309,27 @@ def test_levels_may_come_late() -> None:
         whole.predict(frame[:2].assign(c="z"), key[:2])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_many_levels_have_effects(kind: str) -> None:
+    X, y, key = panel(kind, 160)
+    text = [f"g{k}" for k in np.random.default_rng(1).integers(0, 45, 160)]
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(g=text)
+    whole, model = small(kind), small(kind, hot=2)
+    with same_bytes(whole), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ManyLevelsWarning):
+            whole.update(frame, y, key)
+    with pytest.warns(ManyLevelsWarning, match="more than 32 levels"):
+        whole = small(kind).update(frame, y, key)
+    assert "effect of g" in whole.feature_names
+    with pytest.warns(ManyLevelsWarning, match="more than 32 levels"):
+        in_pieces(model, frame, y, key)
+    model.hot = whole.hot
+    assert model_bytes(model) == model_bytes(whole)
+    back = KeyedStream.from_arrays(*whole.to_arrays())
+    same_answers(back.predict(frame, key), whole.predict(frame, key))
+
+
 def test_labels_may_come_late() -> None:
     X, y, key = panel("class", 120)
     y = y.astype(object)
@@ -315,6 +361,8 @@ def test_late_rows_are_left_out_or_learned() -> None:
     same_answers(again, model.predict(X[:5], key[:5]))
     eager = small(late="learn").update(X, y, key, position=at[::-1].copy())
     assert (eager.n_seen, eager.n_skipped) == (60, 0)
+    last = {k: int(at[::-1][key == k].max()) for k in range(8)}
+    assert {k: eager.facts(k)["position"] for k in range(8)} == last
     for bad in (0.5 * at, at[:3], ["a"] * 60):
         with same_bytes(model), pytest.raises(ValueError, match="position"):
             model.update(X, y, key, position=bad)
