@@ -101,7 +101,7 @@ FOLDER_ORDER = {
     "trees/learning": [
         {"scaling", "growth", "weights", "exposures"}, {"level_effects"},
         {"check", "parts", "windows"},
-        {"warmup"}, {"passes"},
+        {"warmup"}, {"pieces"},
     ],
     "trees/answers": [
         {"linear_draws", "linear_laws", "level_effects"}, {"draws", "predictions"},
