@@ -90,7 +90,7 @@ class RateLaws(RowMixture, Record):
         """Mean and variance for each row, two arrays of shape (n_rows,)."""
         return self._moments(self.variances())
 
-    def varied(self, spread: Vector) -> RateLaws:
+    def _varied(self, spread: Vector) -> RateLaws:
         """The laws times independent factors of mean 1, by their first two moments.
 
         Parameters
@@ -412,7 +412,7 @@ class CountPrediction(Prediction):
         mean, var = mixture.moments()
         none = np.full(len(mean), np.nan)
         if spreads is not None:
-            of_mean = of_mean.varied(spreads / np.maximum(mean, 1.0 / FARTHEST))
+            of_mean = of_mean._varied(spreads / np.maximum(mean, 1.0 / FARTHEST))
         found = cls(mean, var, none, mixture, of_mean)  # type: ignore[arg-type]
         found.__dict__["exposure"] = exposure
         return found

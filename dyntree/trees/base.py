@@ -64,7 +64,7 @@ from dyntree.trees.learning.exposures import (
     predicted_exposure,
     with_exposure,
 )
-from dyntree.trees.learning.passes import Pieces
+from dyntree.trees.learning.pieces import Pieces
 from dyntree.trees.learning.scaling import on_scale
 from dyntree.trees.learning.weights import response_weights, weighed
 from dyntree.trees.linear_options import LinearOptions

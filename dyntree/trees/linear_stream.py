@@ -73,10 +73,10 @@ class LinearStream(RowLearner):
     laws of the mean, about the nodes of N(e, v). No node is above ten times the highest
     (y + r) / (e + 1) of a row so far, where e is its exposure in units of the mean of
     the first ten. The log weight L of each spread and size follows
-    L <- 0.998 (L + log p). A row of frequency c counts c times in the likelihood and in
-    log p, and is one row for what is forgotten. A value that is missing is its column's
-    mean, with the variance of the column. A new label begins with what was learned of a
-    label that no row has.
+    L <- 0.998 (L + log p). A row of frequency c counts c times in the likelihood, its p
+    is that of all its responses together, and it is one row for what is forgotten. A
+    value that is missing is its column's mean, with the variance of the column. A new
+    label begins with what was learned of a label that no row has.
 
     The cost of a row is proportional to labels, or sizes, times spreads times the
     square of the number of columns. Units and running means are of all rows, also with

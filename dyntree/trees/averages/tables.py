@@ -45,7 +45,7 @@ from dyntree.trees.learning.parts import (
     learn_in_parts,
     learn_piecewise,
 )
-from dyntree.trees.learning.passes import Copies, Pieces, has_copies
+from dyntree.trees.learning.pieces import Copies, Pieces, has_copies
 from dyntree.trees.learning.warmup import admit_rows, share_labels
 from dyntree.trees.learning.weights import Responses, check_admissible, weighed
 from dyntree.trees.linear_stream import LinearStream
@@ -361,7 +361,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
         Number of clouds.
     shuffle : bool, default True
         Whether every cloud but the first learns the rows of a call in a random order,
-        and all clouds in passes if rows occur several times. Use False if the order of
+        and all clouds in pieces if rows occur several times. Use False if the order of
         the rows has a meaning.
     linear : bool, default True
         Whether regressions stand beside clouds of labels or counts.
@@ -438,7 +438,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     generator of a call is ``default_rng([s, n_seen])``. The first cloud learns the rows
     in the order given.
 
-    Rows that occur several times are learned in passes, as in `DynamicTree.update`, by
+    Rows that occur several times are learned in pieces, as in `DynamicTree.update`, by
     each cloud in orders of its own, unless `shuffle` is False. If weights of labels are
     whole numbers that differ between rows of a label, a member predicts a random half
     of the copies of each row. Otherwise weights may also say how much rows matter, and

@@ -56,7 +56,7 @@ def test_formulas_learn_what_update_does(kind: str) -> None:
     tree = DynamicTree(weighting=weighting, **SMALL).update(features, data.y, data.w)
     assert by_name.llf == by_array.llf == tree.log_evidence
     assert np.nansum(by_name.llf_obs) == pytest.approx(by_name.llf, abs=1e-9)
-    if kind == "freq_weights":  # a table is learned whole, in passes
+    if kind == "freq_weights":  # a table is learned whole, in pieces
         data["w"] = np.minimum(data.w, 1.0)
         by_name = by_array = formula(data=data, **{kind: "w"}).fit()
     part = formula(data=data, subset=np.arange(40), **{kind: data.w}).fit()
@@ -233,7 +233,7 @@ def test_estimators_give_weights_to_their_model(name: str) -> None:
         with pytest.raises(ValueError, match=r"sample_weight must be numbers; .*'1'"):
             small(name).fit(X, y, spelt)
     more = {"classes": ["u", "v"]} if "Class" in name else {}
-    data.w = np.minimum(data.w, 1.0)  # or a table is learned whole, in passes
+    data.w = np.minimum(data.w, 1.0)  # or a table is learned whole, in pieces
     parts = small(name, **{} if "Random" in name else {"n_clouds": 1})
     parts.partial_fit(X[:40], y[:40], sample_weight=data.w[:40], **more)
     parts.partial_fit(X[40:], y[40:], sample_weight=data.w[40:])

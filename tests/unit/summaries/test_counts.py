@@ -82,7 +82,7 @@ def test_means_times_a_factor_have_its_moments(law: tuple[float, ...]) -> None:
     rates = single(RateLaws, law)
     (mean,), (var,) = rates.moments()
     for spread in (0.0, 0.01, 0.4, 3.0):
-        (same,), (wider,) = rates.varied(np.array([spread])).moments()
+        (same,), (wider,) = rates._varied(np.array([spread])).moments()
         assert same == pytest.approx(mean, rel=1e-9)
         whole = var * (1.0 + spread**2) + (spread * mean) ** 2
         assert wider == (pytest.approx(whole, rel=1e-9) if np.isfinite(var) else var)

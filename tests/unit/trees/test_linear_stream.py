@@ -44,6 +44,21 @@ def test_regressions_gain_on_a_plane_and_lose_nothing_on_a_checker() -> None:
         assert low < with_them - without < high
 
 
+@pytest.mark.parametrize("n_labels", [2, 3])
+def test_a_row_of_some_weight_has_the_evidence_of_its_copies(n_labels: int) -> None:
+    """Its labels are not independent: as if they were it was .2 to .3 below."""
+    X, y = plane(80)
+    y = np.where(X[:, 2] > 0.8, "third", y) if n_labels == 3 else y
+    gaps = []
+    for k in range(50, 80):
+        one = LinearStream(seed=1).update(X[:50], y[:50])
+        other = one.copy()
+        one.update(X[k : k + 1], y[k : k + 1], [4.0])
+        other.update(X[[k] * 4], y[[k] * 4])
+        gaps.append(one.log_evidence - other.log_evidence)
+    assert abs(np.mean(gaps)) < 0.05
+
+
 @pytest.mark.parametrize("model", ["class", "poisson", "negbin"])
 def test_averages_without_regressions_have_none(model: str) -> None:
     X, y = data("class", 60) if model == "class" else events(60)[:2]

@@ -179,7 +179,7 @@ def test_rows_of_weight_zero_were_never_there(name: str, weighting: str) -> None
 
 @pytest.mark.parametrize("name", BY_ROW)
 def test_rows_one_by_one_are_rows_at_once(name: str) -> None:
-    """But for tables of rows that occur several times, which are learned in passes."""
+    """But for tables of rows that occur several times, which are learned in pieces."""
     X, y, w = rows(name)
     w = np.minimum(w, 1.0) if name in ("class tree", "negbin tree") else w
     options = {} if name in REAL + COUNTS else {"classes": ("u", "v")}

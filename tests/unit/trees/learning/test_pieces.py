@@ -1,4 +1,4 @@
-"""Tables whose rows occur several times, learned in passes over pieces of them."""
+"""Tables whose rows occur several times, learned in pieces."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import gammaln
 
 from dyntree import AveragedTrees, DynamicTree, StreamingTree, checkpoint
 from dyntree.errors import ArgumentError, CheckpointError, HeavyRowsWarning
-from dyntree.trees.learning.passes import Copies, Pieces
+from dyntree.trees.learning.pieces import Copies, Pieces
 from tests.helpers import same_bytes
 
 MODELS: dict[str, dict[str, Any]] = {
@@ -53,27 +53,34 @@ def tree_of(model: str, seed: int = 1, **options: Any) -> DynamicTree:
         (1, [1]),
         (2, [1, 1]),
         (3, [1, 1, 1]),
-        (60, [1, 1, 2, 4, 8, 16, 28]),
+        (60, [1, 1, 1, 1, 2, 3, 4, 6, 9, 14, 18]),
         (2.5, [1, 1, 0.5]),
         (0.3, [0.3]),
     ],
 )
-def test_a_piece_is_as_large_as_all_before_it(
+def test_a_piece_is_at_most_half_of_all_before_it(
     weight: float, sizes: list[float]
 ) -> None:
     found = Pieces.of(Copies.of(np.array([float(weight)])), 1, 0)
     np.testing.assert_allclose(found.sizes, sizes, rtol=1e-15)
 
 
-def test_a_pass_has_a_piece_of_every_row_in_a_random_order_of_its_own() -> None:
-    weights = np.array([1.0, 60.0, 2.0, 3.0])
-    found = Pieces.of(Copies.of(weights), 7, 3)
-    for q, some in enumerate(([0, 1, 2, 3], [1, 2, 3], [1, 3])):
-        rng = np.random.default_rng([7, 3, q])
-        begin = (0, 4, 7)[q]
-        own = found.rows[begin : begin + len(some)]
-        np.testing.assert_array_equal(own, rng.permutation(some))
-    np.testing.assert_array_equal(np.bincount(found.rows, found.sizes), weights)
+def test_pieces_are_where_their_copies_would_be_among_shuffled_rows() -> None:
+    """Halfway a row of weight w has w / 2 behind it on average, within 5 errors."""
+    weights = np.array([1.0, 3.0, 60.0, 2.5, 200.0])
+    behind = []
+    for seed in range(400):
+        found = Pieces.of(Copies.of(np.tile(weights, 40)), seed, 3)
+        halves = np.searchsorted(np.cumsum(found.sizes), found.sizes.sum() / 2)
+        rows, sizes = found.rows, found.sizes
+        np.testing.assert_allclose(np.bincount(rows, sizes), np.tile(weights, 40))
+        own = sizes[rows == 4]
+        np.testing.assert_array_equal(
+            own, [1, 1, 1, 1, 2, 3, 4, 6, 9, 14, 21, 31, 47, 59]
+        )
+        behind.append(np.bincount(rows[:halves] % 5, sizes[:halves], 5) / 40)
+    mean, error = np.mean(behind, axis=0), np.std(behind, axis=0) / 20
+    assert np.all(np.abs(mean - weights / 2) < 5.0 * error + 0.02 * weights)
 
 
 def test_bunches_of_copies_are_of_about_one_size() -> None:
@@ -326,7 +333,7 @@ def test_fitted_values_are_of_the_rows_of_the_table(kind: str, n_clouds: int) ->
     assert fit.fittedvalues.shape == fit.resid_quantile.shape == (len(frame),)
     assert np.isnan(fit.resid_quantile[5])
     np.testing.assert_array_equal(seen.weights, frame["n"])
-    assert 0.8 < seen.coverage(0.9) <= 1.0
+    assert 0.7 < seen.coverage(0.9) <= 1.0  # .8 of the rows have the likely label
     if kind == "number":
         assert fit.rsquared > 0.3
         assert np.isnan(fit.resid).sum() == 0

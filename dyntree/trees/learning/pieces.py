@@ -1,10 +1,9 @@
-"""Rows that occur several times -> pieces of them, learned in passes over the table."""
+"""Rows that occur several times -> pieces of them, in a random order."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -56,10 +55,10 @@ class Copies:
 class Pieces:
     """Pieces of the rows of a table in the order in which trees learn them.
 
-    A piece counts at most once, or as often as all before it of its row: those of a row
-    are 1, 1, 2, 4, 8, ..., and the rest. Pass q has piece q of every row that has one,
-    in a random order of its own. So trees have seen all rows before any is heavy, and
-    decide about splits as if the rows were written out.
+    A piece counts once, or at most half as often as all before it of its row: those of
+    a row are 1, 1, 1, 1, 2, 3, 4, 6, 9, 14, ..., and the rest. Each is where, by
+    chance, one of its copies would be if the rows were written out and shuffled: copies
+    a to b of a row of weight w are between a / w and b / w of the way.
 
     Attributes
     ----------
@@ -68,7 +67,7 @@ class Pieces:
     sizes : ndarray of shape (n_pieces,)
         How often each counts.
     ends : list of int
-        Where each part of the copies ends; passes go through one after the other.
+        Where each part of the copies ends; one is learned after the other.
     copies : Copies
         What they are pieces of.
     part : ndarray of int64 of shape (n_bunches,)
@@ -96,18 +95,19 @@ class Pieces:
         part = np.zeros(len(copies.rows), dtype=np.int64) if part is None else part
         for k in range(int(part.max()) + 1):
             own = part == k
-            left = np.bincount(copies.rows[own], copies.sizes[own], n_rows)
-            for q in count():
-                some = np.flatnonzero(left)
-                if not len(some):
-                    break
-                place = [seed, n_seen, *([k] if k else []), q]
-                some = np.random.default_rng(place).permutation(some)
-                size = np.minimum(left[some], np.maximum(before[some], 1.0))
+            whole = np.bincount(copies.rows[own], copies.sizes[own], n_rows)
+            left, rng = whole.copy(), np.random.default_rng([seed, n_seen, k])
+            parts: list[NDArray[Any]] = []
+            while len(some := np.flatnonzero(left)):
+                size = np.minimum(left[some], np.maximum(before[some] // 2, 1.0))
+                done = whole[some] - left[some] + rng.random(len(some)) * size
+                parts.append(np.array([some, size, done / whole[some]]))
                 left[some] -= size
                 before[some] += size
-                rows.append(some)
-                sizes.append(size)
+            row, size, place = np.concatenate(parts, axis=1)
+            order = np.argsort(place, kind="stable")
+            rows.append(row[order].astype(np.int64))
+            sizes.append(size[order])
             ends.append(sum(map(len, rows)))
         return cls(np.concatenate(rows), np.concatenate(sizes), ends, copies, part)
 
