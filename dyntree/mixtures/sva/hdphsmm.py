@@ -70,8 +70,10 @@ class OnlineHDPHSMM(SubspaceMixture):
     max_duration : int, optional
         Longest segment in decoding. By default there is no limit: see `decode`.
     emission : {"mppca", "gmm"}, default "mppca"
-        "mppca" for states with subspaces, "gmm" for round states with the width of the
-        noise.
+        "mppca" for states with subspaces, "gmm" for round states.
+    covariance : {"diag", "spherical"}, default "diag"
+        Variance of a column in a state, beside its subspace, in densities and so in
+        decoding: its own, or ``noise**2``. Learning measures distances with the noise.
     gate, bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
         As in `OnlineDPMPPCA`.
     min_weight, patience, forget, max_clusters
@@ -130,6 +132,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         duration: str = "gaussian",
         max_duration: int | None = None,
         emission: str = "mppca",
+        covariance: str = "diag",
         gate: str = "ppca",
         bandwidth: float | None = None,
         max_dim: int | None = None,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import chi2, geom, nbinom, norm
+from scipy.stats import t as student_t
 
 from dyntree._core.mixtures.chain import Chain
 from dyntree._core.mixtures.decoder import Law
@@ -19,6 +20,7 @@ from dyntree.mixtures.sva.semi_markov import (
     move_probabilities,
     segments_of,
 )
+from dyntree.mixtures.sva.sequence_scales import mixture_scales, with_scales
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import sva as oracle
 from tests.unit.mixtures.sva.test_dpgmm import agreement, same_clusters
@@ -435,13 +437,63 @@ def test_demonstrations_are_kept_apart() -> None:
 def test_round_states_are_spheres_of_the_noise() -> None:
     X = np.repeat(np.tile([0.0, 5.0, 10.0], 20), 10)[:, None]
     X = X + 0.2 * np.random.default_rng(0).normal(size=(600, 2))
-    model = OnlineHDPHSMM(1.5, noise=0.2, emission="gmm").update(X)
+    model = OnlineHDPHSMM(1.5, noise=0.2, emission="gmm", covariance="spherical")
+    model.update(X)
     assert model.n_clusters == 3
     assert model.covariances_[0].tolist() == [[0.2**2, 0.0], [0.0, 0.2**2]]
     assert model.transform(X[:2], cluster=0).shape == (2, 0)
     assert model.predict(X, outliers=True).tolist() == model.decode(X).labels.tolist()
     assert model.lambda_path(X).n_clusters.min() <= 3
     assert OnlineHDPHSMM(1.5, noise=0.2).lambda_path(X).noise == 0.2
+
+
+def stays(means: Any, sds: Any, rows: int, seed: int) -> tuple[Any, Any]:
+    """States that follow one another at random, each for some 40 rows."""
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(1, len(means), size=rows)
+    label = np.repeat(np.cumsum(steps) % len(means), rng.poisson(40.0, size=rows))
+    label = label[:rows]
+    noise = rng.normal(size=(rows, means.shape[1]))
+    return means[label] + sds[label][:, None] * noise, label
+
+
+def test_columns_of_a_state_have_variances_of_their_own() -> None:
+    means, sds = np.array([[0.0, 0.0], [15.0, 15.0]]), np.array([0.2, 3.0])
+    X, label = stays(means, sds, 2000, 0)
+    model = OnlineHDPHSMM(80.0, noise=1.0, emission="gmm").update(X)
+    order = np.argsort(model.clusters().mean[:, 0])
+    variance = np.array([np.diag(C) for C in model.covariances_[order]])
+    # a hundred thousand to one against six standard errors of a log variance
+    assert (np.abs(np.log(variance / sds[:, None] ** 2)) < 6.0 * 800**-0.5).all()
+    clusters, row = model.clusters(), X[:1]
+    of_rows = []
+    for mean, weight, own in zip(
+        clusters.mean, clusters.weight, model.covariances_, strict=True
+    ):
+        spread = np.sqrt(np.diag(own) * (1.0 + 1.0 / weight))
+        of_rows.append(student_t.logpdf(row[0], weight + 1.0, mean, spread).sum())
+    exact = float(logsumexp(of_rows)) - np.log(2.0)
+    assert model.score_total(row) == pytest.approx(exact, rel=1e-12)
+    assert agreement(model.decode(X).labels, label) > 0.99
+    round_ones = OnlineHDPHSMM(80.0, noise=1.0, emission="gmm", covariance="spherical")
+    assert model.score(X) > round_ones.update(X).score(X) + 0.5
+
+
+@pytest.mark.parametrize("seed", [4, 5, 8])  # fixed, so that nothing fails by chance
+def test_costs_are_chosen_with_time(seed: int) -> None:
+    """Clusters that overlap are states apart: the mixture without moves joins them."""
+    means = 2.0 * np.random.default_rng(seed).normal(size=(5, 4))
+    X, label = stays(means, np.ones(5), 2000, seed)
+    options = {"lambda_": "auto", "noise": "auto", "emission": "gmm"}
+    chosen = with_scales(options, X)
+    model = OnlineHDPHSMM(**chosen).update(X)
+    assert agreement(model.decode(X).labels, label) > 0.9
+    plain = options | mixture_scales(options, np.ascontiguousarray(X[:800]))
+    without = OnlineHDPHSMM(**plain).update(X)
+    assert agreement(without.decode(X).labels, label) < 0.7
+    given = options | {"noise": 1.0}
+    assert with_scales(given, X)["noise"] == 1.0
+    assert with_scales(options | {"lambda_": 9.0}, X)["lambda_"] == 9.0
 
 
 # ---------------------------------------------------------------- live
