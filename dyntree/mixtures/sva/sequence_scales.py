@@ -35,7 +35,7 @@ def with_scales(options: dict[str, Any], rows: Matrix) -> dict[str, Any]:
     chosen = [name for name in ("lambda_", "noise") if isinstance(options[name], str)]
     if not chosen:
         return options
-    rows = rows[:WARM_UP]
+    rows = rows[~np.isnan(rows).any(axis=1)][:WARM_UP]
     if len(rows) < 2:
         raise ValueError(
             Message(

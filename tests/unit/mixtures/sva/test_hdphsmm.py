@@ -89,6 +89,80 @@ def test_it_is_the_plain_version(name: str, seed: int) -> None:
     assert known.chain.dwell == chain.dwell
 
 
+def with_gaps(X: Any, seed: int) -> Any:
+    """A tenth of the values missing, and a tenth of the rows."""
+    rng, gaps = np.random.default_rng(seed), X.copy()
+    gaps[rng.random(X.shape) < 0.1] = np.nan
+    gaps[rng.random(len(X)) < 0.1] = np.nan
+    return gaps
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("emission", ["mppca", "gmm"])
+def test_rows_with_gaps_are_those_of_the_plain_version(
+    seed: int, emission: str
+) -> None:
+    X = with_gaps(sequence(seed, 40, 4)[0], seed)
+    X[0] = np.nan  # before the first state
+    model = OnlineHDPHSMM(1.5, noise=NOISE, check_every=50, emission=emission)
+    labels = model.update(X).labels_
+    assert labels[0] == -1
+    assert model.n_seen == len(X)
+    if emission == "mppca":
+        other = oracle.HDPHSMM(1.5, NOISE, check_every=50)
+        assert labels.tolist() == other.learn(X)
+        same_clusters(model, other)
+    for size in (1, 7):
+        again = OnlineHDPHSMM(1.5, noise=NOISE, check_every=50, emission=emission)
+        for first in range(0, len(X), size):
+            again.update(X[first : first + size])
+        assert model_bytes(again) == model_bytes(model)
+    again = OnlineHDPHSMM.from_arrays(*model.to_arrays())
+    more = with_gaps(sequence(seed, 4, 4)[0], seed)
+    assert model_bytes(again.update(more)) == model_bytes(model.update(more))
+
+
+@pytest.mark.parametrize("covariance", ["diag", "spherical"])
+@pytest.mark.parametrize("emission", ["mppca", "gmm"])
+def test_values_that_are_missing_are_summed_out(emission: str, covariance: str) -> None:
+    X, _, _ = sequence(0, 60)
+    model = OnlineHDPHSMM(
+        LAMBDA, noise=NOISE, emission=emission, covariance=covariance, min_weight=20
+    ).update(X)
+    row = X[7:8].copy()
+    places = model._confirmed()
+    whole = model._log_density(row, places)
+    two = np.repeat(row, 2, axis=0)
+    two[1, :] = np.nan
+    np.testing.assert_allclose(model._log_density(two, places)[0], whole[0], rtol=1e-9)
+    assert not model._log_density(two, places)[1].any()
+    two = row.copy()
+    two[0, 3] = np.nan  # the sum over a grid of what may be in the gap
+    at = np.linspace(row[0, 3] - 40.0, row[0, 3] + 40.0, 400_001)
+    grid = np.repeat(row, len(at), axis=0)
+    grid[:, 3] = at
+    sums = logsumexp(model._log_density(grid, places), axis=0) + np.log(at[1] - at[0])
+    found = model._log_density(two, places)[0]
+    near = found > found.max() - 200.0
+    np.testing.assert_allclose(sums[near], found[near], atol=1e-3)
+
+
+def test_sequences_with_gaps_have_their_states() -> None:
+    X, label, _ = sequence(1, 120)
+    gaps = with_gaps(X, 1)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE).update(gaps).merge_now()
+    assert agreement(model.decode(gaps).labels, label) > 0.97
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(gaps, columns=list("abcdef"))
+    named = OnlineHDPHSMM(LAMBDA, noise=NOISE).update(frame[list("abcdef")])
+    turned = named.decode(frame[list("fedcba")])
+    assert turned.labels.tolist() == named.decode(frame).labels.tolist()
+    one = dict(zip("abcdef", gaps[5].tolist(), strict=True)) | {"c": float("nan")}
+    assert named.filter_one(one).sum() == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="must be finite; got nan"):
+        named.predict(frame)
+
+
 def test_more_durations_than_are_held_are_still_counted() -> None:
     rows = np.repeat(np.tile([0.0, 10.0], 200), np.tile([3, 5], 200))[:, None]
     model = OnlineHDPHSMM(5.0, noise=0.5, min_weight=1).update(rows)
@@ -611,7 +685,8 @@ def test_bad_questions_are_refused() -> None:
     model.update([[0.0]] * 3)
     for call, told in (
         (lambda: model.decode(np.empty((0, 1))), "at least one row"),
-        (lambda: model.decode([[np.nan]]), "finite"),
+        (lambda: model.predict([[np.nan]]), "finite"),
+        (lambda: model.decode([[np.inf]]), "finite"),
         (lambda: model.decode([[0.0, 1.0]]), "1 columns"),
         (lambda: model.predict_next(0), "steps must be an int >= 1"),
         (lambda: model.sample(0), "n_samples must be an int >= 1"),
