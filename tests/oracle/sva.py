@@ -331,6 +331,33 @@ class HDPHSMM(DPMPPCA):
             lambda_4,
         )
 
+    def learn(self, X: Vector) -> list[int]:
+        return [
+            self.learn_gaps(x) if np.isnan(x).any() else self.learn_row(x) for x in X
+        ]
+
+    def learn_gaps(self, x: Vector) -> int:
+        """A row with NaN: its state by the other columns, and its mean in the gaps."""
+        gaps, chain = np.isnan(x), self.chain
+        assert chain is not None
+        if gaps.all() or not self.clusters:
+            self.n_rows += 1
+            self.lost += 1.0
+            last = [c for c in self.clusters if c.id == chain.last]
+            for c in last:
+                chain.note(c, self.n_rows)
+            return last[0].id if last else -1
+        rows = [np.where(gaps, c.mean, x) for c in self.clusters]
+        costs = [self.cost(c, y) for c, y in zip(self.clusters, rows, strict=True)]
+        chain.add_costs(costs, self.clusters)
+        label = self.learn_row(rows[int(np.argmin(costs))])
+        for c in self.clusters:
+            if c.id == chain.last and c.w > 1.0:
+                own = np.diag(c.cov) * gaps / (c.w - 1.0)  # as before the row
+                c.cov = c.cov + np.diag(own)
+                c.scatter += c.w * own.sum()
+        return label
+
 
 class Chain:
     """Transition counts and durations, by ids; every duration is remembered."""

@@ -128,7 +128,7 @@ FOLDER_ORDER = {
     "mixtures/sva": [
         {"options", "records", "semi_markov", "background", "misfit",
          "column_laws"},
-        {"resolution"}, {"tied"}, {"state", "emission", "scales"},
+        {"resolution", "gaps"}, {"tied"}, {"state", "emission", "scales"},
         {"files"}, {"model"},
         {"subspaces", "frames"}, {"dpgmm", "dpmppca", "hdphsmm"},
         {"sequence_scales"},

@@ -59,6 +59,7 @@ cdef class Clusters:
     # least may be a lower bound, unless all are wanted
     cdef void distances(self, const double *x, double *out, bint all) noexcept nogil
     cdef void begin(self, int32_t k, const double *x) noexcept nogil     # a cluster of one row
+    cdef void widen_column(self, int32_t k, int32_t j, double more) noexcept nogil  # squares
     cdef void absorb(self, int32_t k, const double *x) noexcept nogil    # weight as before x
     cdef void join(self, int32_t k, int32_t other) noexcept nogil        # weights as before
     cdef void move(self, int32_t k, int32_t source) noexcept nogil       # source's place to k

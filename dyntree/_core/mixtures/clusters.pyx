@@ -5,7 +5,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, fabs
-from libc.stdint cimport INT64_MAX, int32_t, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint8_t
 from libc.string cimport memcpy, memmove, memset
 
 from dyntree._core.mixtures.chain cimport Chain
@@ -320,6 +320,11 @@ cdef class Clusters:
             self.squares + <int64_t> k * self.n_features, part, step, self.n_features
         )
 
+    cdef void widen_column(self, int32_t k, int32_t j, double more) noexcept nogil:
+        """Add to the squares of a column, which are settled."""
+        self.squares[<int64_t> k * self.n_features + j] += more
+        self.scatter[k] += more
+
     cdef void join_squares(
         self, int32_t k, int32_t other, double part, const double *step
     ) noexcept nogil:
@@ -481,6 +486,54 @@ cdef class Clusters:
                     if self.watch.stopped:
                         n_rows = t
         return t
+
+    def with_chain(self, double[::1] distance):
+        """Add to the squared distance to each cluster what the chain asks for it."""
+        if self.n:
+            self.chain.add_costs(&distance[0], self.n)
+
+    def learn_filled(self, const double[::1] x, const uint8_t[::1] is_gap):
+        """Learn a row of a sequence whose gaps are at the mean of its cluster.
+
+        They leave the mean and the variances of their columns as they are.
+
+        Returns
+        -------
+        int
+            The id of its cluster.
+        """
+        cdef int32_t j, k
+        cdef double more
+        cdef double *squares
+        cdef int64_t found
+        if self.is_tight():
+            self.make_room()
+        found = self.learn_row(&x[0])
+        k = self.chain.last
+        if k >= 0 and self.weight[k] > 1.0:
+            self.settle_squares(k)
+            squares = self.squares + <int64_t> k * self.n_features
+            for j in range(self.n_features):
+                if is_gap[j]:
+                    more = squares[j] / (self.weight[k] - 1.0)
+                    self.widen_column(k, j, more)
+        return found
+
+    def pass_over(self):
+        """Go on by a row of a sequence that is missing: it stays where it is.
+
+        Returns
+        -------
+        int
+            The id of the cluster of the row before; -1 where there is none.
+        """
+        cdef int32_t k = self.chain.last
+        self.n_rows += 1
+        self.lost += 1.0
+        if k < 0:
+            return -1
+        self.chain.note(k, self.confirmed[k], self.n_rows)
+        return self.ids[k]
 
     def learn_dict(self, dict row, tuple names):
         """Learn a row whose values stand under the names in a dict.

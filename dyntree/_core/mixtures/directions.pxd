@@ -37,6 +37,7 @@ cdef class Directions(Clusters):
 
     cdef int32_t dimension(self, const double *eig, int32_t n, double w) noexcept nogil
     cdef void settle_decay(self, int32_t k) noexcept nogil
+    cdef void widen_column(self, int32_t k, int32_t j, double more) noexcept nogil
     cdef void set_gain(self, int32_t k) noexcept nogil
     cdef void unpack(self, int32_t k, double w) noexcept nogil
     cdef void refresh(self, int32_t k, double w) noexcept nogil

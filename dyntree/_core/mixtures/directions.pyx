@@ -164,6 +164,13 @@ cdef class Directions(Clusters):
                 self.small[i * m + i] += part * eig[i]
         self.rotate(k, m, w + 1.0)
 
+    cdef void widen_column(self, int32_t k, int32_t j, double more) noexcept nogil:
+        cdef int64_t size = <int64_t> self.n_features * (self.n_features + 1) // 2
+        Clusters.widen_column(self, k, j, more)
+        if self.exact:
+            self.settle_decay(k)
+            self.packed[k * size + <int64_t> j * (j + 3) // 2] += more
+
     cdef void settle_decay(self, int32_t k) noexcept nogil:
         """Fade the scatter by what it has not been faded by yet."""
         cdef int64_t i, size = <int64_t> self.n_features * (self.n_features + 1) // 2

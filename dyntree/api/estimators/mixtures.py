@@ -286,11 +286,12 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a state, in squared units of the rows. "auto"
         chooses it from the first 800 rows, or from those of the first call if there are
-        fewer. It does so as in `OnlineDPMPPCA`, or as in `OnlineDPGMM` with
-        ``emission="gmm"``. It suits compact states, but not curves.
+        fewer. The choices are multiples of the one in `OnlineDPMPPCA`, or in
+        `OnlineDPGMM` with ``emission="gmm"``, and the sequence model with the best BIC
+        is taken. It suits compact states, but not curves.
     noise : float or "auto", default "auto"
         Standard deviation of the noise around subspaces, in units of the rows. "auto"
-        estimates it from the same rows.
+        chooses it with `lambda_`.
     n_passes : int, default 1
         Number of times that `fit` goes over the rows. It keeps the states in between.
 

@@ -140,7 +140,8 @@ def learned(
     """The state after a phase; `scales` are those of the first rows, or chosen here."""
     options, features = phases.options, phases.features
     family, history = before.family, options.history
-    n_rows, copy_of = len(rows), slice(None)
+    n_rows = len(rows)
+    copy_of: Any = slice(None)
     if not options.family.knows_widths:
         first, copy_of = without_copies(rows)
         rows = rows[first]

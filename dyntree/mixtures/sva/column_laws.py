@@ -36,6 +36,13 @@ class ColumnLaws:
         )
         return widened
 
+    def of_columns(self, some: Any) -> ColumnLaws:
+        """The laws of some of the columns."""
+        return ColumnLaws(
+            self.mean[:, some], self.weight, self.variance[:, some],
+            tuple(B[some] for B in self.along),
+        )  # fmt: skip
+
     def covariances(self) -> Matrix:
         """Covariance of each cluster, shape (n_clusters, n_features, n_features)."""
         return np.array(
@@ -113,6 +120,21 @@ def variances_now(known: Any, bases: Any, variances: Any) -> Any:
         C = C + np.tril(C, -1).T
         found.append((U * (C @ U)).sum(axis=0))
     return found
+
+
+def noise_laws(
+    known: Any, noise: float, places: Any, bases: Any, variances: Any
+) -> ColumnLaws:
+    """The same with the variance of the noise in each column, beside subspaces."""
+    mean = known.means()[places]
+    return ColumnLaws(
+        mean=mean,
+        weight=known.array("weight")[places],
+        variance=np.full_like(mean, noise**2),
+        along=tuple(
+            bases[k] * np.sqrt(np.maximum(variances[k] - noise**2, 0.0)) for k in places
+        ),
+    )
 
 
 def column_laws(

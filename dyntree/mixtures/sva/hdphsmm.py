@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import is_nothing
+from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
 from dyntree.mixtures.shared.outlying import without_far_rows
+from dyntree.mixtures.sva.column_laws import column_laws, noise_laws
 from dyntree.mixtures.sva.emission import new_clusters
+from dyntree.mixtures.sva.gaps import filled, learned_row, log_density_of_seen
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
 from dyntree.mixtures.sva.records import Durations, LambdaPath, Path
 from dyntree.mixtures.sva.resolution import sample_of
@@ -33,6 +35,7 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
 
+WITH_GAPS = ("decode", "score", "score_total", "filter_one")  # values may be missing
 SMOOTHING = 1.0  # of counts of moves, where sequences are decoded
 
 
@@ -70,8 +73,10 @@ class OnlineHDPHSMM(SubspaceMixture):
     max_duration : int, optional
         Longest segment in decoding. By default there is no limit: see `decode`.
     emission : {"mppca", "gmm"}, default "mppca"
-        "mppca" for states with subspaces, "gmm" for round states with the width of the
-        noise.
+        "mppca" for states with subspaces, "gmm" for round states.
+    covariance : {"diag", "spherical"}, default "diag"
+        Variance of a column in a state, beside its subspace, in densities and so in
+        decoding: its own, or ``noise**2``. Learning measures distances with the noise.
     gate, bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
         As in `OnlineDPMPPCA`.
     min_weight, patience, forget, max_clusters
@@ -130,6 +135,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         duration: str = "gaussian",
         max_duration: int | None = None,
         emission: str = "mppca",
+        covariance: str = "diag",
         gate: str = "ppca",
         bandwidth: float | None = None,
         max_dim: int | None = None,
@@ -161,6 +167,50 @@ class OnlineHDPHSMM(SubspaceMixture):
         return self.lambda_, self.noise
 
     # ------------------------------------------------------------ rows
+    def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap, Matrix]:
+        """Rows, with NaN for what is missing.
+
+        Gaps are where rows follow the value that fills them.
+        """
+        plain = filled(X, 0.0)
+        features, rows = super()._encoded(plain, argument)
+        if plain is X:
+            return features, rows
+        other = features.encode(filled(X, 1.0), argument)
+        return features, np.where(rows == other, rows, np.nan)
+
+    def _answered(self, X: Any, what: str) -> tuple[Any, Matrix]:
+        """The clusters of the kernel, and rows; only sequences may have gaps."""
+        known, rows = super()._answered(X, what)
+        if what not in WITH_GAPS and np.isnan(rows).any():
+            super()._encoded(X)  # which names the value
+        return known, rows
+
+    def _learn(self, rows: Matrix, labels: Ids) -> None:
+        """Learn rows, some of which may have gaps."""
+        first, clusters = 0, self._state.clusters
+        if not np.isnan(rows).any():
+            super()._learn(rows, labels)
+            return
+        while first < len(rows):
+            holes = np.flatnonzero(np.isnan(rows[first:]).any(axis=1))
+            last = first + int(holes[0]) if len(holes) else len(rows)
+            if last > first:
+                super()._learn(rows[first:last], labels[first:last])
+            if last < len(rows):
+                labels[last] = learned_row(clusters, rows[last])
+            first = last + 1
+
+    def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
+        """Log density of the values that are there in each of some clusters."""
+        if not np.isnan(rows).any():
+            return super()._log_density(rows, places)
+        known, options = self._state.clusters, self.options
+        _, bases, variances = self._emission.subspaces_of(known, np.arange(known.n))
+        laws_of = column_laws if options.has_column_laws else noise_laws
+        laws = laws_of(known, self.noise, places, bases, variances)
+        return log_density_of_seen(laws, rows, not options.has_column_laws)
+
     @locked
     def update(
         self, X: Any, y: Any = None, *, lengths: Any = None, progress: Progress = None
@@ -170,8 +220,8 @@ class OnlineHDPHSMM(SubspaceMixture):
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
-            Finite numbers. The first call fixes the columns. A call without rows
-            changes nothing.
+            Numbers, or NaN where one is missing: see Notes. The first call fixes the
+            columns. A call without rows changes nothing.
         y : object, optional
             Ignored.
         lengths : sequence of int, optional
@@ -188,6 +238,14 @@ class OnlineHDPHSMM(SubspaceMixture):
         ------
         ValueError
             If the input is bad. The model is then as it was before the call.
+
+        Notes
+        -----
+        In a row with missing values, distances are those of the other columns, and the
+        means and variances of the missing ones stay as they are. A row in which all
+        values are missing is a step without a row: the sequence stays in its state. So
+        it is for `decode`, `score`, `score_total` and `filter_one`. Rows with missing
+        values that come before the first state are passed over.
         """
         if lengths is None or is_nothing(X):
             return super().update(X, y, progress=progress)
@@ -547,6 +605,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         return self._confirmed()[own], chain.id[own], rng
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
+        rows = np.ascontiguousarray(rows[~np.isnan(rows).any(axis=1)])
         sample = sample_of(without_far_rows(rows, names))
         rows = sample.rows
         if self.options.is_round:

@@ -225,6 +225,7 @@ class HSMMOptions(SubspaceOptions):
     duration: str = checked("gaussian", params.one_of, DURATIONS)
     max_duration: int | None = checked(None, params.count, 1, 10**6)
     emission: str = checked("mppca", params.one_of, EMISSIONS)
+    covariance: str = checked("diag", params.one_of, COVARIANCES)
 
     def __post_init__(self) -> None:
         for name in ("lambda_", "noise"):
@@ -236,6 +237,11 @@ class HSMMOptions(SubspaceOptions):
                     "OnlineDPMPPCA.lambda_path shows which one fits.",
                 )
         super().__post_init__()
+
+    @property
+    def has_column_laws(self) -> bool:
+        """Whether densities give each column of a state a variance of its own."""
+        return self.covariance == "diag"
 
     @property
     def is_round(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import chi2, geom, nbinom, norm
+from scipy.stats import t as student_t
 
 from dyntree._core.mixtures.chain import Chain
 from dyntree._core.mixtures.decoder import Law
@@ -19,6 +20,7 @@ from dyntree.mixtures.sva.semi_markov import (
     move_probabilities,
     segments_of,
 )
+from dyntree.mixtures.sva.sequence_scales import mixture_scales, with_scales
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import sva as oracle
 from tests.unit.mixtures.sva.test_dpgmm import agreement, same_clusters
@@ -85,6 +87,80 @@ def test_it_is_the_plain_version(name: str, seed: int) -> None:
     assert known.chain.state == place[chain.state]
     assert known.chain.last == place[chain.last]
     assert known.chain.dwell == chain.dwell
+
+
+def with_gaps(X: Any, seed: int) -> Any:
+    """A tenth of the values missing, and a tenth of the rows."""
+    rng, gaps = np.random.default_rng(seed), X.copy()
+    gaps[rng.random(X.shape) < 0.1] = np.nan
+    gaps[rng.random(len(X)) < 0.1] = np.nan
+    return gaps
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("emission", ["mppca", "gmm"])
+def test_rows_with_gaps_are_those_of_the_plain_version(
+    seed: int, emission: str
+) -> None:
+    X = with_gaps(sequence(seed, 40, 4)[0], seed)
+    X[0] = np.nan  # before the first state
+    model = OnlineHDPHSMM(1.5, noise=NOISE, check_every=50, emission=emission)
+    labels = model.update(X).labels_
+    assert labels[0] == -1
+    assert model.n_seen == len(X)
+    if emission == "mppca":
+        other = oracle.HDPHSMM(1.5, NOISE, check_every=50)
+        assert labels.tolist() == other.learn(X)
+        same_clusters(model, other)
+    for size in (1, 7):
+        again = OnlineHDPHSMM(1.5, noise=NOISE, check_every=50, emission=emission)
+        for first in range(0, len(X), size):
+            again.update(X[first : first + size])
+        assert model_bytes(again) == model_bytes(model)
+    again = OnlineHDPHSMM.from_arrays(*model.to_arrays())
+    more = with_gaps(sequence(seed, 4, 4)[0], seed)
+    assert model_bytes(again.update(more)) == model_bytes(model.update(more))
+
+
+@pytest.mark.parametrize("covariance", ["diag", "spherical"])
+@pytest.mark.parametrize("emission", ["mppca", "gmm"])
+def test_values_that_are_missing_are_summed_out(emission: str, covariance: str) -> None:
+    X, _, _ = sequence(0, 60)
+    model = OnlineHDPHSMM(
+        LAMBDA, noise=NOISE, emission=emission, covariance=covariance, min_weight=20
+    ).update(X)
+    row = X[7:8].copy()
+    places = model._confirmed()
+    whole = model._log_density(row, places)
+    two = np.repeat(row, 2, axis=0)
+    two[1, :] = np.nan
+    np.testing.assert_allclose(model._log_density(two, places)[0], whole[0], rtol=1e-9)
+    assert not model._log_density(two, places)[1].any()
+    two = row.copy()
+    two[0, 3] = np.nan  # the sum over a grid of what may be in the gap
+    at = np.linspace(row[0, 3] - 40.0, row[0, 3] + 40.0, 400_001)
+    grid = np.repeat(row, len(at), axis=0)
+    grid[:, 3] = at
+    sums = logsumexp(model._log_density(grid, places), axis=0) + np.log(at[1] - at[0])
+    found = model._log_density(two, places)[0]
+    near = found > found.max() - 200.0
+    np.testing.assert_allclose(sums[near], found[near], atol=1e-3)
+
+
+def test_sequences_with_gaps_have_their_states() -> None:
+    X, label, _ = sequence(1, 120)
+    gaps = with_gaps(X, 1)
+    model = OnlineHDPHSMM(LAMBDA, noise=NOISE).update(gaps).merge_now()
+    assert agreement(model.decode(gaps).labels, label) > 0.97
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(gaps, columns=list("abcdef"))
+    named = OnlineHDPHSMM(LAMBDA, noise=NOISE).update(frame[list("abcdef")])
+    turned = named.decode(frame[list("fedcba")])
+    assert turned.labels.tolist() == named.decode(frame).labels.tolist()
+    one = dict(zip("abcdef", gaps[5].tolist(), strict=True)) | {"c": float("nan")}
+    assert named.filter_one(one).sum() == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="must be finite; got nan"):
+        named.predict(frame)
 
 
 def test_more_durations_than_are_held_are_still_counted() -> None:
@@ -435,13 +511,63 @@ def test_demonstrations_are_kept_apart() -> None:
 def test_round_states_are_spheres_of_the_noise() -> None:
     X = np.repeat(np.tile([0.0, 5.0, 10.0], 20), 10)[:, None]
     X = X + 0.2 * np.random.default_rng(0).normal(size=(600, 2))
-    model = OnlineHDPHSMM(1.5, noise=0.2, emission="gmm").update(X)
+    model = OnlineHDPHSMM(1.5, noise=0.2, emission="gmm", covariance="spherical")
+    model.update(X)
     assert model.n_clusters == 3
     assert model.covariances_[0].tolist() == [[0.2**2, 0.0], [0.0, 0.2**2]]
     assert model.transform(X[:2], cluster=0).shape == (2, 0)
     assert model.predict(X, outliers=True).tolist() == model.decode(X).labels.tolist()
     assert model.lambda_path(X).n_clusters.min() <= 3
     assert OnlineHDPHSMM(1.5, noise=0.2).lambda_path(X).noise == 0.2
+
+
+def stays(means: Any, sds: Any, rows: int, seed: int) -> tuple[Any, Any]:
+    """States that follow one another at random, each for some 40 rows."""
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(1, len(means), size=rows)
+    label = np.repeat(np.cumsum(steps) % len(means), rng.poisson(40.0, size=rows))
+    label = label[:rows]
+    noise = rng.normal(size=(rows, means.shape[1]))
+    return means[label] + sds[label][:, None] * noise, label
+
+
+def test_columns_of_a_state_have_variances_of_their_own() -> None:
+    means, sds = np.array([[0.0, 0.0], [15.0, 15.0]]), np.array([0.2, 3.0])
+    X, label = stays(means, sds, 2000, 0)
+    model = OnlineHDPHSMM(80.0, noise=1.0, emission="gmm").update(X)
+    order = np.argsort(model.clusters().mean[:, 0])
+    variance = np.array([np.diag(C) for C in model.covariances_[order]])
+    # a hundred thousand to one against six standard errors of a log variance
+    assert (np.abs(np.log(variance / sds[:, None] ** 2)) < 6.0 * 800**-0.5).all()
+    clusters, row = model.clusters(), X[:1]
+    of_rows = []
+    for mean, weight, own in zip(
+        clusters.mean, clusters.weight, model.covariances_, strict=True
+    ):
+        spread = np.sqrt(np.diag(own) * (1.0 + 1.0 / weight))
+        of_rows.append(student_t.logpdf(row[0], weight + 1.0, mean, spread).sum())
+    exact = float(logsumexp(of_rows)) - np.log(2.0)
+    assert model.score_total(row) == pytest.approx(exact, rel=1e-12)
+    assert agreement(model.decode(X).labels, label) > 0.99
+    round_ones = OnlineHDPHSMM(80.0, noise=1.0, emission="gmm", covariance="spherical")
+    assert model.score(X) > round_ones.update(X).score(X) + 0.5
+
+
+@pytest.mark.parametrize("seed", [4, 5, 8])  # fixed, so that nothing fails by chance
+def test_costs_are_chosen_with_time(seed: int) -> None:
+    """Clusters that overlap are states apart: the mixture without moves joins them."""
+    means = 2.0 * np.random.default_rng(seed).normal(size=(5, 4))
+    X, label = stays(means, np.ones(5), 2000, seed)
+    options = {"lambda_": "auto", "noise": "auto", "emission": "gmm"}
+    chosen = with_scales(options, X)
+    model = OnlineHDPHSMM(**chosen).update(X)
+    assert agreement(model.decode(X).labels, label) > 0.9
+    plain = options | mixture_scales(options, np.ascontiguousarray(X[:800]))
+    without = OnlineHDPHSMM(**plain).update(X)
+    assert agreement(without.decode(X).labels, label) < 0.7
+    given = options | {"noise": 1.0}
+    assert with_scales(given, X)["noise"] == 1.0
+    assert with_scales(options | {"lambda_": 9.0}, X)["lambda_"] == 9.0
 
 
 # ---------------------------------------------------------------- live
@@ -559,7 +685,8 @@ def test_bad_questions_are_refused() -> None:
     model.update([[0.0]] * 3)
     for call, told in (
         (lambda: model.decode(np.empty((0, 1))), "at least one row"),
-        (lambda: model.decode([[np.nan]]), "finite"),
+        (lambda: model.predict([[np.nan]]), "finite"),
+        (lambda: model.decode([[np.inf]]), "finite"),
         (lambda: model.decode([[0.0, 1.0]]), "1 columns"),
         (lambda: model.predict_next(0), "steps must be an int >= 1"),
         (lambda: model.sample(0), "n_samples must be an int >= 1"),
