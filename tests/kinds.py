@@ -206,7 +206,7 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
         [{}, {"gate": "bandwidth", "bandwidth": 1.5}, {"emission": "gmm"}],
         SUBSPACES | {"lambda_2": [0.5], "lambda_3": [1.0], "lambda_4": [0.1],
                      "duration": ["negative-binomial"], "max_duration": [20],
-                     "emission": ["gmm"]}, learn_rows,
+                     "emission": ["gmm"], "covariance": ["spherical"]}, learn_rows,
     ),
     "DependentDPMixture": (
         DependentDPMixture, {"family": GaussianKnownVariance(), "n_sweeps": 6,

@@ -18,6 +18,7 @@ from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.building import Build, BuildRecord, built
 from dyntree.mixtures.hdp.compression import Compressed, CompressionLimits, compressed
 from dyntree.mixtures.hdp.context import Context
+from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.limits import BudgetError, Limits
 from dyntree.mixtures.hdp.records import EpochReport
 from dyntree.mixtures.hdp.registry import scaled_family
@@ -35,6 +36,7 @@ from dyntree.mixtures.hdp.sweeps import (
 from dyntree.mixtures.hdp.topics import Topics
 from dyntree.mixtures.shared.lineage import origin_of
 
+WIDE = 10  # columns from which full covariances need many rows
 FEW = 50  # topics that may be as many as documents without a word
 IN_CELLS = 5  # of the purposes of random numbers: places of values in their cells
 ROW_EXTRA = 52  # labels, places, shares and weights of one row, in bytes
@@ -268,6 +270,7 @@ def compressed_after_epoch(
             n_topics=n_topics,
             n_documents=n_documents,
         )
+    draft = warned_of_few_rows(epoch.context, draft, search.family, n_topics)
     draft = replace(draft, n_epochs=draft.n_epochs + 1, next_id=record.next_id)
     history = np.concatenate([draft.history, np.zeros((1, len(HISTORY)))])
     draft = replace(draft, history=history).trimmed()
@@ -285,6 +288,28 @@ def compressed_after_epoch(
     if context.callback is not None:  # the epoch is no part of the model yet
         context.callback(report)
     return draft, small.group_of
+
+
+def warned_of_few_rows(
+    context: Context, draft: State, family: Family, n_topics: int
+) -> State:
+    """Warn where full covariances have fewer rows a topic than columns squared.
+
+    Their evidence then favours few topics, even of rows that are far apart. "auto"
+    compares with diagonal ones.
+    """
+    each = draft.n_points / n_topics
+    if context.settings.families != ("full",) or each >= family.d**2 or family.d < WIDE:
+        return draft
+    return draft.with_warning(
+        "few",
+        ConvergenceWarning,
+        "{each:.0f} rows a topic are few for full covariances of {d} columns, which "
+        "then merge topics that are far apart. Use family='diag', or 'auto', which "
+        "compares the two.",
+        each=each,
+        d=family.d,
+    )
 
 
 def epoch_report(

@@ -11,6 +11,7 @@ import numpy as np
 from dyntree import params
 from dyntree.encoding.values import Matrix
 from dyntree.errors import Message
+from dyntree.mixtures.shared.outlying import far_values
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
@@ -46,6 +47,7 @@ def with_scales(options: dict[str, Any], rows: Matrix) -> dict[str, Any]:
     warn_of_few(len(rows))
     rows = np.ascontiguousarray(rows)
     first = mixture_scales(options, rows)
+    rows = rows[~far_values(rows).any(axis=1)]  # one would decide the likelihood
     best, least = first, np.inf
     for cost, part in itertools.product(
         COSTS if "lambda_" in chosen else (1.0,),

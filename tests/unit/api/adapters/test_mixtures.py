@@ -17,7 +17,7 @@ from dyntree.api.adapters import (
     RiverDPMPPCAClusterer,
     RiverHDPHSMMClusterer,
 )
-from dyntree.mixtures import OnlineDPGMM
+from dyntree.mixtures import OnlineDPGMM, OnlineHDPHSMM
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.mixtures.sva.test_dpgmm import agreement, blobs
 
@@ -69,8 +69,11 @@ def test_bad_rows_change_nothing(model: Any) -> None:
         ({"a": 1.0}, "missing"),
         ({"a": 1.0, "b": 2.0, "c": 3.0}, "unknown"),
         ({"a": 1.0, "b": float("nan")}, "finite"),
+        ({"a": 1.0, "b": float("inf")}, "finite"),
         ({"a": 1.0, "b": "x"}, "must hold"),
     ):
+        if row.get("b") != row.get("b") and isinstance(model.model, OnlineHDPHSMM):
+            continue  # a value of a sequence may be missing
         with same_bytes(model.model), pytest.raises(ValueError, match=told):
             model.learn_one(row)
     with same_bytes(model.model), pytest.raises(ValueError, match="frame of pandas"):

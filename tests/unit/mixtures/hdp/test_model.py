@@ -10,6 +10,7 @@ import pytest
 
 import dyntree
 from dyntree.checkpoint import dumps as model_bytes
+from dyntree.errors import ConvergenceWarning
 from dyntree.mixtures import EpochReport, HDPOptions, HDPPrior, MemoryBoundedHDP
 from tests.contract import OnlineModelChecks, Rows
 from tests.helpers import same_bytes
@@ -432,6 +433,20 @@ def test_units_and_offsets_do_not_matter(family: str, scale: float) -> None:
     assert (model.means_ - offset) / scale == pytest.approx(plain.means_, abs=1e-3)
 
 
+def test_few_rows_for_full_covariances_are_warned_of() -> None:
+    rng = np.random.default_rng(0)
+    centres = 15.0 * rng.normal(size=(8, 20))
+    X = centres[rng.integers(8, size=1000)] + rng.normal(size=(1000, 20))
+    model = MemoryBoundedHDP("full", seed=0)
+    with pytest.warns(ConvergenceWarning, match="few for full covariances of 20"):
+        model.fit([X])
+    again = MemoryBoundedHDP.from_arrays(*model.to_arrays())
+    again.partial_fit([X[:20]])  # once is enough, also for a file
+    for family in ("auto", "diag"):
+        assert MemoryBoundedHDP(family, seed=0).fit([X]).n_topics_ == 8
+    MemoryBoundedHDP("full", seed=0).fit([X[:, :5]])
+
+
 @pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
 def test_extremes_of_shape() -> None:
     rng = np.random.default_rng(0)
@@ -439,7 +454,9 @@ def test_extremes_of_shape() -> None:
     assert one.n_topics_ == 1
     column = MemoryBoundedHDP(max_items=5).fit([rng.normal(size=(50, 1))] * 4)
     assert column.means_.shape[1] == 1
-    wide = MemoryBoundedHDP("full", max_items=9).fit([rng.normal(size=(60, 64))] * 3)
+    wide = MemoryBoundedHDP("full", max_items=9)
+    with pytest.warns(ConvergenceWarning, match="rows a topic are few"):
+        wide.fit([rng.normal(size=(60, 64))] * 3)
     assert wide.covariances_.shape[1:] == (64, 64)
     many = MemoryBoundedHDP(max_groups=20, max_items=50, epoch_size=800)
     many.fit(list(rng.normal(size=(1600, 1, 2))))
