@@ -66,7 +66,7 @@ def of_labels(teach: Teach) -> Teach:
 
 def by_key(X: Any, y: Any) -> Ask:
     model = KeyedStream(n_particles=5, seed=1)
-    model.update(X, y, [row % 3 for row in range(len(y))])
+    model.update(X, y, [row % 3 for row in range(len(X))])
     return lambda X: told(model.predict(X, [row % 4 for row in range(len(X))]))
 
 

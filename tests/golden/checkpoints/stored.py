@@ -64,8 +64,17 @@ def others() -> dict[str, Any]:
     )
     return {
         "ChangeAlarm": alarm, "DelayedLabels": late, "Running": running,
-        "CoverTree": CoverTree(X), FORMULA: formula.fit(),
+        "CoverTree": CoverTree(X), FORMULA: formula.fit(), "KeyedStream": keys(X),
     }  # fmt: skip
+
+
+def keys(X: np.ndarray) -> Any:
+    """A model for keys, in the middle of a block."""
+    options = {"members": MEMORIES, "n_particles": 5, "window": 20, "block": 4}
+    model = dyntree.KeyedStream("linear", seed=1, **options)
+    for _ in range(5):
+        model.update(X, X[:, 0] + np.arange(40) % 3, np.arange(40) % 3)
+    return model
 
 
 def answer(name: str, model: Any) -> Answers:
@@ -80,6 +89,8 @@ def answer(name: str, model: Any) -> Answers:
         return arrays({"waits": model.n_pending} | forecast(model.model, POINTS))
     if kind == "Running":
         return arrays({"pace": model.pace, "mean": model.state.components.mean})
+    if kind == "KeyedStream":
+        return arrays({"mean": model.predict(POINTS, np.arange(4)).mean})
     if kind == "CoverTree":
         return arrays(model.query(POINTS, k=3))
     _, common, contexts, _, learn = kinds.KIND[kind]
