@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
 from dyntree.mixtures.shared.outlying import without_far_rows
-from dyntree.mixtures.sva.column_laws import column_laws, noise_laws
+from dyntree.mixtures.sva.column_laws import ColumnLaws, noise_laws
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.gaps import filled, learned_row, log_density_of_seen
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
@@ -76,7 +77,8 @@ class OnlineHDPHSMM(SubspaceMixture):
         "mppca" for states with subspaces, "gmm" for round states.
     covariance : {"diag", "spherical"}, default "diag"
         Variance of a column in a state, beside its subspace, in densities and so in
-        decoding: its own, or ``noise**2``. Learning measures distances with the noise.
+        decoding: its own, or ``noise**2``, which is also the least beside a subspace.
+        Learning measures distances with the noise.
     gate, bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
         As in `OnlineDPMPPCA`.
     min_weight, patience, forget, max_clusters
@@ -205,11 +207,25 @@ class OnlineHDPHSMM(SubspaceMixture):
         """Log density of the values that are there in each of some clusters."""
         if not np.isnan(rows).any():
             return super()._log_density(rows, places)
-        known, options = self._state.clusters, self.options
-        _, bases, variances = self._emission.subspaces_of(known, np.arange(known.n))
-        laws_of = column_laws if options.has_column_laws else noise_laws
-        laws = laws_of(known, self.noise, places, bases, variances)
-        return log_density_of_seen(laws, rows, not options.has_column_laws)
+        laws = self._column_laws(places)
+        if laws is None:
+            known = self._state.clusters
+            _, bases, variances = self._emission.subspaces_of(known, np.arange(known.n))
+            laws = noise_laws(known, self.noise, places, bases, variances)
+        return log_density_of_seen(laws, rows, not self.options.has_column_laws)
+
+    def _column_laws(self, places: Ids) -> ColumnLaws | None:
+        """Laws of columns, whose variances beside a subspace are at least the noise's.
+
+        A state in a curve has columns that hardly vary beside its subspace; narrower
+        ones would cut the curve into pieces.
+        """
+        laws = super()._column_laws(places)
+        if laws is None:
+            return None
+        has_subspace = np.array([B.shape[1] > 0 for B in laws.along])[:, None]
+        least = np.where(has_subspace, self.noise**2, 0.0)
+        return replace(laws, variance=np.maximum(laws.variance, least))
 
     @locked
     def update(
