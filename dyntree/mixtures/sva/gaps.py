@@ -18,8 +18,8 @@ def filled(X: Any, value: float) -> Any:
         return {name: value if is_nan(one) else one for name, one in X.items()}
     if hasattr(X, "fill_nan"):  # polars
         return X.fill_null(value).fill_nan(value)
-    if hasattr(X, "fillna"):  # pandas
-        return X.fillna({k: value for k in X.columns if X[k].dtype.kind == "f"})
+    if hasattr(X, "fillna") and hasattr(X, "columns"):  # a frame of pandas
+        return X.fillna({k: value for k, kind in X.dtypes.items() if kind.kind == "f"})
     if isinstance(X, np.ma.MaskedArray) or is_frame(X):
         return X
     if isinstance(X, Sequence) and len(X) and isinstance(X[0], Mapping):
