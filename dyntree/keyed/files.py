@@ -17,11 +17,11 @@ from dyntree.keyed.keys import key_in, key_seed, key_text
 from dyntree.keyed.laws import N_GRID, Fleet, Law
 from dyntree.keyed.shared import Shared
 from dyntree.keyed.state import Waiting
-from dyntree.keyed.weights import N_AGES
+from dyntree.keyed.weights import N_AGES, age_of
 from dyntree.params import TreeOptions
 from dyntree.runtime.online import Arrays, Header
 from dyntree.trees.averages.stream import AveragedStream
-from dyntree.trees.learning.exposures import read_back
+from dyntree.trees.learning.exposures import LARGEST_RATIO, read_back
 
 STREAMS = "level", "history"
 WAITING = "X", "at", "past", "misses", "ages", "log_densities"
@@ -102,25 +102,26 @@ def shared_in(
     y = read_back(options, header["waiting_y"])
     law.numbers(y)
     level, past, totals = law.blank()
+    bounds = {"low": law.least, "high": LARGEST}
     layouts = {
-        "totals": reals(len(totals)),
+        "totals": reals(len(totals), **bounds),
         "grid": reals(N_GRID, high=0.0),
         "by_age": reals(N_AGES, n_members, high=0.0),
     }
     if y:
         require(features is not None, "rows wait without columns")
         assert features is not None
-        width = (level.shape[1],) if law.levels_by_label else ()
+        n, width = len(y), (level.shape[1],) if law.levels_by_label else ()
+        rows = reals(n, features.n_features, low=-LARGEST, high=LARGEST, gaps=True)
+        rates = {"above": 0.0, "high": LARGEST_RATIO}
         layouts |= {
-            "waiting_X": reals(
-                len(y), features.n_features, low=-LARGEST, high=LARGEST, gaps=True
-            ),
-            "waiting_at": reals(len(y), *width),
-            "waiting_past": reals(len(y), len(past)),
-            "waiting_misses": reals(len(y), N_GRID, low=0.0, gaps=True),
-            "waiting_ages": ints(len(y), low=0, below=N_AGES),
+            "waiting_X": rows,
+            "waiting_at": reals(n, *width, **(bounds if law.least else rates)),
+            "waiting_past": reals(n, len(past), **bounds),
+            "waiting_misses": reals(n, N_GRID, low=0.0, gaps=True),
+            "waiting_ages": ints(n, low=0, below=N_AGES),
             "waiting_log_densities": Layout(
-                "f8", (len(y), n_members), low=-np.inf, high=np.inf
+                "f8", (n, n_members), low=-np.inf, high=np.inf
             ),
         }
     check_arrays(rest, layouts)
@@ -128,6 +129,10 @@ def shared_in(
     if y:
         own = {name: rest[f"waiting_{name}"].copy() for name in WAITING}
         waiting = [Waiting(y=y, **own)]
+        lacks = np.isnan(own["misses"])
+        require(lacks.any(axis=1) == lacks.all(axis=1), "errors of levels are missing")
+        n_before = law.rows_in(own["past"]).astype(np.int64).tolist()
+        require(own["ages"] == [*map(age_of, n_before)], "ages are of other rows")
     is_begun = streams["level"] is not None
     require(is_begun == (n_rows > 0), "streams do not fit the rows")
     for name, stream in streams.items():
@@ -162,16 +167,18 @@ def check_key(
     arrays = {name: getattr(state, name) for name in ("log_weights", "level", "past")}
     at_most = "labels" if law.levels_by_label else None
     sizes = {"labels": level.shape[1]} if at_most else {}
+    bounds = {"low": law.least, "high": LARGEST}
     layouts = {
         "log_weights": reals(n_members, high=0.0),
-        "level": reals(2, None if at_most else level.shape[1]),
-        "past": reals(None if at_most else len(past)),
+        "level": reals(2, None if at_most else level.shape[1], **bounds),
+        "past": reals(None if at_most else len(past), **bounds),
     }
     check_arrays(arrays, layouts, **sizes)
     require(
         state.level.shape[1] <= level.shape[1], "a key has more labels than there are"
     )
     require(len(state.past) <= len(past), "a key has more labels than there are")
+    require(law.rows_in(state.past[None])[0] == n_rows, "a history of other rows")
     require(not at_most or len(state.past) == state.level.shape[1] + 1, "labels differ")
     require((state.tree is not None) == (n_members == 3), "trees do not fit")
     if state.tree is not None:

@@ -18,7 +18,7 @@ from scipy.special import entr
 
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.targets import Exposed
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.summaries.counts import CountPrediction
 from dyntree.trees.averages.base import joined
@@ -86,6 +86,11 @@ class Law(ABC):
     """Levels and histories of keys for one kind of response."""
 
     levels_by_label = False
+    least = 0.0  # of levels, histories and totals
+
+    def rows_in(self, past: Matrix) -> Vector:
+        """Rows of keys by their histories, shape (n_rows,)."""
+        return np.asarray(past[:, 0])
 
     @abstractmethod
     def blank(self) -> tuple[Matrix, Vector, Vector]:
@@ -236,6 +241,8 @@ class RealLaw(MixtureLaw):
     belong to all keys: log w <- .999 (log w - 2.5 log(1 + e^2 / 4)), where e is the
     error of the offset in units of the standard deviation of the shared prediction.
     """
+
+    least = -LARGEST
 
     def blank(self) -> tuple[Matrix, Vector, Vector]:
         """Level and history of a key without rows, and the totals of no rows."""
@@ -485,6 +492,10 @@ class LabelLaw(Law):
             pasts[key][-1] = code
         none = np.full((n, N_GRID), np.nan)
         return Levels(at, np.zeros(n), none, levels, pasts, past)
+
+    def rows_in(self, past: Matrix) -> Vector:
+        """Rows of keys by their histories."""
+        return np.asarray(past[:, :-1].sum(axis=1))
 
     def _padded_past(self, past: Vector) -> Vector:
         """A history with a count for each label, and the last label."""
