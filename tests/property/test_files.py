@@ -17,9 +17,10 @@ from dyntree.mixtures.canopy.options import CanopyOptions
 from tests.kinds import KIND, SWEEPS, TOPICS, Options
 from tests.unit.conftest import ROOT
 
-ELSEWHERE = {  # kinds of which files are tested there, as they learn no rows by update
+ELSEWHERE = {  # kinds of which files are tested there, which learn no rows by update, or by keys
     "ChangeAlarm": "tests/unit/evaluate/test_alarm.py",
     "DelayedLabels": "tests/unit/evaluate/test_delayed.py",
+    "KeyedStream": "tests/unit/keyed/test_model.py",
     "Running": "tests/unit/mixtures/canopy/test_model.py",
     "CoverTree": "tests/unit/mixtures/test_cover_tree.py",
 }

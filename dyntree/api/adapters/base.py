@@ -9,11 +9,12 @@ import numpy as np
 
 from dyntree.encoding.columns import Column, kind_of
 from dyntree.encoding.frames import is_frame
-from dyntree.encoding.series import column_of
+from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.tables import Table, table_of
 from dyntree.encoding.values import is_missing
 from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import level_text
+from dyntree.summaries import ClassPrediction
 
 Row = Mapping[Hashable, Any]
 
@@ -64,6 +65,27 @@ def series_of(X: Any, values: Any) -> Any:
     import pandas as pd
 
     return pd.Series(values, index=X.index)
+
+
+def proba_frame(X: Any, prediction: ClassPrediction) -> Any:
+    """Probabilities as a frame of the library of X, with a column per label."""
+    if not hasattr(X, "iloc"):
+        columns = zip(prediction.classes, prediction.proba.T, strict=True)
+        found = {str(label): proba.copy() for label, proba in columns}
+        return checked_frame(X).frame(found)
+    import pandas as pd
+
+    labels = pd.Index(list(prediction.classes), tupleize_cols=False, dtype=object)
+    return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
+
+
+def best_labels(X: Any, prediction: ClassPrediction) -> Any:
+    """Most probable label of each row of X, as a column of its library."""
+    labels = objects_of([*prediction.classes] or [None])
+    best = np.zeros(len(prediction.proba), dtype=np.int64)
+    if prediction.classes:
+        best = prediction.proba.argmax(axis=1)
+    return series_of(X, labels[best].tolist())
 
 
 def responses_of(y: Any, n_rows: int) -> list[Any]:

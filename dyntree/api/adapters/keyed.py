@@ -11,15 +11,20 @@ from river import base
 from dyntree import params
 from dyntree.api.adapters.base import (
     Row,
+    best_labels,
     numbered,
+    proba_frame,
     records_of,
     responses_of,
     series_of,
 )
 from dyntree.api.adapters.streams import RowDistribution
+from dyntree.encoding.columns import unusable, value_kind
 from dyntree.encoding.growing_map import check_row
+from dyntree.encoding.values import is_missing
 from dyntree.errors import UnseenLevelWarning, warn
 from dyntree.keyed.model import KeyedStream
+from dyntree.summaries import ClassPrediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.model import DynamicTree
 
@@ -70,6 +75,9 @@ class KeyedAdapter(base.Estimator):
         else:
             key = x[self.key]
             own = {name: value for name, value in x.items() if name != self.key}
+        for name, value in own.items():
+            if not is_missing(value) and value_kind(value) is None:
+                raise unusable("x", name, value)
         if self._names is None:
             names = sorted(own, key=lambda name: (str(name), type(name).__name__))
             return {name: own[name] for name in names} or {"none": None}, key
@@ -219,9 +227,10 @@ class RiverKeyedClassifier(KeyedAdapter, base.MiniBatchClassifier):
     --------
     >>> from dyntree.api.adapters import RiverKeyedClassifier
     >>> fleet = RiverKeyedClassifier(key="shop", seed=1)
-    >>> for k in range(200):
-    ...     fleet.learn_one({"x": k % 10, "shop": k % 2}, "ab"[(k % 10 > 4) ^ (k % 2)])
-    >>> fleet.predict_one({"x": 8, "shop": 0}), fleet.predict_one({"x": 8, "shop": 1})
+    >>> for k in range(300):
+    ...     row = {"x": k % 10, "shop": k % 3}
+    ...     fleet.learn_one(row, "ab"[(k % 10 > 4) ^ (k % 3 == 2)])
+    >>> fleet.predict_one({"x": 8, "shop": 0}), fleet.predict_one({"x": 8, "shop": 2})
     ('b', 'a')
     """
 
@@ -299,10 +308,27 @@ class RiverKeyedClassifier(KeyedAdapter, base.MiniBatchClassifier):
         -------
         DataFrame of shape (n_rows, n_classes)
         """
-        import pandas as pd
+        answer: pd.DataFrame = proba_frame(X, self._answer(X))
+        return answer
 
+    def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
+        """Most probable labels at rows, as a Series with the index of X.
+
+        Parameters
+        ----------
+        X : DataFrame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        Series of shape (n_rows,)
+        """
+        answer: pd.Series[Any] = best_labels(X, self._answer(X))
+        return answer
+
+    def _answer(self, X: Any) -> ClassPrediction:
+        """Probabilities at the rows of a frame, also before the first label."""
         prediction = self._predict(records_of(X))
         if prediction is None:
-            return pd.DataFrame(index=X.index)
-        labels = pd.Index([*prediction.classes], tupleize_cols=False, dtype=object)
-        return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
+            prediction = blank_prediction(self.stream.state.options, len(X))
+        assert isinstance(prediction, ClassPrediction)
+        return prediction

@@ -13,8 +13,9 @@ from river import base, conf
 from dyntree import params
 from dyntree.api.adapters.base import (
     Row,
-    checked_frame,
+    best_labels,
     numbered,
+    proba_frame,
     records_of,
     responses_of,
     series_of,
@@ -23,7 +24,6 @@ from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
 from dyntree.encoding.levels import LevelCounts, warn_full
 from dyntree.encoding.row_alignment import check_paired
-from dyntree.encoding.series import objects_of
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, MOST_COLUMNS, Matrix, as_number
 from dyntree.errors import ArgumentError, ManyLevelsWarning, Message, rename, warn
@@ -457,16 +457,8 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         -------
         DataFrame of shape (n_rows, n_classes)
         """
-        import pandas as pd
-
-        prediction = self._predict(X)
-        if not hasattr(X, "iloc"):
-            columns = zip(prediction.classes, prediction.proba.T, strict=True)
-            found = {str(label): proba.copy() for label, proba in columns}
-            answer: pd.DataFrame = checked_frame(X).frame(found)
-            return answer
-        labels = pd.Index(list(prediction.classes), tupleize_cols=False, dtype=object)
-        return pd.DataFrame(prediction.proba.copy(), index=X.index, columns=labels)
+        answer: pd.DataFrame = proba_frame(X, self._predict(X))
+        return answer
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
         """Most probable labels at rows, as a Series with the index of X.
@@ -479,12 +471,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         -------
         Series of shape (n_rows,)
         """
-        prediction = self._predict(X)
-        labels = objects_of([*prediction.classes] or [None])
-        best = np.zeros(len(prediction.proba), dtype=np.int64)
-        if prediction.classes:
-            best = prediction.proba.argmax(axis=1)
-        answer: pd.Series[Any] = series_of(X, labels[best].tolist())
+        answer: pd.Series[Any] = best_labels(X, self._predict(X))
         return answer
 
     def _predict(self, X: Any) -> ClassPrediction:

@@ -38,7 +38,8 @@ def test_topics_of_bars_do_not_follow_the_documents(n: int, seed: int) -> None:
 
 def test_topics_of_short_epochs_do_not_follow_the_documents() -> None:
     counts, topics = bars(240, 60, seed=1)
-    model = MemoryBoundedHDP("multinomial", epoch_size=40).fit(counts, progress=False)
+    model = MemoryBoundedHDP("multinomial", epoch_size=40, seed=0)
+    model.fit(counts, progress=False)
     assert found(model, topics) >= 8
     assert model.n_topics_ <= 40
 
