@@ -17,7 +17,7 @@ from dyntree.mixtures.canopy.options import CanopyOptions
 from tests.kinds import KIND, SWEEPS, TOPICS, Options
 from tests.unit.conftest import ROOT
 
-ELSEWHERE = {  # kinds whose files are tested there: they learn not by update, or by keys
+ELSEWHERE = {  # kinds whose files are tested there: they learn otherwise
     "ChangeAlarm": "tests/unit/evaluate/test_alarm.py",
     "DelayedLabels": "tests/unit/evaluate/test_delayed.py",
     "KeyedStream": "tests/unit/keyed/test_model.py",
