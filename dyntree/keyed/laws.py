@@ -8,7 +8,7 @@ key as inputs of the other shared stream, and the answer before there are stream
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -146,6 +146,22 @@ class Law(ABC):
         """Prediction of rows before streams have begun, by the responses so far.
 
         `at`, of shape (n_rows,), are the exposures of the rows.
+        """
+
+    @abstractmethod
+    def with_level(
+        self, base: Any, levels: Levels, exposure: Vector, again: Callable[..., Any]
+    ) -> Any:
+        """What the shared stream says of rows, with the levels of their keys.
+
+        Parameters
+        ----------
+        base
+            What it says without levels, see `levels`.
+        levels : Levels
+        exposure : ndarray of shape (n_rows,)
+        again : callable
+            Asks the stream once more, with other exposures.
         """
 
     @abstractmethod
@@ -315,12 +331,14 @@ class RealLaw(MixtureLaw):
         """Prediction by the responses so far."""
         return Prediction.of_sample(y.tolist(), len(at))
 
-    def shifted(self, prediction: Any, levels: Levels) -> Any:
+    def with_level(
+        self, base: Any, levels: Levels, exposure: Vector, again: Callable[..., Any]
+    ) -> Any:
         """The shared prediction of y less its level -> that of y.
 
         The posterior of the mean is as much wider as the level is uncertain.
         """
-        found = prediction.shifted(levels.at)
+        found = base.shifted(levels.at)
         mean, more = found.of_mean, levels.variance[found.of_mean.row]
         scale = np.minimum(np.sqrt(mean.scale**2 + more), found.mixture.scale)
         of_mean = type(mean)(mean.start, mean.weight, mean.location, scale, mean.df)
@@ -424,6 +442,12 @@ class CountLaw(MixtureLaw):
     def totals(self, y: Any, exposure: Vector) -> Vector:
         """What rows add to the totals."""
         return np.array([y.sum(), exposure.sum()])
+
+    def with_level(
+        self, base: Any, levels: Levels, exposure: Vector, again: Callable[..., Any]
+    ) -> Any:
+        """The prediction at exposures times the rates of keys."""
+        return again(exposure=exposure * levels.at)
 
     def cold(self, y: Any, exposure: Vector, at: Vector) -> Any:
         """Prediction by the responses so far."""
@@ -541,9 +565,11 @@ class LabelLaw(Law):
         )
         return self._of(np.tile(counts / max(counts.sum(), 1.0), (len(at), 1)))
 
-    def rated(self, prediction: Any, levels: Levels) -> Any:
+    def with_level(
+        self, base: Any, levels: Levels, exposure: Vector, again: Callable[..., Any]
+    ) -> Any:
         """The shared prediction, with the rates of keys."""
-        proba = prediction.proba * levels.at
+        proba = base.proba * levels.at
         return self._of(proba / proba.sum(axis=1, keepdims=True))
 
     def of_model(self, prediction: Any) -> Any:

@@ -732,7 +732,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                     answers.append(
                         self._answered(run.texts, run.X, run.features, run.exposure)
                     )
-            if not self._waiting:  # a block has ended
+            if not self._waiting and end < len(part):  # a block ended within the call
                 self.commit()
             tell(end - first)
             first = end

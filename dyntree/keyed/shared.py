@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.keyed.laws import Fleet, LabelLaw, Law, Levels, RealLaw
+from dyntree.keyed.laws import Fleet, Law, Levels
 from dyntree.keyed.state import Waiting
 from dyntree.keyed.weights import pooled
 from dyntree.trees.averages.stream import AveragedStream
@@ -62,13 +63,8 @@ class Shared:
         """Predictions of rows by level and by history."""
         assert self.level is not None
         assert self.history is not None
-        encoded = Encoded(X, features)
-        if isinstance(law, RealLaw):
-            by_level = law.shifted(base, levels)
-        elif isinstance(law, LabelLaw):
-            by_level = law.rated(base, levels)
-        else:
-            by_level = self.level.predict(encoded, exposure=exposure * levels.at)
+        again = partial(self.level.predict, Encoded(X, features))
+        by_level = law.with_level(base, levels, exposure, again)
         wide = np.hstack([law.inputs(self.fleet, levels.past), X])
         asked = Encoded(wide, features.after_numbers(law.input_names))
         by_history = self.history.predict(asked, **_over(self.history, exposure))
