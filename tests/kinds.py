@@ -203,10 +203,12 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
     ),
     "OnlineHDPHSMM": (
         OnlineHDPHSMM, {"lambda_": 30.0, "noise": 0.5, "seed": 0},
-        [{}, {"gate": "bandwidth", "bandwidth": 1.5}, {"emission": "gmm"}],
+        [{}, {"gate": "bandwidth", "bandwidth": 1.5}, {"emission": "gmm"},
+         {"lambda_": "auto", "warm_up": 60}],
         SUBSPACES | {"lambda_2": [0.5], "lambda_3": [1.0], "lambda_4": [0.1],
                      "duration": ["negative-binomial"], "max_duration": [20],
-                     "emission": ["gmm"], "covariance": ["spherical"]}, learn_rows,
+                     "emission": ["gmm"], "covariance": ["spherical"],
+                     "warm_up": [20]}, learn_rows,
     ),
     "DependentDPMixture": (
         DependentDPMixture, {"family": GaussianKnownVariance(), "n_sweeps": 6,

@@ -13,7 +13,7 @@ tests="tests/unit tests/property tests/golden tests/statistical"
 but="not oracle_meets and not demo and not in_memory"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.2,<4" numpy scipy pandas \
-    statsmodels matplotlib tqdm joblib pytest pytest-xdist hypothesis
+    statsmodels scikit-learn matplotlib tqdm joblib pytest pytest-xdist hypothesis
 status=0
 
 run() {    # name, variables for the build, variables for the tests

@@ -23,7 +23,6 @@ from dyntree.mixtures import (
     variation_of_information,
 )
 from dyntree.mixtures.shared.outlying import far_values
-from dyntree.mixtures.sva.sequence_scales import with_scales
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::dyntree.errors.MixingWarning", "ignore::dyntree.errors.ConvergenceWarning"
@@ -42,9 +41,8 @@ def streamed(model: Any, X: np.ndarray) -> Any:
 
 
 def segmented(emission: str, X: np.ndarray) -> Any:
-    """Labels by states, whose scales are chosen as the clusterer does."""
-    options = {"lambda_": "auto", "noise": "auto", "emission": emission}
-    return streamed(OnlineHDPHSMM(**with_scales(options, X)), X)
+    """Labels by states."""
+    return streamed(OnlineHDPHSMM(emission=emission), X)
 
 
 def phased(family: Any, X: np.ndarray) -> Any:

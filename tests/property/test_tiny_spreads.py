@@ -19,7 +19,6 @@ from dyntree.mixtures import (
     OnlineDPMPPCA,
     OnlineHDPHSMM,
 )
-from dyntree.mixtures.sva.sequence_scales import with_scales
 from tests.statistical.first_phases import agreement
 
 pytestmark = pytest.mark.filterwarnings(
@@ -35,15 +34,10 @@ def ready(model: Any, X: np.ndarray) -> Any:
     return model if model.is_ready else model.finish_warm_up()
 
 
-def sequence(X: np.ndarray) -> Any:
-    options = {"lambda_": "auto", "noise": "auto", "emission": "mppca"}
-    return OnlineHDPHSMM(**with_scales(options, X)).update(X)
-
-
 MODELS: dict[str, Callable[[np.ndarray, float], Any]] = {
     "gmm": lambda X, unit: ready(OnlineDPGMM(), X),
     "mppca": lambda X, unit: ready(OnlineDPMPPCA(), X),
-    "hsmm": lambda X, unit: sequence(X),
+    "hsmm": lambda X, unit: ready(OnlineHDPHSMM(), X),
     "ddp known": lambda X, unit: DependentDPMixture(
         GaussianKnownVariance(max(unit, 1e-150) ** 2), n_sweeps=20, seed=1
     ).update(X),

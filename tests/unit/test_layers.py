@@ -130,8 +130,8 @@ FOLDER_ORDER = {
          "column_laws"},
         {"resolution", "gaps"}, {"tied"}, {"state", "emission", "scales"},
         {"files"}, {"model"},
-        {"subspaces", "frames"}, {"dpgmm", "dpmppca", "hdphsmm"},
-        {"sequence_scales"},
+        {"subspaces", "frames"}, {"dpgmm", "dpmppca"}, {"sequence_scales"},
+        {"hdphsmm"},
     ],
     "mixtures/ddp": [
         {"transitions", "records", "scales", "blocks", "nearness"},

@@ -21,7 +21,6 @@ from dyntree.encoding.values import Matrix
 from dyntree.errors import Message
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.mixtures.sva.model import SmallVarianceMixture
-from dyntree.mixtures.sva.sequence_scales import with_scales
 
 
 def updated(model: Any, rows: Matrix, lengths: Any) -> Any:
@@ -44,7 +43,7 @@ class MixtureMixin(MixtureAnswers):
 
     labels_: Ids
     n_passes: int
-    _fresh: Callable[[Matrix], Any]
+    _fresh: Callable[[], Any]
 
     def __init__(
         self, lambda_: float | str = "auto", *, n_passes: int = 1, **options: Any
@@ -75,7 +74,7 @@ class MixtureMixin(MixtureAnswers):
         """Learn rows, as one sequence or as several."""
         n_passes = params.count("n_passes", self.n_passes, 1)
         rows = checked_rows(self, X, True, dtype=np.float64)
-        model = updated(self._fresh(rows), rows, lengths)
+        model = updated(self._fresh(), rows, lengths)
         if not model.is_ready:
             if len(rows) < 2:
                 raise ValueError(
@@ -117,7 +116,7 @@ class MixtureMixin(MixtureAnswers):
         """Learn more rows, as one sequence or as several."""
         first = not hasattr(self, "model_")
         rows = checked_rows(self, X, first, dtype=np.float64)
-        model = self._fresh(rows) if first else self.model_
+        model = self._fresh() if first else self.model_
         return self._store_fit(updated(model, rows, lengths), rows)
 
     def _store_fit(self, model: Any, rows: Matrix) -> Self:
@@ -221,7 +220,7 @@ class DPGMMClusterer(
     transform = passed_on(OnlineDPGMM.transform)
     sample = passed_on(OnlineDPGMM.sample)
 
-    def _fresh(self, rows: Matrix) -> OnlineDPGMM:
+    def _fresh(self) -> OnlineDPGMM:
         return OnlineDPGMM(**params.model_options(self, OnlineDPGMM), seed=0)
 
     @property
@@ -269,7 +268,7 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
     sample = passed_on(OnlineDPMPPCA.sample)
 
-    def _fresh(self, rows: Matrix) -> OnlineDPMPPCA:
+    def _fresh(self) -> OnlineDPMPPCA:
         return OnlineDPMPPCA(**params.model_options(self, OnlineDPMPPCA), seed=0)
 
 
@@ -283,17 +282,11 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
-    lambda_ : float or "auto", default "auto"
-        Distance beyond which a row opens a state, in squared units of the rows. "auto"
-        chooses it from the first 800 rows, or from those of the first call if there are
-        fewer. The choices are multiples of the one in `OnlineDPMPPCA`, or in
-        `OnlineDPGMM` with ``emission="gmm"``, and the sequence model with the best BIC
-        is taken. It suits compact states, but not curves.
-    noise : float or "auto", default "auto"
-        Standard deviation of the noise around subspaces, in units of the rows. "auto"
-        chooses it with `lambda_`.
     n_passes : int, default 1
         Number of times that `fit` goes over the rows. It keeps the states in between.
+    warm_up : int, default 800
+        Number of rows from which "auto" values are chosen. `fit` uses all of its rows
+        if there are fewer.
 
     Attributes
     ----------
@@ -321,18 +314,8 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     score = passed_on(OnlineHDPHSMM.score)
     sample = passed_on(OnlineHDPHSMM.sample)
 
-    def __init__(
-        self,
-        lambda_: float | str = "auto",
-        *,
-        noise: float | str = "auto",
-        **options: Any,
-    ) -> None: ...
-
-    def _fresh(self, rows: Matrix) -> OnlineHDPHSMM:
-        return OnlineHDPHSMM(
-            **with_scales(params.model_options(self, OnlineHDPHSMM), rows), seed=0
-        )
+    def _fresh(self) -> OnlineHDPHSMM:
+        return OnlineHDPHSMM(**params.model_options(self, OnlineHDPHSMM), seed=0)
 
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn rows in order; what was learned before is dropped.

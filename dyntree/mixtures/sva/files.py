@@ -30,6 +30,7 @@ def to_arrays(
         "lambda_": state.lambda_,
         "noise": state.noise,
         "has_clusters": state.clusters is not None,
+        "ends": [*state.ends],
     }
     arrays = {"waiting": state.waiting.copy()}
     if state.clusters is not None:
@@ -59,7 +60,8 @@ def from_arrays(
         width = state.features.n_features
         clusters = new_clusters(options, width, state.lambda_, state.noise)
         clusters.take(arrays)
-    return replace(state, waiting=arrays["waiting"].copy(), clusters=clusters)
+    waiting, ends = arrays["waiting"].copy(), tuple(header["ends"])
+    return replace(state, waiting=waiting, ends=ends, clusters=clusters)
 
 
 MOST_MERGED = 65536
@@ -111,10 +113,13 @@ def check_arrays(
     has_clusters = params.flag("has_clusters", header["has_clusters"])
     features = scales_from_header(header).features
     width = 0 if features is None else features.n_features
-    layouts = {"waiting": reals(None, None, low=-LARGEST, high=LARGEST)}
-    if isinstance(options, HSMMOptions):
-        layouts["belief"] = BELIEF
+    is_sequence = isinstance(options, HSMMOptions)
+    rows = reals(None, None, low=-LARGEST, high=LARGEST, gaps=is_sequence)
+    layouts = {"waiting": rows} | ({"belief": BELIEF} if is_sequence else {})
     n_waiting = len(arrays["waiting"])
+    ends = [params.count("ends", end, 1, n_waiting) for end in header["ends"]]
+    require(ends == sorted({*ends}), "ends of sequences in order")
+    require(is_sequence or not ends, "ends of sequences")
     if not has_clusters:
         check_arrays_by(arrays, layouts)
         require(header["lambda_"] is None, "scales before the first cluster")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
 from dyntree.mixtures.shared.outlying import without_far_rows
+from dyntree.mixtures.shared.rows import no_rows
 from dyntree.mixtures.sva.column_laws import ColumnLaws, noise_laws
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.gaps import filled, learned_row, log_density_of_seen
@@ -31,6 +33,8 @@ from dyntree.mixtures.sva.semi_markov import (
     segments_of,
     smooth_path,
 )
+from dyntree.mixtures.sva.sequence_scales import sequence_scales
+from dyntree.mixtures.sva.state import State
 from dyntree.mixtures.sva.subspaces import SubspaceMixture
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
@@ -52,13 +56,15 @@ class OnlineHDPHSMM(SubspaceMixture):
 
     Parameters
     ----------
-    lambda_ : float
+    lambda_ : float or "auto", default "auto"
         Distance beyond which a row opens a state, in squared units of the rows. For
-        compact states use ``1.5 * noise**2 * chi2.isf(1e-5, n_features)``. Curves need
-        a larger value, which `lambda_path` helps to find. If it no longer fits, there
-        is a `ScaleWarning`, as in `OnlineDPGMM`.
-    noise : float
-        Standard deviation of the noise around subspaces.
+        compact states, ``1.5 * noise**2 * chi2.isf(1e-5, n_features)`` is a good value.
+        "auto" chooses it from the first `warm_up` rows: see Notes. Curves need a larger
+        value, which `lambda_path` helps to find. If it no longer fits, there is a
+        `ScaleWarning`, as in `OnlineDPGMM`.
+    noise : float or "auto", default "auto"
+        Standard deviation of the noise around subspaces, in units of the rows. "auto"
+        chooses it with `lambda_`.
     lambda_1 : float, optional
         As in `OnlineDPMPPCA`.
     lambda_2 : float, optional
@@ -83,6 +89,8 @@ class OnlineHDPHSMM(SubspaceMixture):
         As in `OnlineDPMPPCA`.
     min_weight, patience, forget, max_clusters
         As in `OnlineDPMPPCA`. `forget` does not apply to transitions and durations.
+    warm_up : int, default 800
+        Rows from which "auto" values are chosen; until then there are no answers.
     seed : int, optional
         By default it is drawn from the system; the attribute `seed` stores it.
         Seed of `sample`. Learning uses no random numbers.
@@ -108,6 +116,11 @@ class OnlineHDPHSMM(SubspaceMixture):
     These are the limits of the log probabilities of the HDP-HSMM as its variance goes
     to 0 (for hidden Markov models see Roychowdhury, Jiang and Kulis 2013).
 
+    The choices of "auto" are multiples of the one in `OnlineDPMPPCA`, or in
+    `OnlineDPGMM` with ``emission="gmm"``. The sequence model of the rows set aside that
+    has the best BIC, by the likelihood over all paths, gives its scales. They suit
+    compact states, but not curves.
+
     Examples
     --------
     >>> import numpy as np
@@ -127,9 +140,9 @@ class OnlineHDPHSMM(SubspaceMixture):
 
     def __init__(
         self,
-        lambda_: float,
+        lambda_: float | str = "auto",
         *,
-        noise: float,
+        noise: float | str = "auto",
         lambda_1: float | None = None,
         lambda_2: float | None = None,
         lambda_3: float | None = None,
@@ -150,6 +163,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         patience: int = 2000,
         forget: float = 1.0,
         max_clusters: int = 1000,
+        warm_up: int = 800,
         seed: int | None = None,
     ) -> None:
         given = params.given_options(locals(), HSMM_OPTIONS)
@@ -166,7 +180,34 @@ class OnlineHDPHSMM(SubspaceMixture):
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
     ) -> tuple[float, float | None]:
-        return self.lambda_, self.noise
+        return sequence_scales(self.options, rows, self._state.ends, self._tested)
+
+    @staticmethod
+    def _tested(options: HSMMOptions, rows: Matrix, ends: list[int]) -> OnlineHDPHSMM:
+        """Another model, of scales to try, that has learned sequences of rows."""
+        model = OnlineHDPHSMM(**asdict(options), seed=0)
+        for first, last in pairwise([0, *ends, len(rows)]):
+            model.update(rows[first:last], progress=False)
+            if last in ends:
+                model.end_sequence()
+        return model
+
+    def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
+        """Choose scales, and learn the sequences set aside; returns their labels."""
+        before, ends = self._state, self._state.ends
+        lambda_, noise = self._scales_of(waiting, features.feature_names)
+        clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
+        labels = np.full(len(waiting), -1, dtype=np.int64)
+        try:
+            self._state = State(features, no_rows(), (), lambda_, noise, clusters)
+            for first, last in pairwise([0, *ends, len(waiting)]):
+                self._learn(waiting[first:last], labels[first:last])
+                if last in ends:
+                    self.end_sequence()
+        except BaseException:  # an interrupt: the rows wait as before
+            self._state = before
+            raise
+        return labels
 
     # ------------------------------------------------------------ rows
     def _encoded(self, X: Any, argument: str = "X") -> tuple[FeatureMap, Matrix]:
@@ -287,10 +328,12 @@ class OnlineHDPHSMM(SubspaceMixture):
         -------
         self
         """
+        state = self._state
         if self.is_ready:
-            known = self._state.clusters
-            known.chain.end(known.n_rows)
+            state.clusters.chain.end(state.clusters.n_rows)
             self._belief_at = ()
+        elif len(state.waiting) > max(state.ends, default=0):
+            self._state = replace(state, ends=(*state.ends, len(state.waiting)))
         return self
 
     # ------------------------------------------------------------ moves and durations
@@ -625,14 +668,19 @@ class OnlineHDPHSMM(SubspaceMixture):
         sample = sample_of(without_far_rows(rows, names))
         rows = sample.rows
         if self.options.is_round:
-            return spherical_cost_path(sample, lambda value: self._tried(rows, value))
+            noise = self.noise
+            return spherical_cost_path(
+                sample, lambda value: self._tried(rows, value, noise)
+            )
+        chosen = self._state.noise
         return subspace_cost_path(
-            sample, self.noise, lambda value, _: self._tried(rows, value)
-        )
+            sample, self.options.noise if chosen is None else chosen,
+            lambda value, noise: self._tried(rows, value, noise),
+        )  # fmt: skip
 
-    def _tried(self, rows: Matrix, lambda_: float) -> Any:
+    def _tried(self, rows: Matrix, lambda_: float, noise: float) -> Any:
         """Clusters that have learned rows at another cost of a new one."""
-        clusters = new_clusters(self.options, rows.shape[1], lambda_, self.noise, True)
+        clusters = new_clusters(self.options, rows.shape[1], lambda_, noise, True)
         clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
         if self.options.merge:
             clusters.merge()

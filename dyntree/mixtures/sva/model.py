@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -209,7 +210,7 @@ class SmallVarianceMixture(Mixture):
         clusters = new_clusters(self.options, rows.shape[1], lambda_, noise)
         clusters.go_on_from(old.clusters.n_rows - len(rows), old.clusters.next_id)
         learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
-        self._state = State(old.features, no_rows(), lambda_, noise, clusters)
+        self._state = State(old.features, no_rows(), (), lambda_, noise, clusters)
 
     def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
         """Hold the first rows back until scales can be chosen; returns how many."""
@@ -218,7 +219,7 @@ class SmallVarianceMixture(Mixture):
         n_new = min(len(rows), max(0, n_needed - len(waiting_before)))
         waiting = np.concatenate([waiting_before, rows[:n_new]])
         if len(waiting) < n_needed:
-            self._state = State(features, waiting)
+            self._state = replace(self._state, features=features, waiting=waiting)
             return n_new
         labels[:n_new] = self._start(features, waiting)[len(waiting_before) :]
         return n_new
@@ -229,7 +230,7 @@ class SmallVarianceMixture(Mixture):
         clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
         labels = np.full(len(waiting), -1, dtype=np.int64)
         learn_together(clusters, waiting, labels)
-        self._state = State(features, no_rows(), lambda_, noise, clusters)
+        self._state = State(features, no_rows(), (), lambda_, noise, clusters)
         return labels
 
     @locked

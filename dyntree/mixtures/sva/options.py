@@ -226,17 +226,12 @@ class HSMMOptions(SubspaceOptions):
     max_duration: int | None = checked(None, params.count, 1, 10**6)
     emission: str = checked("mppca", params.one_of, EMISSIONS)
     covariance: str = checked("diag", params.one_of, COVARIANCES)
+    warm_up: int = checked(800, params.count, 2, MOST_ROWS)
 
-    def __post_init__(self) -> None:
-        for name in ("lambda_", "noise"):
-            if isinstance(value := getattr(self, name), str):
-                raise ArgumentError(
-                    name,
-                    "must be a number > 0 in a sequence model",
-                    value,
-                    "OnlineDPMPPCA.lambda_path shows which one fits.",
-                )
-        super().__post_init__()
+    @property
+    def n_set_aside(self) -> int:
+        """Rows to hold back before scales are chosen; 0 where both are given."""
+        return self.warm_up if "auto" in (self.lambda_, self.noise) else 0
 
     @property
     def has_column_laws(self) -> bool:

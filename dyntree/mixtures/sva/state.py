@@ -16,6 +16,7 @@ class State:
 
     features: FeatureMap | None = None
     waiting: Matrix = field(default_factory=no_rows)  # until scales are chosen
+    ends: tuple[int, ...] = ()  # of sequences, among the rows that wait
     lambda_: float | None = None
     noise: float | None = None  # where clusters need one
     clusters: Any = None  # of the kernel, which learns rows in place, each as a whole

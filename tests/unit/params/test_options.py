@@ -58,8 +58,6 @@ FORMULA = WHOLE | {
 }  # fmt: skip
 AVERAGE = {"n_particles": None}
 EMPTY = inspect.Parameter.empty
-NEEDED = {"lambda_": EMPTY, "noise": EMPTY}  # by a sequence model
-AUTO = {"lambda_": "auto", "noise": "auto"}
 SEED, PASSES, THREADS = {"seed": None}, {"n_passes": 1}, {"threads": None}
 FITS = {
     "n_init": 1, "warm_start": False, "validation": None, "callback": None,
@@ -99,7 +97,7 @@ FACES: dict[str, Face] = {
     "keys": (KeyedStream, KEYED, set(), {}),
     "DPGMM": (mixtures.OnlineDPGMM, GMM_OPTIONS, set(), SEED),
     "DPMPPCA": (mixtures.OnlineDPMPPCA, MPPCA_OPTIONS, set(), SEED),
-    "HDPHSMM": (mixtures.OnlineHDPHSMM, HSMM_OPTIONS, set(), NEEDED | SEED),
+    "HDPHSMM": (mixtures.OnlineHDPHSMM, HSMM_OPTIONS, set(), SEED),
     "DDP": (mixtures.DependentDPMixture, DDP_OPTIONS, set(), SEED),
     "HDP": (
         mixtures.MemoryBoundedHDP, HDP_SETTINGS, set(),
@@ -137,7 +135,7 @@ FACES: dict[str, Face] = {
     ),
     "estimators.DPGMMClusterer": (None, GMM_OPTIONS, set(), PASSES),
     "estimators.DPMPPCAClusterer": (None, MPPCA_OPTIONS, set(), PASSES),
-    "estimators.HDPHSMMClusterer": (None, HSMM_OPTIONS, set(), PASSES | AUTO),
+    "estimators.HDPHSMMClusterer": (None, HSMM_OPTIONS, set(), PASSES),
     "estimators.DependentDPClusterer": (
         None, DDP_OPTIONS, set(), {"family": None, "random_state": None}
     ),
@@ -163,7 +161,7 @@ FACES: dict[str, Face] = {
     "adapters.RiverKeyedClassifier": (None, KEYED, FOR_KEYS, {"model": "class"}),
     "adapters.RiverDPGMMClusterer": (None, GMM_OPTIONS, set(), {}),
     "adapters.RiverDPMPPCAClusterer": (None, MPPCA_OPTIONS, set(), {}),
-    "adapters.RiverHDPHSMMClusterer": (None, HSMM_OPTIONS, set(), NEEDED),
+    "adapters.RiverHDPHSMMClusterer": (None, HSMM_OPTIONS, set(), {}),
 }  # fmt: skip
 NO_OPTIONS = {"RiverAnomalyDetector", "RiverChangeAlarm", "RowDistribution"}
 

@@ -20,7 +20,7 @@ from dyntree.mixtures.sva.semi_markov import (
     move_probabilities,
     segments_of,
 )
-from dyntree.mixtures.sva.sequence_scales import mixture_scales, with_scales
+from dyntree.mixtures.sva.sequence_scales import mixture_scales
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import sva as oracle
 from tests.unit.mixtures.sva.test_dpgmm import agreement, same_clusters
@@ -558,16 +558,52 @@ def test_costs_are_chosen_with_time(seed: int) -> None:
     """Clusters that overlap are states apart: the mixture without moves joins them."""
     means = 2.0 * np.random.default_rng(seed).normal(size=(5, 4))
     X, label = stays(means, np.ones(5), 2000, seed)
-    options = {"lambda_": "auto", "noise": "auto", "emission": "gmm"}
-    chosen = with_scales(options, X)
-    model = OnlineHDPHSMM(**chosen).update(X)
+    model = OnlineHDPHSMM(emission="gmm").update(X)
     assert agreement(model.decode(X).labels, label) > 0.9
-    plain = options | mixture_scales(options, np.ascontiguousarray(X[:800]))
-    without = OnlineHDPHSMM(**plain).update(X)
+    cost, noise = mixture_scales(model.options, np.ascontiguousarray(X[:800]))
+    without = OnlineHDPHSMM(cost, noise=noise, emission="gmm").update(X)
     assert agreement(without.decode(X).labels, label) < 0.7
-    given = options | {"noise": 1.0}
-    assert with_scales(given, X)["noise"] == 1.0
-    assert with_scales(options | {"lambda_": 9.0}, X)["lambda_"] == 9.0
+    assert OnlineHDPHSMM(noise=1.0, emission="gmm").update(X).noise == 1.0
+    assert OnlineHDPHSMM(9.0, emission="gmm").update(X).lambda_ == 9.0
+
+
+@pytest.mark.parametrize("emission", ["gmm", "mppca"])
+def test_rows_that_wait_for_scales_are_learned_as_sequences(emission: str) -> None:
+    """As by a model with these scales from the start, in whatever pieces rows come."""
+    X, _, _ = sequence(3, 120)
+    X[40, 0] = np.nan
+    lengths = [50, 30, len(X) - 80]
+    model = OnlineHDPHSMM(emission=emission, warm_up=200).update(X, lengths=lengths)
+    scales = {"lambda_": model.lambda_, "noise": model.noise, "emission": emission}
+    known = OnlineHDPHSMM(**scales).update(X, lengths=lengths)
+    assert model.labels_[200:].tolist() == known.labels_[200:].tolist()
+    pieces, first = OnlineHDPHSMM(emission=emission, warm_up=200), 0
+    for length in lengths:
+        for row in X[first : first + length]:
+            pieces.learn_one(row)
+            pieces = OnlineHDPHSMM.from_arrays(*pieces.to_arrays())
+        pieces.end_sequence().end_sequence()
+        first += length
+    assert same_bytes(model, pieces)
+    assert (
+        model.update(X[:40]).labels_.tolist() == known.update(X[:40]).labels_.tolist()
+    )
+
+
+def test_an_interrupt_of_the_first_learning_leaves_rows_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, _, _ = sequence(3, 120)
+    model = OnlineHDPHSMM(warm_up=100).update(X[:99])
+    before = model_bytes(model)
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OnlineHDPHSMM, "_learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.update(X[99:100])
+    assert model_bytes(model) == before
 
 
 # ---------------------------------------------------------------- live
@@ -651,8 +687,8 @@ def test_draws_are_the_seeds_and_like_what_was_learned() -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"lambda_": "auto"}, "lambda_ must be a number > 0 in a sequence model"),
-        ({"noise": "auto"}, "noise must be a number > 0 in a sequence model"),
+        ({"lambda_": "most"}, "lambda_ must be a number > 0 or 'auto'"),
+        ({"noise": "some"}, "noise must be a number > 0 or 'auto'"),
         ({"lambda_2": -1.0}, "lambda_2 must be >= 0"),
         ({"lambda_3": -1.0}, "lambda_3 must be >= 0"),
         ({"lambda_4": -1.0}, "lambda_4 must be >= 0"),
