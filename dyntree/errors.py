@@ -78,6 +78,10 @@ class ManyLevelsWarning(UserWarning):
     """Most values of a text column are new levels, or rows have ever new columns."""
 
 
+class UnseenWordsWarning(UserWarning):
+    """Words of documents were not learned, or words that were learned are missing."""
+
+
 class ManyKeysWarning(UserWarning):
     """Nearly every row of a model for keys has a key of its own."""
 

@@ -17,7 +17,7 @@ from dyntree.mixtures.hdp.options import HDPSettings
 from dyntree.mixtures.hdp.registry import kind_of
 from dyntree.mixtures.hdp.rows import document_rows, is_table, read_rows
 from dyntree.mixtures.hdp.state import State
-from dyntree.mixtures.hdp.words import read_words, whole_numbers
+from dyntree.mixtures.hdp.words import Vocabulary, read_words, whole_numbers
 
 
 def read_documents(
@@ -27,16 +27,14 @@ def read_documents(
     groups: Any = None,
     sample_weight: Any = None,
     allow_empty: bool = False,
-    n_words: int | None = None,
-    ignore_unknown: bool = False,
+    vocabulary: Vocabulary | None = None,
     allow_none: bool = False,
-    names: tuple[str, ...] | None = None,
     least: int = 1,
 ) -> Batch:
     """Read documents in any of the forms that the model takes, and check them.
 
-    `names` are the words that the model knows, where frames named them, and `least` is
-    how many documents there must be.
+    `vocabulary` is of the words that the model has, and `least` is how many documents
+    there must be.
     """
     if of_words and sample_weight is not None:
         raise ArgumentError(
@@ -44,7 +42,7 @@ def read_documents(
             "is for families of rows; counts of words are weights already",
         )
     batch: Batch = (
-        read_words(documents, groups, n_words, ignore_unknown, names)
+        read_words(documents, groups, vocabulary or Vocabulary())
         if of_words
         else read_rows(documents, groups, sample_weight)
     )
@@ -81,24 +79,24 @@ def read_to_learn(
     *,
     allow_none: bool = False,
 ) -> Batch:
-    """Documents to learn, of the columns or words that the model has.
+    """Documents to learn, of the columns that the model has, or with further words.
 
     An epoch without a row needs a model that has topics, or `allow_none`.
     """
-    n_words, names = settings.options.n_words, None
-    if state is not None:
-        n_words, names = state.family.n_words or n_words, state.features.names
+    n_words = settings.options.n_words
+    vocabulary = Vocabulary(n_words, is_fixed=n_words is not None)
+    if state is not None and state.family.of_words:
+        n_words, names = state.family.n_words, state.features.names
+        vocabulary = replace(vocabulary, n_words=n_words, names=names)
     batch = read_documents(
         documents, kind_of(settings).of_words, groups=groups,
         sample_weight=sample_weight, allow_empty=settings.options.allow_empty,
-        n_words=n_words, names=names, allow_none=allow_none or state is not None,
+        vocabulary=vocabulary, allow_none=allow_none or state is not None,
     )  # fmt: skip
     return batch if state is None else batch.matched(state.features)
 
 
-def read_to_answer(
-    documents: Any, state: State, ignore_unknown: bool = False, groups: Any = None
-) -> Batch:
+def read_to_answer(documents: Any, state: State, groups: Any = None) -> Batch:
     """Documents to answer for; one table without groups is one document."""
     features, of_words = state.features, state.family.of_words
     times, is_encoded = features.times, isinstance(documents, Encoded)
@@ -115,8 +113,7 @@ def read_to_answer(
         groups = np.zeros(len(documents), dtype=np.int64)
     batch = read_documents(
         documents, of_words, groups=groups, allow_empty=True,
-        n_words=state.family.n_words, ignore_unknown=ignore_unknown, allow_none=True,
-        names=features.names, least=0,
+        vocabulary=known_words(state), allow_none=True, least=0,
     )  # fmt: skip
     if is_nothing:
         return replace(batch, order=None)
@@ -136,8 +133,21 @@ def read_points(points: Any, state: State) -> Any:
             "must be a 1-D array of word ids",
             Message("dtype {dtype}, ndim {ndim}", dtype=ids.dtype, ndim=ids.ndim),
         )
-    read_documents([ids], True, n_words=state.family.n_words)
+    if np.any((ids < 0) | (ids >= state.family.n_words)):
+        raise ArgumentError(
+            "points",
+            "must be ids of words that were learned, from 0 to {most}",
+            int(ids[(ids < 0) | (ids >= state.family.n_words)][0]),
+            most=state.family.n_words - 1,
+        )
     return ids
+
+
+def known_words(state: State) -> Vocabulary | None:
+    """The words of a model that answers; None where it has none."""
+    if not state.family.of_words:
+        return None
+    return Vocabulary(state.family.n_words, state.features.names, grows=False)
 
 
 # ---------------------------------------------------------------- names of documents

@@ -93,6 +93,26 @@ def fresh_state(
     return replace(state, origins=(origin_of(context.seed, *batch.arrays()),))
 
 
+def with_words(context: Context, state: State, batch: Batch) -> State:
+    """The state with the words that a batch has beside its own.
+
+    They have not occurred in any topic so far.
+    """
+    more = batch.width - state.family.width
+    if not state.family.of_words or more <= 0:
+        return state
+    settings, name = context.settings, state.family.name
+    family = scaled_family(name, settings, batch.width, state.shift, state.scale)
+    state.limits.check_least(family, state.unit_bytes)
+    topics = state.topics
+    counts = np.pad(topics.mean, [(0, 0), (0, more)])
+    return replace(
+        state, features=batch.features, family=family,
+        topics=replace(topics, mean=counts),
+        store=type(state.store).from_arrays(family, state.store.arrays()),
+    )  # fmt: skip
+
+
 def after_documents(
     context: Context, state: State, batch: Batch, ids: NDArray[Any] | None
 ) -> State:

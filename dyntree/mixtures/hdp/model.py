@@ -34,6 +34,7 @@ from dyntree.mixtures.hdp.learning import (
     after_documents,
     after_first_documents,
     compressed_on_request,
+    with_words,
 )
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import (
@@ -208,7 +209,9 @@ class MemoryBoundedHDP(Mixture):
             The documents. This may also be a generator, or one table of all points
             together with `groups`. For words it may be a dense or sparse count matrix
             (documents x words), a list of arrays of word ids, or a list of lists of
-            (id, count) pairs, as in corpora of gensim.
+            (id, count) pairs, as in corpora of gensim. The vocabulary grows with the
+            words that come, unless `HDPOptions.n_words` is its size. Columns of
+            frames are words by their names.
         y : object, optional
             Ignored.
         groups : array_like of shape (n_points,), or str, optional
@@ -346,6 +349,7 @@ class MemoryBoundedHDP(Mixture):
             if state is None:
                 state = after_first_documents(context, batch.features, batch, names)
             else:
+                state = with_words(context, state, batch)
                 state = after_documents(context, state, batch, names)
             tell(batch.n)
         self._state = state
@@ -434,12 +438,11 @@ class MemoryBoundedHDP(Mixture):
         what: str,
         groups: Any = None,
         *,
-        ignore_unknown: bool = False,
         bound: bool = False,
     ) -> tuple[Batch, FoldIn]:
         """Documents that are asked about, and their proportions."""
         state = self._ready(what)
-        batch = read_to_answer(documents, state, ignore_unknown, groups)
+        batch = read_to_answer(documents, state, groups)
         scaled = batch.standardised(state.shift, state.scale)
         store = scaled.store(state.family, batch.document)
         search = self._context().search(state.family)
@@ -598,28 +601,24 @@ class MemoryBoundedHDP(Mixture):
 
     # ------------------------------------------------------------ documents
     @locked
-    def transform(
-        self, documents: Any, *, groups: Any = None, ignore_unknown: bool = False
-    ) -> Matrix:
+    def transform(self, documents: Any, *, groups: Any = None) -> Matrix:
         """Expected share of each topic in each document; the topics do not change.
 
         Parameters
         ----------
         documents
-            As in `fit`. Without `groups`, one table is one document.
+            As in `fit`. Without `groups`, one table is one document. Words that were
+            not learned are left out, with an `UnseenWordsWarning`.
         groups : array_like of shape (n_points,), or str, optional
             The document of each row of a table, as in `fit`. Documents are in the order
             in which their labels first occur.
-        ignore_unknown : bool, default False
-            Whether words outside the vocabulary are ignored instead of refused.
 
         Returns
         -------
         ndarray of shape (n_documents, n_topics)
             Rows sum to 1.
         """
-        unknown = params.flag("ignore_unknown", ignore_unknown)
-        _, found = self._folded(documents, "transform", groups, ignore_unknown=unknown)
+        _, found = self._folded(documents, "transform", groups)
         return found.topics.proportions
 
     @locked

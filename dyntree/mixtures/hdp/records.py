@@ -149,7 +149,7 @@ class MemoryReport:
 
 
 @dataclass(frozen=True, repr=False)
-class LDA(Record):
+class LDAParameters(Record):
     """Latent Dirichlet allocation with the topics of a fitted model, fixed.
 
     Attributes

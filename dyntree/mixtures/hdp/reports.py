@@ -7,7 +7,7 @@ import numpy as np
 from dyntree import params
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
-from dyntree.mixtures.hdp.records import LDA, MemoryReport, TopicTable
+from dyntree.mixtures.hdp.records import LDAParameters, MemoryReport, TopicTable
 from dyntree.mixtures.hdp.state import State
 
 USED = 0.01  # share of a document's points from which it uses a topic
@@ -107,7 +107,7 @@ def memory_report(model: MemoryBoundedHDP) -> MemoryReport:
     return MemoryReport(resting, dict(learned.transient), paper)
 
 
-def to_lda(model: MemoryBoundedHDP) -> LDA:
+def to_lda(model: MemoryBoundedHDP) -> LDAParameters:
     """Convert a topic model of word counts to a latent Dirichlet allocation.
 
     Parameters
@@ -117,7 +117,7 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
 
     Returns
     -------
-    LDA
+    LDAParameters
         It has all ``n_topics_`` topics.
 
     Raises
@@ -140,7 +140,7 @@ def to_lda(model: MemoryBoundedHDP) -> LDA:
             "must have topics of words, family='multinomial'",
             Message("family={family!r}", family=model.settings.family),
         )
-    return LDA(model.alpha_, model.topic_words_)
+    return LDAParameters(model.alpha_, model.topic_words_)
 
 
 def learned_by(model: MemoryBoundedHDP) -> State:

@@ -14,7 +14,7 @@ from dyntree.encoding.columns import Column
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import NUMBER, Vector, real_array
-from dyntree.errors import ArgumentError, Message
+from dyntree.errors import ArgumentError, Message, UnseenWordsWarning, warn
 from dyntree.mixtures.hdp.batch import Batch, Longs
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.word_store import WordStore
@@ -60,13 +60,65 @@ class WordBatch(Batch):
 
 
 # ---------------------------------------------------------------- reading
-def read_words(
-    documents: Any,
-    groups: Any,
-    n_words: int | None,
-    ignore_unknown: bool,
-    names: tuple[str, ...] | None = None,
-) -> WordBatch:
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that a model has, and what becomes of others.
+
+    Attributes
+    ----------
+    n_words : int or None
+        None before the first document.
+    names : tuple of str or None
+        Of the words, where frames named them.
+    is_fixed : bool
+        Whether the user gave the size, so that other words are refused.
+    grows : bool
+        Whether other words are taken in; else they are left out, with a warning.
+    """
+
+    n_words: int | None = None
+    names: tuple[str, ...] | None = None
+    is_fixed: bool = False
+    grows: bool = True
+
+    def has_room(self, n_words: int, what: str, is_named: bool = False) -> bool:
+        """Whether words below a number can be read, all of them; or raise."""
+        if self.n_words is None or n_words <= self.n_words:
+            return True
+        if self.is_fixed and self.grows:
+            raise ValueError(
+                Message(
+                    "{what!a}; the vocabulary has {n_words} words, by "
+                    "HDPOptions(n_words={n_words}). Leave it out, or give a larger "
+                    "n_words to a new model.",
+                    what=what,
+                    n_words=self.n_words,
+                )
+            )
+        if self.names is not None and self.grows and not is_named:
+            raise ValueError(
+                Message(
+                    "{what!a}; the vocabulary has {n_words} words with names. Give a "
+                    "frame, whose columns name further words.",
+                    what=what,
+                    n_words=self.n_words,
+                )
+            )
+        return self.grows
+
+
+def warn_of_words(unseen: str, missing: list[str] | None = None) -> None:
+    """Warn of words that are left out, and of names that are missing."""
+    lacking = ""
+    if missing:
+        lacking = (
+            f" {len(missing)} words that were learned have no column, such as "
+            f"{missing[0]!r}, and count as 0."
+        )
+    warn(UnseenWordsWarning, "{unseen}{lacking}", unseen=unseen, lacking=lacking)
+
+
+def read_words(documents: Any, groups: Any, vocabulary: Vocabulary) -> WordBatch:
     """Counts of words: a matrix, lists of word ids, or lists of (id, count) pairs."""
     if groups is not None:
         raise ArgumentError(
@@ -74,10 +126,10 @@ def read_words(
             "is for rows of numbers; of words each row, or list, is a document",
         )
     if hasattr(documents, "tocsr"):
-        return from_counts(documents.tocsr(), n_words)
+        return from_counts(documents.tocsr(), vocabulary)
     if is_frame(documents):
-        counts, names = _ordered(documents, names, ignore_unknown)
-        batch = read_words(counts, None, n_words, ignore_unknown)
+        counts, names = ordered(documents, vocabulary)
+        batch = read_words(counts, None, Vocabulary(len(names)))
         return replace(batch, names=names)
     if isinstance(documents, np.ma.MaskedArray):  # of which the hidden are no counts
         documents = params.as_array("documents", documents)
@@ -96,7 +148,7 @@ def read_words(
         if bad.any():
             row, word = np.argwhere(bad)[0]
             refuse_count(int(row), int(word), documents[row, word])
-        return from_counts(csr_matrix(documents), n_words)
+        return from_counts(csr_matrix(documents), vocabulary)
     if isinstance(documents, str | bytes | Mapping) or not isinstance(
         documents, Iterable
     ):
@@ -106,30 +158,39 @@ def read_words(
             "ids",
             documents,
         )
-    return from_lists(documents, n_words, ignore_unknown)
+    return from_lists(documents, vocabulary)
 
 
-def _ordered(
-    frame: Any, names: tuple[str, ...] | None, ignore_unknown: bool
-) -> tuple[NDArray[Any], tuple[str, ...]]:
-    """Columns of a frame in the order of `names`, or in their own, and their names.
+def ordered(frame: Any, vocabulary: Vocabulary) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Columns of a frame in the order of the vocabulary, new ones last, and all names.
 
-    To ignore what is unknown leaves out columns that are not among `names`, and fills
-    those that are missing with zeros; else both are errors.
+    A word without a column does not occur.
     """
     columns = table_of(frame, "documents").columns()
-    names = tuple(columns) if names is None else names
-    missing = [name for name in names if name not in columns]
-    unknown = [name for name in columns if name not in names]
-    if (missing or unknown) and not ignore_unknown:
-        raise ArgumentError(
-            "documents",
-            "must have the columns that were learned; missing {missing}, unknown "
-            "{unknown}",
-            remedy="Add what is missing, and leave out what is unknown.",
-            missing=missing[:10],
-            unknown=unknown[:10],
-        )
+    names = vocabulary.names
+    if names is None:
+        names = tuple(columns)
+    else:
+        known = {*names}
+        missing = [name for name in names if name not in columns]
+        new = [name for name in columns if name not in known]
+        if len(missing) == len(names):
+            raise ArgumentError(
+                "documents",
+                "must have columns that were learned, such as {names}",
+                [*columns][:3],
+                "Count the words of these documents by the same names.",
+                names=[*names][:3],
+            )
+        what = f"documents have {len(new)} other words, such as {[*new, ''][0]!r}"
+        keeps = vocabulary.has_room(len(names) + len(new), what, is_named=True)
+        if missing or (new and not keeps):
+            first = f", such as {new[0]!r}, and these are left out" if new else ""
+            first = first if not keeps else ""
+            warn_of_words(
+                f"{len(new)} words of documents were not learned{first}.", missing
+            )
+        names = (*names, *new) if keeps else names
     n_rows = len(next(iter(columns.values()))) if columns else 0
     none = Column(np.zeros(n_rows))
     arrays = [columns.get(name, none).values for name in names]
@@ -188,7 +249,7 @@ def check_counts(number: int, ids: Any, counts: Vector) -> None:
         refuse_count(number, int(ids[at]), counts[at])
 
 
-def from_counts(matrix: Any, n_words: int | None) -> WordBatch:
+def from_counts(matrix: Any, vocabulary: Vocabulary) -> WordBatch:
     """Counts of a sparse matrix."""
     matrix = matrix.copy()
     matrix.sum_duplicates()
@@ -198,18 +259,30 @@ def from_counts(matrix: Any, n_words: int | None) -> WordBatch:
     if bad.any():
         at = int(np.argmax(bad))
         refuse_count(int(row[at]), int(matrix.indices[at]), matrix.data[at])
-    if n_words is not None and matrix.shape[1] != n_words:
+    width, n_words = int(matrix.shape[1]), vocabulary.n_words
+    if n_words is not None and width < n_words:
         raise ArgumentError(
             "documents",
-            f"have {matrix.shape[1]} words; the vocabulary has {n_words} words",
+            f"have {width} columns; the vocabulary has {n_words} words",
+            remedy="Count with the same vocabulary, or name the columns in a frame.",
         )
-    if n_words is None:
-        check_vocabulary(matrix.shape[1], "documents have as many columns")
+    if n_words is None or n_words < width:
+        check_vocabulary(width, "documents have as many columns")
     some = value > 0.0
+    if not vocabulary.has_room(width, f"documents have {width} words"):
+        assert n_words is not None
+        beyond = some & (matrix.indices >= n_words)
+        width, some = n_words, some & ~beyond
+        if beyond.any():
+            warn_of_words(
+                f"{value[beyond].sum():.0f} words of documents were not learned, such "
+                f"as that of column {int(matrix.indices[beyond][0])}, and are left "
+                "out."
+            )
     return WordBatch(
         document=row[some].astype(np.int64), n_documents=matrix.shape[0],
         word=matrix.indices[some].astype(np.int64), count=value[some],
-        n_words=int(matrix.shape[1]), is_array=True,
+        n_words=width, is_array=True,
     )  # fmt: skip
 
 
@@ -229,31 +302,21 @@ def check_vocabulary(n_words: int, cause: str) -> None:
         )
 
 
-def from_lists(
-    documents: Iterable[Any], n_words: int | None, ignore_unknown: bool
-) -> WordBatch:
+def from_lists(documents: Iterable[Any], vocabulary: Vocabulary) -> WordBatch:
     """Word ids of each document, or pairs of id and count as gensim's corpora have."""
     document, word, count = [], [], []
-    number = -1
+    number, n_out, first_out = -1, 0.0, 0
     for number, one in enumerate(documents):
         ids, counts = ids_and_counts(one, number)
-        if len(ids) and n_words is not None and ids.max() >= n_words:
-            if not ignore_unknown:
-                raise ValueError(
-                    Message(
-                        "documents[{document}] has word id {ids}; the vocabulary has "
-                        "{n_words} words.",
-                        document=number,
-                        ids=int(ids.max()),
-                        n_words=n_words,
-                    )
-                )
-            known = ids < n_words
-            ids, counts = ids[known], counts[known]
-        elif len(ids):
-            check_vocabulary(
-                int(ids.max()) + 1, f"documents[{number}] has word id {int(ids.max())}"
-            )
+        if len(ids):
+            cause = f"documents[{number}] has word id {int(ids.max())}"
+            check_vocabulary(int(ids.max()) + 1, cause)
+            if not vocabulary.has_room(int(ids.max()) + 1, cause):
+                assert vocabulary.n_words is not None
+                out = ids >= vocabulary.n_words
+                first_out = first_out if n_out else int(ids[out][0])
+                n_out += float(counts[out].sum())
+                ids, counts = ids[~out], counts[~out]
         found, place = np.unique(ids, return_inverse=True)
         total = np.bincount(place, counts, len(found)).astype(np.float64)
         check_counts(number, found, total)
@@ -264,8 +327,13 @@ def from_lists(
         raise ArgumentError(
             "documents", "must hold at least one document", Message("none")
         )
+    if n_out:
+        warn_of_words(
+            f"{n_out:.0f} words of documents were not learned, such as the id "
+            f"{first_out}, and are left out."
+        )
     ids = np.concatenate(word)
-    width = n_words if n_words is not None else int(ids.max(initial=0)) + 1
+    width = max(vocabulary.n_words or 1, int(ids.max(initial=0)) + 1)
     return WordBatch(
         document=np.concatenate(document), n_documents=number + 1, word=ids,
         count=np.concatenate(count), n_words=width,

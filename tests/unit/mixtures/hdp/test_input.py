@@ -7,15 +7,19 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import dyntree
 from dyntree import checkpoint
+from dyntree.checkpoint import dumps, loads
 from dyntree.errors import (
     CheckpointError,
     ConvergenceWarning,
     NumericalError,
     ScaleWarning,
+    UnseenWordsWarning,
 )
 from dyntree.mixtures import HDPOptions, HDPPrior, MemoryBoundedHDP
 from tests.helpers import same_bytes
@@ -178,7 +182,8 @@ def test_only_empty_documents_have_the_prior_shares(
             one.score(none)
         assert one.score_documents(none).tolist() == [0, 0]
     unknown = [[10**6], [10**6 + 1]]
-    np.testing.assert_allclose(words.transform(unknown, ignore_unknown=True)[1], prior)
+    with pytest.warns(UnseenWordsWarning, match="2 words of documents were not"):
+        np.testing.assert_allclose(words.transform(unknown)[1], prior)
 
 
 def test_sparse_rows_are_named(model: MemoryBoundedHDP) -> None:
@@ -279,23 +284,87 @@ def test_counts(words: MemoryBoundedHDP) -> None:
     refused(words, text, whole)
     refused(words, "documents[1] has no words; drop it", np.array([[1] * 30, [0] * 30]))
     refused(words, "documents must be a count matrix", "text")
-    with (
-        same_bytes(words),
-        pytest.raises(ValueError, match="31 words; the vocabulary has 30"),
-    ):
-        words.partial_fit(np.ones((2, 31), dtype=int))
+    with same_bytes(words), pytest.raises(ValueError, match="have 29 columns; the voc"):
+        words.partial_fit(np.ones((2, 29), dtype=int))
     refused(words, "sample_weight is for families of rows", counts, sample_weight=[1])
     refused(words, "groups is for rows of numbers", counts, groups=[1])
 
 
+def as_lists(counts: Any) -> list[list[tuple[int, int]]]:
+    """Pairs of word and count, as gensim has them."""
+    return [[(int(v), int(row[v])) for v in np.flatnonzero(row)] for row in counts]
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MemoryBudgetWarning")
+@pytest.mark.parametrize("form", ["matrix", "sparse", "lists", "frame", "turned"])
+@pytest.mark.parametrize("limit", [None, 6000])
+def test_a_vocabulary_grows(form: str, limit: int | None) -> None:
+    """Words that come later are counted like others, in whatever form they come."""
+    rng = np.random.default_rng(3)
+    topics = np.repeat(np.eye(3), 5, axis=1) + 0.02
+    topics /= topics.sum(axis=1, keepdims=True)
+    early, late = (
+        rng.multinomial(40, topics[rng.integers(3, size=60)]) for _ in range(2)
+    )
+    early[:, 12:], early[0, 11], late[0, 14] = 0, 1, 1
+    names = [f"w{k}" for k in range(15)]
+
+    def shown(counts: Any, width: int) -> Any:
+        counts = counts[:, :width]
+        if form == "lists":
+            return as_lists(counts)
+        if form in ("matrix", "sparse"):
+            return csr_matrix(counts) if form == "sparse" else counts
+        frame = pd.DataFrame(counts, columns=names[:width])
+        return frame[frame.columns[::-1]] if form == "turned" else frame
+
+    model = MemoryBoundedHDP("multinomial", memory_limit=limit, seed=1)
+    model.partial_fit(shown(early, 12))
+    assert model.n_columns_ == 12
+    copy = loads(dumps(model))
+    for one in (model, copy):
+        one.partial_fit(shown(late, 15))
+        assert one.n_columns_ == 15
+    assert dumps(model) == dumps(copy) == dumps(loads(dumps(model)))
+    assert limit is None or model.memory_used_ <= limit
+    mass = model.settings.prior.word
+    totals = model.topic_counts_ + 15 * mass
+    found = (model.topic_words_ * totals[:, None] - mass).sum(axis=0)
+    order = [int(name[1:]) for name in model.columns or names]
+    expected = (early + late).sum(axis=0)[order]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_names_of_words_that_come_or_lack() -> None:
+    frame = pd.DataFrame(np.arange(12).reshape(4, 3) % 5 + 1, columns=["a", "b", "c"])
+    model = MemoryBoundedHDP("multinomial", seed=1).fit(frame)
+    with pytest.warns(UnseenWordsWarning, match="1 words that were learned have no"):
+        model.partial_fit(frame.rename(columns={"b": "d"}))
+    assert model.feature_names == ("a", "b", "c", "d")
+    with pytest.warns(UnseenWordsWarning, match="1 words of documents were not .*'z'"):
+        found = model.transform(frame.assign(d=0, z=9))
+    assert found.tolist() == model.transform(frame.assign(d=0)).tolist()
+    refused_text = "must have columns that were learned, such as"
+    with same_bytes(model), pytest.raises(ValueError, match=refused_text):
+        model.partial_fit(frame.rename(columns=str.upper))
+    with same_bytes(model), pytest.raises(ValueError, match="4 words with names"):
+        model.partial_fit([[0, 1, 7]])
+
+
 def test_words_outside_the_vocabulary(words: MemoryBoundedHDP) -> None:
-    text = "documents[0] has word id 9000; the vocabulary has 30 words."
-    with same_bytes(words), pytest.raises(ValueError, match=re.escape(text)):
-        words.partial_fit([np.array([1, 9000])])
-    with pytest.raises(ValueError, match=re.escape(text)):
-        words.transform([np.array([1, 9000])])
-    known = words.transform([np.array([1, 9000])], ignore_unknown=True)
-    assert known.tolist() == words.transform([np.array([1])]).tolist()
+    """They are left out of answers; sizes that are given do not grow."""
+    for other in ([np.array([1, 9000])], np.eye(40, dtype=int)[[1]] + np.eye(40)[[35]]):
+        with same_bytes(words), pytest.warns(UnseenWordsWarning, match="1 words of"):
+            known = words.transform(other)
+        assert known.tolist() == words.transform([np.array([1])]).tolist()
+    options = HDPOptions(n_words=30)
+    fixed = MemoryBoundedHDP("multinomial", options=options, seed=1)
+    fixed.fit([[0, 1, 1], [1, 2]])
+    text = "documents[0] has word id 9000; the vocabulary has 30 words, by HDPOptions"
+    with same_bytes(fixed), pytest.raises(ValueError, match=re.escape(text)):
+        fixed.partial_fit([np.array([1, 9000])])
+    with same_bytes(fixed), pytest.raises(ValueError, match="have 31 words; the voc"):
+        fixed.partial_fit(np.ones((2, 31), dtype=int))
     refused(words, "must hold word ids >= 0; got -1", [np.array([-1, 2])])
     refused(words, "documents[0] must be a 1-D array of word ids", [np.array([0.5])])
 
@@ -503,8 +572,6 @@ def test_answers_check_their_own_arguments(model: MemoryBoundedHDP) -> None:
         ("method must be one of", lambda: model.retrieve(documents, method="best")),
         ("given must hold as many documents, 1; got 2.",
          lambda: model.score(documents, given=documents * 2)),
-        ("ignore_unknown must be",
-         lambda: model.transform(documents, ignore_unknown=2)),
         ("n_documents must be", lambda: model.sample(0, 1)),
         ("keep must be True or False", lambda: model.compress(keep=1)),
         ("max_items must be", lambda: model.compress(max_items=0)),
