@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import params
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures import LambdaPath
 from dyntree.mixtures.sva.model import SmallVarianceMixture
@@ -40,7 +41,7 @@ TURN = np.linspace(0.0, 2.0 * np.pi, 121)
 def plot_clusters(
     model: SmallVarianceMixture,
     X: Any = None,
-    features: Sequence[str | int] = (0, 1),
+    features: Sequence[str | int] | None = None,
     *,
     ax: Target = None,
 ) -> Figure:
@@ -51,8 +52,10 @@ def plot_clusters(
     model : OnlineDPGMM, OnlineDPMPPCA or OnlineHDPHSMM
     X : array_like of shape (n_rows, n_features), optional
         Rows to draw. Those of each cluster have their own marker.
-    features : pair of str or int, default (0, 1)
-        Names or positions of two features.
+    features : pair of str or int, optional
+        Names or positions of two features. By default the first two principal axes if
+        there are more than two: those of the mixture of all clusters, with columns
+        divided by their standard deviations.
     ax : Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -77,25 +80,25 @@ def plot_clusters(
     >>> len(figure.axes[0].texts)
     2
     """
-    known, places = _model_of(model), _two(model, features)
+    known = _model_of(model)
+    view = _view(known, features)
     figure, (axes,) = panels(ax)
-    _draw_rows(axes, known, X, places)
+    _draw_rows(axes, known, X, view)
     found = known.clusters()
     for id, mean, C in zip(found.id, found.mean, known.covariances_, strict=True):
-        centre = mean[places]
-        root = np.linalg.cholesky(C[np.ix_(places, places)])
+        centre = view.of(mean)
+        root = np.linalg.cholesky(view.axes.T @ C @ view.axes)
         edge = centre + N_SD * np.column_stack([np.cos(TURN), np.sin(TURN)]) @ root.T
         axes.plot(*edge.T, color="black", linewidth=1.2)
         _name(axes, centre, int(id))
-    names = [plain(known.feature_names[k]) for k in places]
-    dress(axes, *names)
+    dress(axes, *view.names)
     return figure
 
 
 def plot_subspaces(
     model: SmallVarianceMixture,
     X: Any = None,
-    features: Sequence[str | int] = (0, 1),
+    features: Sequence[str | int] | None = None,
     *,
     ax: Target = None,
 ) -> Figure:
@@ -106,8 +109,10 @@ def plot_subspaces(
     model : OnlineDPMPPCA or OnlineHDPHSMM
     X : array_like of shape (n_rows, n_features), optional
         Rows to draw. Those of each cluster have their own marker.
-    features : pair of str or int, default (0, 1)
-        Names or positions of two features.
+    features : pair of str or int, optional
+        Names or positions of two features. By default the first two principal axes if
+        there are more than two: those of the mixture of all clusters, with columns
+        divided by their standard deviations.
     ax : Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -132,18 +137,19 @@ def plot_subspaces(
     >>> len(figure.axes[0].texts) == model.n_clusters
     True
     """
-    known, places = _model_of(model), _two(model, features)
+    known = _model_of(model)
+    view = _view(known, features)
     figure, (axes,) = panels(ax)
-    _draw_rows(axes, known, X, places)
+    _draw_rows(axes, known, X, view)
     found = known.clusters()
     for k, mean in enumerate(found.mean):
         along = found.basis[k] * np.sqrt(found.variances[k])
         for j, way in enumerate(along.T):
-            ends = np.array([mean - N_SD * way, mean + N_SD * way])[:, places]
+            ends = view.of(np.array([mean - N_SD * way, mean + N_SD * way]))
             style = LINES[min(j, len(LINES) - 1)]
             axes.plot(*ends.T, linestyle=style, color="black", linewidth=2.0)
-        _name(axes, mean[places], f"{found.id[k]} ({found.dim[k]})")
-    dress(axes, *(plain(known.feature_names[k]) for k in places))
+        _name(axes, view.of(mean), f"{found.id[k]} ({found.dim[k]})")
+    dress(axes, *view.names)
     return figure
 
 
@@ -280,6 +286,52 @@ def _model_of(model: Any) -> SmallVarianceMixture:
     return model
 
 
+@dataclass(frozen=True)
+class View:
+    """Two directions in which rows are seen."""
+
+    centre: Vector  # (n_features,), which is at 0
+    axes: Matrix  # (n_features, 2)
+    names: tuple[str, str]
+
+    def of(self, rows: Matrix) -> Matrix:
+        """Rows in these directions."""
+        seen: Matrix = (rows - self.centre) @ self.axes
+        return seen
+
+
+def _view(model: SmallVarianceMixture, features: Any) -> View:
+    """The view of two features, or the one in which the mixture is widest."""
+    names = model.feature_names
+    if features is not None or len(names) <= 2:
+        places = _two(model, (0, 1) if features is None else features)
+        axes = np.eye(len(names))[:, places]
+        return View(np.zeros(len(names)), axes, _names([names[k] for k in places]))
+    found = model.clusters()
+    if not len(found):
+        return View(np.zeros(len(names)), np.eye(len(names))[:, :2], _names(names[:2]))
+    share = found.weight / found.weight.sum()
+    centre = share @ found.mean
+    apart = found.mean - centre
+    whole = np.tensordot(share, model.covariances_, 1) + (apart.T * share) @ apart
+    sd = np.sqrt(np.diag(whole))
+    value, vector = np.linalg.eigh(whole / np.outer(sd, sd))
+    part = 100.0 * value[-2:] / value.sum()
+    titles = tuple(
+        f"{which} principal axis ({size:.0f} %)"
+        for which, size in zip(("first", "second"), part[::-1], strict=True)
+    )
+    ahead = vector[:, [-1, -2]]  # whose largest entries are above 0, in any order
+    ahead = ahead * np.sign(ahead[np.abs(ahead).argmax(axis=0), [0, 1]])
+    return View(centre, ahead / sd[:, None], (titles[0], titles[1]))
+
+
+def _names(names: Sequence[str]) -> tuple[str, str]:
+    """Names of two columns, as they are written at axes."""
+    one, two = map(plain, names)
+    return one, two
+
+
 def _two(model: SmallVarianceMixture, features: Any) -> list[int]:
     """Places of two features, by name or number."""
     names = model.feature_names
@@ -301,16 +353,14 @@ def _two(model: SmallVarianceMixture, features: Any) -> list[int]:
     return [int(k) for k in places]
 
 
-def _draw_rows(
-    axes: Axes, model: SmallVarianceMixture, X: Any, places: list[int]
-) -> None:
+def _draw_rows(axes: Axes, model: SmallVarianceMixture, X: Any, view: View) -> None:
     """Rows as points, with a mark for each cluster; crosses where there is none."""
     if X is None:
         return
     encoded, _ = model.preview(X)
     labels = model.predict(encoded)
     for k, id in enumerate(np.unique(labels)):
-        mine = encoded.rows[labels == id][:, places]
+        mine = view.of(encoded.rows[labels == id])
         axes.plot(
             *mine.T, MARKERS[k % len(MARKERS)] if id >= 0 else "x",
             color=TONES[k % len(TONES)], markersize=3.0, alpha=0.6, zorder=1,

@@ -49,7 +49,7 @@ def test_ellipses_are_those_of_the_covariances(flat: Any) -> None:
 
 def test_directions_reach_two_standard_deviations(flat: Any) -> None:
     model, X = flat
-    (axes,) = plots.plot_subspaces(model, X).axes
+    (axes,) = plots.plot_subspaces(model, X, (0, 1)).axes
     lines = [line for line in axes.lines if len(line.get_xdata()) == 2]
     found = model.clusters()
     assert len(lines) == found.dim.sum()
@@ -58,6 +58,22 @@ def test_directions_reach_two_standard_deviations(flat: Any) -> None:
     np.testing.assert_allclose(first[1] - first[0], expected, rtol=1e-9)
     names = [f"{k} ({d})" for k, d in zip(found.id, found.dim, strict=True)]
     assert [text.get_text() for text in axes.texts] == names
+
+
+@pytest.mark.parametrize("draw", [plots.plot_clusters, plots.plot_subspaces])
+def test_many_columns_are_seen_along_principal_axes(draw: Any) -> None:
+    """The clusters are apart in the last columns alone, in other units."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(600, 6)) * [1.0, 1.0, 1.0, 3.0, 1.0, 0.3]
+    X[300:, 3:] += np.array([27.0, 9.0, 2.7])
+    model = OnlineDPMPPCA().update(X).finish_warm_up().merge_now()
+    assert model.n_clusters == 2
+    (axes,) = draw(model, X).axes
+    assert axes.get_xlabel().startswith("first principal axis (")
+    centres = [line.get_data() for line in axes.lines if line.get_marker() == "+"]
+    x = np.sort([float(one[0][0]) for one in centres])
+    # halves of the distance of 2 sds of 4.5 each, over sqrt(3) columns
+    assert x[1] - x[0] == pytest.approx(2.0 * np.sqrt(3.0), rel=0.1)
 
 
 def test_every_row_is_drawn_once(round_: Any) -> None:
