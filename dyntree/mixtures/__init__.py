@@ -13,8 +13,8 @@ from dyntree.mixtures.hdp.merging import merge_models
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
 from dyntree.mixtures.hdp.records import (
-    LDA,
     EpochReport,
+    LDAParameters,
     MemoryReport,
     Retrieved,
     SweepReport,
@@ -44,7 +44,6 @@ from dyntree.mixtures.teaching.urns import (
 )
 
 __all__ = [
-    "LDA",
     "AffineFlow",
     "Canopy",
     "CanopyOptions",
@@ -63,6 +62,7 @@ __all__ = [
     "GeneralizedPolyaUrnMixture",
     "HDPOptions",
     "HDPPrior",
+    "LDAParameters",
     "LambdaPath",
     "MemoryBoundedHDP",
     "MemoryReport",

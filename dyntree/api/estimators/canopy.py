@@ -19,6 +19,7 @@ from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError
 from dyntree.mixtures import Canopy
+from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import Parts
 
 
@@ -47,6 +48,19 @@ def parted(
 
 
 COUNTS = ("poisson", "multinomial")  # families of counts, which may be sparse
+USUAL = params.defaults_of(MixtureOptions)["n_components"]
+
+
+def n_different(rows: Any, weight: Any, most: int) -> int:
+    """Number of different rows that have weight, or `most` if there are more."""
+    different: set[bytes] = set()
+    weights = np.ones(rows.shape[0]) if weight is None else np.asarray(weight)
+    for k in np.flatnonzero(weights) if weights.shape == rows.shape[:1] else []:
+        row = rows[[k]].toarray() if hasattr(rows, "toarray") else rows[k]
+        different.add(row.tobytes())
+        if len(different) >= most:
+            break
+    return len(different)
 
 
 @params.derived(Canopy, without=["seed", "batch_size", "threads"])
@@ -59,6 +73,9 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
 
     Parameters
     ----------
+    n_components : int, optional
+        Number of components; by default 64, or half the number of different rows if
+        that is less.
     n_init : int, default 1
         Number of fits from different starts. The one with the largest likelihood is
         retained.
@@ -124,7 +141,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_components: int = 64,
+        n_components: int | None = None,
         *,
         n_init: int = 1,
         validation: Any = None,
@@ -136,10 +153,12 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         **options: Any,
     ) -> None: ...
 
-    def _fresh(self, seed: int) -> Canopy:
-        """The model that parameters ask for."""
-        threads = threads_of(self.n_jobs)
-        return Canopy(**params.model_options(self, Canopy), seed=seed, threads=threads)
+    def _fresh(self, seed: int, n_components: int) -> Canopy:
+        """The model that parameters ask for, with as many components by default."""
+        options = params.model_options(self, Canopy)
+        if options["n_components"] is None:
+            options["n_components"] = n_components
+        return Canopy(**options, seed=seed, threads=threads_of(self.n_jobs))
 
     def _seed(self) -> int:
         """A seed from `random_state`."""
@@ -195,8 +214,9 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
         if n_init > 1 and isinstance(validation, Real):  # the same rows judge all fits
             learned, weight, validation = parted(rows, weight, float(validation), seed)
         best, most = None, -np.inf
+        n_usual = max(1, min(USUAL, n_different(learned, weight, 2 * USUAL) // 2))
         for k in range(n_init):
-            model = self._fresh((seed + k) % (params.MAX_SEED + 1))
+            model = self._fresh((seed + k) % (params.MAX_SEED + 1), n_usual)
             model.fit(
                 learned, sample_weight=weight, validation=validation, start=begin,
                 progress=self.progress, callback=self.callback,
@@ -263,7 +283,7 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
             If the parameters are not those of a mixture. The message names the
             component.
         """
-        model = self._fresh(self._seed())
+        model = self._fresh(self._seed(), len(weights) if np.ndim(weights) else 1)
         model.set_components(weights, means, covariances, n_rows=n_rows)
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

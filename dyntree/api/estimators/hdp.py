@@ -64,6 +64,10 @@ class MemoryBoundedTopics(
     components_ : ndarray of shape (n_topics, n_features)
         Means of the topics. For words, the expected number of times that each topic
         used each word, plus the counts of the prior, as in `LatentDirichletAllocation`.
+    weights_ : ndarray of shape (n_topics,)
+        Share of all points in each topic.
+    means_, covariances_ : ndarray
+        Of Gaussian topics.
     n_topics_, n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Names of the columns, if X had column names that are all strings.
@@ -238,6 +242,24 @@ class MemoryBoundedTopics(
             return model.means_
         counts = model.topic_counts_ + model.n_columns_ * model.settings.prior.word
         return model.topic_words_ * counts[:, None]
+
+    @property
+    def weights_(self) -> Vector:
+        """Share of all points in each topic, shape (n_topics,)."""
+        check_is_fitted(self)
+        return self.model_.topic_weights_
+
+    @property
+    def means_(self) -> Matrix:
+        """Means of Gaussian topics, shape (n_topics, n_features)."""
+        check_is_fitted(self)
+        return self.model_.means_
+
+    @property
+    def covariances_(self) -> Matrix:
+        """Covariances of Gaussian topics; their diagonals with ``family="diag"``."""
+        check_is_fitted(self)
+        return self.model_.covariances_
 
     def predict(self, X: Any, groups: Any = None) -> Ids:
         """Best topic of each row; where X counts words, of each document.

@@ -15,11 +15,17 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
-from dyntree.api.estimators.answers import Ids, MixtureAnswers, passed_on
+from dyntree.api.estimators.answers import (
+    ClusterAttributes,
+    Ids,
+    MixtureAnswers,
+    passed_on,
+    times_of,
+)
 from dyntree.api.estimators.rows import checked_rows
-from dyntree.encoding.values import Matrix
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message
-from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
+from dyntree.mixtures import Durations, OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.mixtures.sva.model import SmallVarianceMixture
 
 
@@ -30,7 +36,14 @@ def updated(model: Any, rows: Matrix, lengths: Any) -> Any:
     return model.update(rows, lengths=lengths, progress=False)
 
 
-class MixtureMixin(MixtureAnswers):
+def repeated(rows: Matrix, sample_weight: Any) -> Matrix:
+    """Rows as often as their weights say."""
+    if sample_weight is None:
+        return rows
+    return np.repeat(rows, times_of(sample_weight, len(rows)), axis=0)
+
+
+class MixtureMixin(MixtureAnswers, ClusterAttributes):
     """What clusterers around small-variance mixtures have in common.
 
     A class that uses it defines `_fresh`, which makes a model from its parameters.
@@ -49,7 +62,7 @@ class MixtureMixin(MixtureAnswers):
         self, lambda_: float | str = "auto", *, n_passes: int = 1, **options: Any
     ) -> None: ...
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn rows in order; what was learned before is dropped.
 
         Parameters
@@ -58,6 +71,8 @@ class MixtureMixin(MixtureAnswers):
             Finite numbers.
         y : object, optional
             Ignored.
+        sample_weight : array_like of int of shape (n_rows,), optional
+            How often each row is learned; one of weight 0 is left out.
 
         Returns
         -------
@@ -68,12 +83,20 @@ class MixtureMixin(MixtureAnswers):
         ValueError
             If rows or parameters are bad, or there are no rows.
         """
-        return self._fit(X)
+        return self._fit(X, sample_weight=sample_weight)
 
-    def _fit(self, X: Any, lengths: Any = None) -> Self:
+    def _checked(self, X: Any, reset: bool) -> Matrix:
+        """Rows to learn."""
+        rows: Matrix = checked_rows(
+            self, X, reset, dtype=np.float64, ensure_all_finite=self._gaps
+        )
+        return rows
+
+    def _fit(self, X: Any, lengths: Any = None, sample_weight: Any = None) -> Self:
         """Learn rows, as one sequence or as several."""
         n_passes = params.count("n_passes", self.n_passes, 1)
-        rows = checked_rows(self, X, True, dtype=np.float64)
+        every = self._checked(X, True)
+        rows = repeated(every, sample_weight)
         model = updated(self._fresh(), rows, lengths)
         if not model.is_ready:
             if len(rows) < 2:
@@ -87,9 +110,9 @@ class MixtureMixin(MixtureAnswers):
         for _ in range(n_passes - 1):
             updated(model, rows, lengths)
         model.merge_now()
-        return self._store_fit(model, rows)
+        return self._store_fit(model, every)
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows in order, on top of what was learned before.
 
         With "auto" scales, rows wait until there are `warm_up` rows.
@@ -100,6 +123,8 @@ class MixtureMixin(MixtureAnswers):
             Finite numbers.
         y : object, optional
             Ignored.
+        sample_weight : array_like of int of shape (n_rows,), optional
+            As in `fit`.
 
         Returns
         -------
@@ -110,14 +135,17 @@ class MixtureMixin(MixtureAnswers):
         ValueError
             If rows or parameters are bad.
         """
-        return self._partial_fit(X)
+        return self._partial_fit(X, sample_weight=sample_weight)
 
-    def _partial_fit(self, X: Any, lengths: Any = None) -> Self:
+    def _partial_fit(
+        self, X: Any, lengths: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn more rows, as one sequence or as several."""
         first = not hasattr(self, "model_")
-        rows = checked_rows(self, X, first, dtype=np.float64)
+        every = self._checked(X, first)
+        rows = repeated(every, sample_weight)
         model = self._fresh() if first else self.model_
-        return self._store_fit(updated(model, rows, lengths), rows)
+        return self._store_fit(updated(model, rows, lengths), every)
 
     def _store_fit(self, model: Any, rows: Matrix) -> Self:
         """Keep a model, and where the rows of the last call belong."""
@@ -153,6 +181,11 @@ class MixtureMixin(MixtureAnswers):
         """Number of confirmed clusters."""
         check_is_fitted(self)
         return int(self.model_.n_clusters)
+
+    def _rows_of_clusters(self) -> Vector:
+        """Rows of each cluster, faded where the model forgets."""
+        weight: Vector = self.model_.clusters().weight
+        return weight
 
     predict_proba = passed_on(SmallVarianceMixture.predict_proba)
     _ids = passed_on(SmallVarianceMixture.predict)
@@ -198,7 +231,10 @@ class DPGMMClusterer(
     ----------
     model_ : OnlineDPGMM
         The fitted model, with all of its methods.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    cluster_centers_, means_ : ndarray of shape (n_clusters, n_features)
+    weights_ : ndarray of shape (n_clusters,)
+        Shares of the clusters.
+    covariances_ : ndarray of shape (n_clusters, n_features, n_features)
     labels_ : ndarray of int64 of shape (n_rows,)
         Clusters of the rows of the last call, as row numbers of `cluster_centers_`, or
         -1.
@@ -229,7 +265,13 @@ class DPGMMClusterer(
 
 
 @params.derived(OnlineDPMPPCA, OnlineDPGMM, without=["seed"])
-class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
+class DPMPPCAClusterer(
+    MixtureMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
+):
     """Online mixture of probabilistic principal components, for scikit-learn.
 
     Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
@@ -246,7 +288,10 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     ----------
     model_ : OnlineDPMPPCA
         The fitted model, with all of its methods.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    cluster_centers_, means_ : ndarray of shape (n_clusters, n_features)
+    weights_ : ndarray of shape (n_clusters,)
+        Shares of the clusters.
+    covariances_ : ndarray of shape (n_clusters, n_features, n_features)
     labels_ : ndarray of int64 of shape (n_rows,)
         Clusters of the rows of the last call, as row numbers of `cluster_centers_`, or
         -1.
@@ -267,6 +312,31 @@ class DPMPPCAClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     """
 
     sample = passed_on(OnlineDPMPPCA.sample)
+
+    def transform(self, X: Any) -> Matrix:
+        """Coordinates of each row in the subspace of its cluster, as `predict` says.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_dims)
+            `n_dims` is the dimension of the largest subspace. Columns beyond that of a
+            row's cluster are 0.
+        """
+        own = self._coordinates(X)
+        out = np.zeros((len(own), self._n_features_out))
+        for row, coordinates in zip(out, own, strict=True):
+            row[: len(coordinates)] = coordinates
+        return out
+
+    _coordinates = passed_on(OnlineDPMPPCA.transform)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.model_.clusters().dim.max(initial=0))
 
     def _fresh(self) -> OnlineDPMPPCA:
         return OnlineDPMPPCA(**params.model_options(self, OnlineDPMPPCA), seed=0)
@@ -292,7 +362,10 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     ----------
     model_ : OnlineHDPHSMM
         The fitted model, with all of its methods.
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    cluster_centers_, means_ : ndarray of shape (n_clusters, n_features)
+    weights_ : ndarray of shape (n_clusters,)
+        Shares of the clusters.
+    covariances_ : ndarray of shape (n_clusters, n_features, n_features)
     labels_ : ndarray of int64 of shape (n_rows,)
         States of the rows of the last call, as row numbers of `cluster_centers_`, or
         -1.
@@ -310,6 +383,7 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     6
     """
 
+    _gaps = "allow-nan"
     decode = passed_on(OnlineHDPHSMM.decode)
     score = passed_on(OnlineHDPHSMM.score)
     sample = passed_on(OnlineHDPHSMM.sample)
@@ -317,13 +391,36 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
     def _fresh(self) -> OnlineHDPHSMM:
         return OnlineHDPHSMM(**params.model_options(self, OnlineHDPHSMM), seed=0)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def transmat_(self) -> Matrix:
+        """Probability that each state is followed by each other one.
+
+        The shape is (n_clusters, n_clusters). Rows sum to 1, and the diagonal is 0, as
+        `durations_` say how long a state lasts.
+        """
+        check_is_fitted(self)
+        matrix: Matrix = self.model_.transition_matrix()
+        return matrix
+
+    @property
+    def durations_(self) -> Durations:
+        """Number, mean and standard deviation of the stays in each state, in rows."""
+        check_is_fitted(self)
+        durations: Durations = self.model_.durations()
+        return durations
+
     def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn rows in order; what was learned before is dropped.
 
         Parameters
         ----------
         X : array_like of shape (n_rows, n_features)
-            Finite numbers.
+            Numbers, or NaN where one is missing.
         y : object, optional
             Ignored.
         lengths : sequence of int, optional

@@ -217,6 +217,10 @@ class Family(ABC):
         """Log marginal likelihood of the rows behind sums, shape (n,)."""
 
     @abstractmethod
+    def n_free(self, n_columns: int) -> int:
+        """Free parameters of a particle."""
+
+    @abstractmethod
     def means(self, priors: Matrix) -> Matrix:
         """Mean of the rows of each particle."""
 

@@ -248,6 +248,10 @@ class GaussianKnownVariance(Family):
         total: Vector = -0.5 * (sums[:, -1] + np.sum(fit + logs, axis=1))
         return total
 
+    def n_free(self, n_columns: int) -> int:
+        """Free parameters of a particle: its location."""
+        return n_columns
+
     def means(self, priors: Matrix) -> Matrix:
         """Mean of the rows of each particle."""
         return self._turned_back(np.split(priors, 2, axis=1)[0])

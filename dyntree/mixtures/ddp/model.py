@@ -45,14 +45,14 @@ from dyntree.mixtures.ddp.state import (
 from dyntree.mixtures.ddp.superposing import superposed, superposed_options
 from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
 from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
-from dyntree.mixtures.shared.base import Mixture
+from dyntree.mixtures.shared.base import MixtureOfRows
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
 
 
 @checkpoint.savable
-class DependentDPMixture(Mixture):
+class DependentDPMixture(MixtureOfRows):
     """Dependent Dirichlet process mixture, learned phase by phase.
 
     Clusters (*particles*) survive from phase to phase with some probability and move,
@@ -609,6 +609,12 @@ class DependentDPMixture(Mixture):
 
     def _log_densities(self, X: Any) -> Vector:
         return self.log_predictive(X)
+
+    @locked
+    def _n_parameters(self) -> int:
+        """Free parameters of the live particles, and of their shares."""
+        family, live = self._ready("bic"), self._state.live()
+        return int(len(live) * (family.n_free(len(self.feature_names)) + 1) - 1)
 
     @locked
     def sample(

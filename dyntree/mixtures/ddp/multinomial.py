@@ -135,6 +135,10 @@ class Multinomial(Family):
         found = found + (gammaln(priors + counts) - gammaln(priors)).sum(axis=1)
         return found
 
+    def n_free(self, n_columns: int) -> int:
+        """Free parameters of a particle: the probabilities of all words but one."""
+        return n_columns - 1
+
     def means(self, priors: Matrix) -> Matrix:
         """Probabilities of the words."""
         found: Matrix = priors / priors.sum(axis=1, keepdims=True)

@@ -220,6 +220,10 @@ class Regression(Family):
             total -= 0.5 * sums[:, 0] * d * np.log(np.pi)
         return total
 
+    def n_free(self, n_columns: int) -> int:
+        """Free parameters of a particle: coefficients and covariances of blocks."""
+        return sum(p * d + d * (d + 1) // 2 for _, d, p in self.blocks())
+
     def means(self, priors: Matrix) -> Matrix:
         """Mean location of each particle; for flows, with the mean velocity there."""
         parts = self._parts(priors)

@@ -264,6 +264,64 @@ class Mixture(StoredArrays, Suggesting, ABC):
         return again
 
 
+class MixtureOfRows(Mixture):
+    """A mixture of which each row has a density of its own, and criteria of these."""
+
+    @abstractmethod
+    def _n_parameters(self) -> int:
+        """Free parameters of the density."""
+
+    def _likelihood(self, X: Any, what: str) -> tuple[float, float]:
+        """Log density of one row at least, and how many there are."""
+        densities = self.score_samples(X)
+        if not len(densities):
+            raise ArgumentError(what, "needs at least one row", Message("none"))
+        return float(np.sum(densities)), float(len(densities))
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion of rows; lower is better.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+            Of a sequence model, one sequence.
+
+        Returns
+        -------
+        float
+            Free parameters times the log of the number of rows, less twice the log
+            density of the rows.
+
+        Raises
+        ------
+        ValueError
+            If X has no rows.
+        """
+        total, n_rows = self._likelihood(X, "bic")
+        return float(self._n_parameters() * np.log(n_rows) - 2.0 * total)
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion of rows; lower is better.
+
+        Parameters
+        ----------
+        X
+            As for `bic`.
+
+        Returns
+        -------
+        float
+            Twice the number of free parameters less the log density of the rows.
+
+        Raises
+        ------
+        ValueError
+            If X has no rows.
+        """
+        total, _ = self._likelihood(X, "aic")
+        return 2.0 * (self._n_parameters() - total)
+
+
 def no_mean() -> ValueError:
     """Return the error of a score of no rows."""
     return ArgumentError(

@@ -40,7 +40,10 @@ from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
 
-WITH_GAPS = ("decode", "score", "score_total", "filter_one")  # values may be missing
+WITH_GAPS = (  # values may be missing
+    "decode", "score", "score_total", "filter_one", "predict", "predict_proba", "bic",
+    "aic",
+)  # fmt: skip
 SMOOTHING = 1.0  # of counts of moves, where sequences are decoded
 
 
@@ -244,6 +247,36 @@ class OnlineHDPHSMM(SubspaceMixture):
                 labels[last] = learned_row(clusters, rows[last])
             first = last + 1
 
+    def _nearest(self, rows: Matrix, places: Ids, measures: bool) -> tuple[Ids, Vector]:
+        """Which state is nearest to each row, by the values that it has."""
+        gaps = np.isnan(rows)
+        if not gaps.any():
+            return super()._nearest(rows, places, measures)
+        known = self._state.clusters
+        nearest, distance = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows))
+        whole = ~gaps.any(axis=1)
+        if whole.any():
+            among = super()._nearest(np.ascontiguousarray(rows[whole]), places, True)
+            nearest[whole], distance[whole] = among
+        for k in np.flatnonzero(~whole):
+            filled = np.where(gaps[k], known.means(), rows[k])
+            squares = np.diag(known.squared_distances(np.ascontiguousarray(filled)))
+            nearest[k] = np.argmin(squares[places])
+            distance[k] = squares[places].min()
+        return nearest, distance
+
+    def _n_parameters(self) -> int:
+        """Those of the states, of the moves between them and of their durations."""
+        K = self.n_clusters
+        return super()._n_parameters() - (K - 1) + K * max(K - 2, 0) + 2 * K
+
+    def _likelihood(self, X: Any, what: str) -> tuple[float, float]:
+        """Log density of a sequence, and how many rows it has."""
+        total, n_rows = self._total(X, None, what)
+        if not n_rows:
+            raise ArgumentError(what, "needs at least one row", Message("none"))
+        return total, float(n_rows)
+
     def _log_density(self, rows: Matrix, places: Ids) -> Matrix:
         """Log density of the values that are there in each of some clusters."""
         if not np.isnan(rows).any():
@@ -302,7 +335,8 @@ class OnlineHDPHSMM(SubspaceMixture):
         means and variances of the missing ones stay as they are. A row in which all
         values are missing is a step without a row: the sequence stays in its state. So
         it is for `decode`, `score`, `score_total` and `filter_one`. Rows with missing
-        values that come before the first state are passed over.
+        values that come before the first state are passed over. `predict` and
+        `predict_proba`, which ask for each row alone, go by the other columns, too.
         """
         if lengths is None or is_nothing(X):
             return super().update(X, y, progress=progress)

@@ -16,7 +16,7 @@ from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
-from dyntree.mixtures.shared.base import Mixture
+from dyntree.mixtures.shared.base import MixtureOfRows
 from dyntree.mixtures.shared.rows import encoded, no_rows
 from dyntree.mixtures.sva.background import (
     background_log_density,
@@ -58,7 +58,7 @@ def first_chunk(n_features: int) -> int:
 TOO_FEW = "finish_warm_up needs at least 2 rows; {n_waiting} have come."
 
 
-class SmallVarianceMixture(Mixture):
+class SmallVarianceMixture(MixtureOfRows):
     """Clusters that open, merge and go as rows come; base of the three models.
 
     The method `_scales_of` of a class finds the scales that its user has not given.
@@ -472,18 +472,24 @@ class SmallVarianceMixture(Mixture):
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
-            -1 if no cluster is confirmed yet.
+            -1 if no cluster is confirmed yet, and for rows of which all values are
+            missing.
         """
         known, rows = self._answered(X, "predict")
         wanted = params.flag("outliers", outliers)
         places = self._confirmed()
         if not len(places):
             return np.full(len(rows), -1, dtype=np.int64)
-        nearest, distance = self._emission.nearest(known, rows, places, wanted)
+        nearest, distance = self._nearest(rows, places, wanted)
         labels: Ids = known.array("ids")[places[nearest]]
+        labels[np.isnan(rows).all(axis=1)] = -1  # rows of a sequence without any value
         if wanted:
             labels[distance > self.lambda_] = -1
         return labels
+
+    def _nearest(self, rows: Matrix, places: Ids, measures: bool) -> tuple[Ids, Vector]:
+        """Which of some clusters is nearest to each row, and its distance if asked."""
+        return self._emission.nearest(self._state.clusters, rows, places, measures)
 
     def predict_one(self, x: Any, *, outliers: bool = False) -> int:
         """Id of the cluster of one row; see `predict`.
@@ -513,14 +519,14 @@ class SmallVarianceMixture(Mixture):
             Rows sum to 1. A row so far away that all densities are 0 belongs to the
             cluster that `predict` gives.
         """
-        known, rows = self._answered(X, "predict_proba")
+        _, rows = self._answered(X, "predict_proba")
         places = self._confirmed()
         joint = self._log_joint(rows, places)
         if not joint.size:
             return joint
         lost = np.flatnonzero(np.isneginf(joint.max(axis=1)))
         if len(lost):
-            nearest, _ = self._emission.nearest(known, rows[lost], places, False)
+            nearest, _ = self._nearest(rows[lost], places, False)
             joint[lost, nearest] = 0.0
         shares: Matrix = softmax(joint, axis=1)
         return shares
@@ -533,6 +539,16 @@ class SmallVarianceMixture(Mixture):
         behind = background_log_density(known, self.noise, rows) + np.log(share)
         density: Vector = np.logaddexp(clusters, behind)
         return density
+
+    @locked
+    def _n_parameters(self) -> int:
+        """Free parameters of the clusters: weights, means, subspaces and variances."""
+        places = self._some("bic")
+        known, K = self._state.clusters, len(places)
+        width = known.n_features
+        q, _, _ = self._emission.subspaces_of(known, places)
+        within = K * width if self.options.has_column_laws else 1
+        return int(K - 1 + K * width + (q * width - q * (q - 1) // 2).sum() + within)
 
     def _some(self, what: str) -> Ids:
         """Places of the confirmed clusters, one at least."""

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix
 from dyntree.errors import Message
@@ -51,7 +50,7 @@ def sequence_scales(
     lambda_, noise = options.lambda_, options.noise
     if isinstance(lambda_, float) and isinstance(noise, float):
         return lambda_, noise
-    usable: NDArray[np.bool_] = np.isfinite(rows).all(axis=1)
+    usable = np.asarray(np.isfinite(rows).all(axis=1))
     whole = np.ascontiguousarray(rows[usable])
     if len(whole) < 2:
         raise ValueError(

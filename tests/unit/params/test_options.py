@@ -141,7 +141,8 @@ FACES: dict[str, Face] = {
     ),
     "estimators.MemoryBoundedTopics": (None, HDP_SETTINGS, set(), JOBS),
     "estimators.CanopyMixture": (
-        None, CANOPY, {"sweeps", "seed"}, FITS | JOBS | {"options": None}
+        None, CANOPY, {"sweeps", "seed"},
+        FITS | JOBS | {"options": None, "n_components": None},
     ),
     "adapters.RiverDynamicTreeRegressor": (
         None, DECLARED, ROW | LABELS | {"first_split", "n_basis"},

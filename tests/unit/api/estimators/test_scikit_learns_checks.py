@@ -35,6 +35,8 @@ def failing(estimator: Any) -> dict[str, str]:
     if isinstance(estimator, ours.MemoryBoundedTopics):
         no_zeros = "a row represents more than 0 points"
         return {"check_all_zero_sample_weights_error": no_zeros, weights: no_zeros}
+    if isinstance(estimator, ours.DependentDPClusterer):
+        return {weights: "draws of labels depend on the order of the rows"}
     if isinstance(estimator, ours.RandomTreesClassifier):
         return {}  # weights are copies, and its few labels are too few for a split
     if is_classifier(estimator) or is_regressor(estimator):

@@ -159,8 +159,11 @@ def test_sequences_with_gaps_have_their_states() -> None:
     assert turned.labels.tolist() == named.decode(frame).labels.tolist()
     one = dict(zip("abcdef", gaps[5].tolist(), strict=True)) | {"c": float("nan")}
     assert named.filter_one(one).sum() == pytest.approx(1.0)
+    whole = ~np.isnan(gaps).any(axis=1)
+    assert named.predict(frame)[whole].tolist() == named.predict(gaps[whole]).tolist()
+    assert (named.predict(frame) == -1).tolist() == np.isnan(gaps).all(axis=1).tolist()
     with pytest.raises(ValueError, match="must be finite; got nan"):
-        named.predict(frame)
+        named.score_samples(frame)
 
 
 def test_more_durations_than_are_held_are_still_counted() -> None:
@@ -721,7 +724,7 @@ def test_bad_questions_are_refused() -> None:
     model.update([[0.0]] * 3)
     for call, told in (
         (lambda: model.decode(np.empty((0, 1))), "at least one row"),
-        (lambda: model.predict([[np.nan]]), "finite"),
+        (lambda: model.score_samples([[np.nan]]), "finite"),
         (lambda: model.decode([[np.inf]]), "finite"),
         (lambda: model.decode([[0.0, 1.0]]), "1 columns"),
         (lambda: model.predict_next(0), "steps must be an int >= 1"),
