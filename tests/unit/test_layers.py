@@ -114,7 +114,7 @@ FOLDER_ORDER = {
     ],
     "keyed": [
         {"keys", "weights", "laws", "state", "key_file"},
-        {"rows", "own", "shared", "blobs"},
+        {"rows", "own", "shared", "blobs", "snapshots"},
         {"store", "files"}, {"model"},
     ],
     # companions know nothing of one another
