@@ -643,12 +643,14 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             return
         with self._leaves_for(y):
             part = self._part(X, y, key, position, exposure)
+            learns = self._in_time(part.texts, part.rows.positions)
+            part = replace(part, learns=learns)
             with rows_bar(progress, len(part), "learning") as tell:
                 self._go_through(part, answers, tell)
         self.commit()
 
     def _part(self, X: Any, y: Any, key: Any, position: Any, exposure: Any) -> Part:
-        """Rows that are to be learned, checked."""
+        """Rows that are to be learned, checked, but for their positions."""
         rows = self._rows(X, key, exposure, position)
         responses = responses_of(self.state, y, len(rows))
         if not len(rows):
@@ -660,8 +662,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         warn_of_many(self.state, growth.features)
         texts = [*map(key_text, rows.keys)]
         self._warn_of_types(texts)
-        learns = self._in_time(texts, rows.positions)
-        return Part(rows, texts, features, growth, responses, learns)
+        all_rows = np.ones(len(rows), dtype=bool)
+        return Part(rows, texts, features, growth, responses, all_rows)
 
     def _learnable(self, X: Any, y: list[Any]) -> tuple[Matrix, Growth]:
         """Rows -> features; beside a snapshot no column and no label begins."""

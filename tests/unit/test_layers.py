@@ -115,7 +115,7 @@ FOLDER_ORDER = {
     "keyed": [
         {"keys", "weights", "laws", "state", "key_file"},
         {"rows", "own", "shared", "blobs", "snapshots"},
-        {"store", "files"}, {"model"},
+        {"store", "files"}, {"model"}, {"parts"},
     ],
     # companions know nothing of one another
     "mixtures": [
