@@ -1260,9 +1260,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 raise ArgumentError(
                     "other",
                     "must hold keys beside the snapshot {mine}, or an earlier one of "
-                    "its model; that of {key} names",
-                    state.snapshot,
-                    key=key_in(text),
+                    "its model",
+                    Message("{key!r} beside {of}", key=key_in(text), of=state.snapshot),
                     mine=Message(self.snapshot_id),
                 )
         self._refuse_shared_keys(by_text)
@@ -1274,8 +1273,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         for text in texts:
             if text in self._keys:
                 raise ArgumentError(
-                    "other", "must have other keys than this model, which also has",
-                    key_in(text), "Let one part alone learn the rows of a key.",
+                    "other", "must have other keys than this model",
+                    Message("{key!r}, which both have", key=key_in(text)),
+                    "Let one part alone learn the rows of a key.",
                 )  # fmt: skip
 
     def _add_blobs(

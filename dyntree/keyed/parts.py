@@ -1,21 +1,22 @@
 """Rows of keys that learn apart beside a snapshot: what an engine sends and gets back.
 
-An engine, such as Dask or Spark, has to call `learned` for each part of the keys, with
-the states of its keys as they were left; it is a pure function.
+An engine, such as Dask or Spark, has to call `learned` for each part of the keys, or
+`learned_key` for each key, with states as they were left; both are pure functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
-from dyntree.keyed.keys import key_in
+from dyntree.keyed.keys import Key, key_in, key_text, keys_of
 from dyntree.keyed.model import Ints, KeyedStream
 from dyntree.keyed.rows import KeyedRows, Part, response_apart
 from dyntree.trees.learning.growth import Growth
@@ -83,13 +84,13 @@ def beside(snapshot: KeyedStream, blobs: Mapping[str, bytes]) -> KeyedStream:
         if of not in model._snapshots:
             raise ArgumentError(
                 "snapshot",
-                "must be that of the states of keys, or a later one of the same "
-                "model; the state of {key} names {of}",
-                Message("{mine}", mine=model.snapshot_id),
+                "must be that of the states of keys, or a later one of the same model",
+                Message(
+                    "{mine}, and {key!r} beside {of}",
+                    mine=model.snapshot_id, key=key_in(text), of=of,
+                ),
                 "Let the model that gave that snapshot learn more rows and give one.",
-                key=key_in(text),
-                of=of,
-            )
+            )  # fmt: skip
     model._keys.take(blobs)
     return model
 
@@ -135,12 +136,67 @@ def learned(snapshot: KeyedStream, rows: SlotRows) -> SlotResult:
     learns = model._in_time(rows.texts, rows.positions)
     growth = Growth(features, [], features.widen)
     part = Part(keyed, rows.texts, rows.X, growth, rows.y, learns)
+    found = _gone_through(model, part)
+    blobs = dict(model._keys.blobs())
+    return SlotResult(found, blobs, model._n_beside, model.n_skipped)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyResult:
+    """What comes of rows of one key, as `learned_key` returns it.
+
+    Attributes
+    ----------
+    prediction : Prediction or ClassPrediction
+        At each row before it was learned.
+    log_density : ndarray of shape (n_rows,)
+        Of the responses.
+    late : ndarray of bool of shape (n_rows,)
+        Which rows were left out because of their positions.
+    positions : list of int
+    blob : bytes
+        The state of the key after the rows.
+    """
+
+    prediction: Any
+    log_density: Vector
+    late: NDArray[np.bool_]
+    positions: list[int]
+    blob: bytes
+
+
+def learned_key(
+    snapshot: KeyedStream, key: Key, blob: bytes | None, X: Any, y: Any, position: Any,
+    exposure: Any = None,
+) -> KeyResult:  # fmt: skip
+    """Learn rows of one key as users have them; the snapshot stays as it is.
+
+    Parameters
+    ----------
+    snapshot : KeyedStream
+    key : str, int, bool, date or tuple
+    blob : bytes or None
+        The state of the key before; None if it has had no row.
+    X, y, position, exposure
+        As in `KeyedStream.update`.
+    """
+    text = key_text(keys_of([key], 1)[0])
+    model = beside(snapshot, {} if blob is None else {text: blob})
+    part = model._part(X, y, [key] * len(X), position, exposure)
+    learns = model._in_time(part.texts, part.rows.positions)
+    found = _gone_through(model, replace(part, learns=learns))
+    at = part.rows.positions
+    assert at is not None
+    (after,) = model._keys.blobs([text])
+    log_density = model._law.log_density(found, part.y)
+    return KeyResult(found, log_density, ~learns, at, after[1])
+
+
+def _gone_through(model: KeyedStream, part: Part) -> Any:
+    """Let a model learn rows; predictions of each before it was learned."""
     answers: list[Any] = []
     model._go_through(part, answers, lambda n_rows: None)
-    return SlotResult(
-        model._law.together(answers), dict(model._keys.blobs()), model._n_beside,
-        model.n_skipped,
-    )  # fmt: skip
+    return model._law.together(answers)
 
 
 def put_together(

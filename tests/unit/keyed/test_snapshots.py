@@ -168,7 +168,8 @@ def bad_parts() -> list[tuple[str, str, Callable[[KeyedStream, Panel], Any]]]:
         return {99: own.snapshot().update(*rows).export([2])[2]}
 
     return [
-        ("the same key", "must have other keys than this model", lambda own, r: own),
+        ("the same key", "other keys than this model; got [0-9]+, which both",
+         lambda own, r: own),
         ("blobs", "other keys than this model", lambda own, r: own.export([1])),
         ("no snapshot", "must be a KeyedStream beside", lambda own, r: small()),
         ("no model", "must be a KeyedStream beside", lambda own, r: 3),
