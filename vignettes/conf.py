@@ -56,6 +56,7 @@ autosummary_generate = True
 autosummary_filename_map = {  # names that differ in case alone share a file elsewhere
     "dyntree.api.rmirror.DynaTree": "dyntree.api.rmirror.DynaTree-class",
 }
+autodoc_mock_imports = ["pyspark"]  # half a gigabyte
 autodoc_typehints = "none"  # the type lines of docstrings say more
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False  # the template of classes lists them

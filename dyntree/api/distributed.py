@@ -1,9 +1,10 @@
-"""Mixtures of rows that are spread over the machines of a Dask cluster.
+"""Mixtures and models for keys on the machines of a Dask cluster.
 
-Rows never leave the workers: a sweep sends parameters out, and sums of whole numbers
-back. A worker that dies takes its labels with it; its shards are read anew elsewhere,
-and draw their labels from exact posteriors, which for "em" and "esca" gives the same
-parameters, bit for bit, as a run without the fault.
+A `KeyedCluster` lets keys learn side by side. `fit_canopy` fits a mixture to rows that
+never leave the workers: a sweep sends parameters out, and sums of whole numbers back. A
+worker that dies takes its labels with it; its shards are read anew elsewhere, and draw
+their labels from exact posteriors, which for "em" and "esca" gives the same parameters,
+bit for bit, as a run without the fault.
 
 Start a cluster by ``dask scheduler`` on one machine and ``dask worker HOST:8786`` on
 each, with dyntree installed on all, or use ``distributed.LocalCluster``.
@@ -27,9 +28,12 @@ except ModuleNotFoundError as error:
         "pip install '.[distributed]' in a clone of dyntree."
     ) from error
 
+from dyntree import checkpoint, params
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
+from dyntree.keyed.model import KeyedStream
+from dyntree.keyed.parts import learned, put_together, slots_of
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Family
 from dyntree.mixtures.canopy.families import FAMILY_OF
@@ -369,3 +373,93 @@ def fit_canopy(
         RemoteParts(client, shards), validation=validation, progress=progress,
         callback=callback,
     )  # fmt: skip
+
+
+class KeyedCluster:
+    """Lets the keys of a model learn on the workers of Dask, as one machine would.
+
+    The states of keys are with this process, in memory or in the model's store. Each
+    call sends the rows of a key, and its state, to one worker and stores what comes
+    back: answers and states are those of `KeyedStream.predict_then_learn` on one
+    machine, bit for bit, also if workers die, whose tasks others do again.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    snapshot : KeyedStream
+        A model beside a snapshot (`KeyedStream.snapshot`), with keys or without, which
+        learns. One with a store is on disk when `learn` returns, as in
+        ``KeyedStream(store="fleet.db").take(snapshot)``.
+    slots : int, default 64
+        Tasks of a call, at most; a few for each thread of the workers. A key belongs to
+        the slot crc32(key) % slots.
+
+    Attributes
+    ----------
+    fleet : KeyedStream
+        The model, which may be asked, saved or read at any time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dyntree import KeyedStream
+    >>> rng = np.random.default_rng(0)
+    >>> X, shop = rng.random((400, 2)), rng.integers(0, 10, 400)
+    >>> y = X[:, 0] + shop
+    >>> snapshot = KeyedStream(seed=1).update(X, y, key=shop).snapshot()
+    >>> with distributed.Client(processes=False) as client:  # doctest: +SKIP
+    ...     cluster = KeyedCluster(client, snapshot)
+    ...     prediction = cluster.learn(X, y, key=shop)
+    >>> len(cluster.fleet)  # doctest: +SKIP
+    10
+    """
+
+    def __init__(self, client: Any, snapshot: KeyedStream, slots: int = 64) -> None:
+        if not isinstance(snapshot, KeyedStream) or snapshot.snapshot_id is None:
+            raise ArgumentError(
+                "snapshot", "must be a KeyedStream beside a snapshot", snapshot,
+                "Pass fleet.snapshot(), of a fleet that has learned some thousand "
+                "rows.",
+            )  # fmt: skip
+        self.client, self.fleet = client, snapshot
+        self.slots = params.count("slots", slots, 1)
+        file = checkpoint.dumps(snapshot.snapshot())
+        # a task and no scattered data, as those are lost with the worker that has them
+        self._snapshot = client.submit(checkpoint.loads, file, retries=RETRIES)
+
+    def learn(
+        self, X: Any, y: Any, key: Any = None, *, position: Any = None,
+        exposure: Any = None,
+    ) -> Any:  # fmt: skip
+        """Predict each row before it is learned, and learn it, on the workers.
+
+        Parameters
+        ----------
+        X, y, key, position, exposure
+            As in `KeyedStream.predict_then_learn`.
+
+        Returns
+        -------
+        Prediction, CountPrediction or ClassPrediction
+            In the order of the rows.
+
+        Raises
+        ------
+        ValueError
+            If the input is bad, or the model is frozen; nothing is learned then. The
+            same holds for errors of the cluster.
+        """
+        with self.fleet.exclusive():
+            if self.fleet.is_frozen:
+                raise ArgumentError(
+                    "fleet", "must not be frozen", Message("a frozen one"),
+                    "Ask it by fleet.predict(X, key).",
+                )  # fmt: skip
+            rows = slots_of(self.fleet, X, y, key, position, exposure, self.slots)
+            tasks = [
+                self.client.submit(
+                    learned, self._snapshot, one, pure=False, retries=RETRIES
+                )
+                for one in rows
+            ]
+            return put_together(self.fleet, rows, self.client.gather(tasks))

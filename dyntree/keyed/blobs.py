@@ -59,6 +59,8 @@ class Codec:
     def dumps(self, state: KeyState) -> bytes:
         """Return the bytes of a state."""
         header: dict[str, Any] = {"n_rows": state.n_rows, "position": state.position}
+        if state.snapshot is not None:
+            header["snapshot"] = state.snapshot
         arrays = {name: getattr(state, name) for name in NUMBERS}
         if state.tree is not None:
             own, tree_arrays = state.tree.to_arrays()
@@ -93,6 +95,26 @@ class Codec:
         CheckpointError
             If bytes have changed, or describe no state.
         """
+        header, data, end = self._opened(blob)
+        arrays = _unpacked(data, end)
+        weights, level, past = (arrays.pop(name) for name in NUMBERS)
+        place = header["position"]
+        state = KeyState(header["n_rows"], place, weights, level, past)
+        state.snapshot = header.get("snapshot")
+        if "tree" in header:
+            own = {name.removeprefix("tree_"): a for name, a in arrays.items()}
+            n_late, unknown = header["place"]
+            columns = features.before(n_late, tuple(unknown))
+            state.tree = self._tree(header["tree"], own, columns, checked)
+        return state
+
+    def snapshot_of(self, blob: bytes) -> str | None:
+        """The snapshot that a blob names; errors are those of `loads`."""
+        snapshot: str | None = self._opened(blob)[0].get("snapshot")
+        return snapshot
+
+    def _opened(self, blob: bytes) -> tuple[dict[str, Any], bytes, int]:
+        """Header of a blob, its bytes expanded, and where its arrays begin there."""
         if len(blob) < HEAD.size or HEAD.unpack_from(blob)[0] != zlib.crc32(
             blob[HEAD.size :]
         ):
@@ -105,17 +127,8 @@ class Codec:
                 "the state of a key is not of this model: its options differ"
             ) from error
         (size,) = HEAD.unpack_from(data)
-        header = with_labels(header_in(data[HEAD.size : HEAD.size + size]), from_json)
-        arrays = _unpacked(data, HEAD.size + size)
-        weights, level, past = (arrays.pop(name) for name in NUMBERS)
-        place = header["position"]
-        state = KeyState(header["n_rows"], place, weights, level, past)
-        if "tree" in header:
-            own = {name.removeprefix("tree_"): a for name, a in arrays.items()}
-            n_late, unknown = header["place"]
-            columns = features.before(n_late, tuple(unknown))
-            state.tree = self._tree(header["tree"], own, columns, checked)
-        return state
+        end = HEAD.size + size
+        return with_labels(header_in(data[HEAD.size : end]), from_json), data, end
 
     def _tree(
         self, header: dict[str, Any], arrays: dict[str, Any], features: FeatureMap,

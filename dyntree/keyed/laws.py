@@ -179,6 +179,10 @@ class Law(ABC):
     def together(self, predictions: Sequence[Any]) -> Any:
         """Predictions of some rows after others as one."""
 
+    @abstractmethod
+    def reordered(self, prediction: Any, order: Ints) -> Any:
+        """A prediction of the same rows in another order."""
+
     def of_model(self, prediction: Any) -> Any:
         """The prediction of a stream or tree, of all labels in their order."""
         return prediction
@@ -237,6 +241,17 @@ class MixtureLaw(Law):
         exposure = [getattr(part, "exposure", ()) for part in predictions]
         return self.of_arrays(
             (start, *map(np.concatenate, columns)), np.concatenate(exposure)
+        )
+
+    def reordered(self, prediction: Any, order: Ints) -> Any:
+        """A prediction of the same rows in another order."""
+        start, *columns = self.arrays(prediction)
+        places = np.concatenate([np.arange(start[k], start[k + 1]) for k in order])
+        ends = np.cumsum(np.diff(start)[order])
+        exposure = getattr(prediction, "exposure", None)
+        return self.of_arrays(
+            (np.concatenate([[0], ends]), *(column[places] for column in columns)),
+            np.empty(0) if exposure is None else exposure[order],
         )
 
 
@@ -601,6 +616,10 @@ class LabelLaw(Law):
         return self._of(
             np.concatenate([padded(p.proba, n_classes) for p in predictions])
         )
+
+    def reordered(self, prediction: Any, order: Ints) -> Any:
+        """A prediction of the same rows in another order."""
+        return self._of(prediction.proba[order])
 
     def _of(self, proba: Matrix) -> ClassPrediction:
         entropy: Vector = entr(proba).sum(axis=1)

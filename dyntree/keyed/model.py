@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import (
     Callable,
     Hashable,
+    Iterable,
     Iterator,
     Mapping,
     MutableMapping,
@@ -21,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree.checkpoint.layout import require
 from dyntree.checkpoint.models import with_labels
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
 from dyntree.encoding.targets import are_labels
@@ -76,6 +79,7 @@ from dyntree.keyed.rows import (
     responses_of,
 )
 from dyntree.keyed.shared import FIRST_BLOCK, Shared
+from dyntree.keyed.snapshots import digest, snapshots_in, sound_blobs
 from dyntree.keyed.state import KeyState, Waiting, joined_rows
 from dyntree.keyed.store import Keys
 from dyntree.keyed.weights import N_AGES, age_of, moved, start_of, weights_at
@@ -103,6 +107,7 @@ MEMBERS = "level", "history", "own"
 Ints = NDArray[np.int64]
 MANY_ROWS, MANY_NEW = 10_000, 0.9  # rows, and the share of new keys that is suspicious
 LATE = ("drop", "learn")
+MOST_BESIDE = 500  # rows that keys learn together beside a snapshot
 LEAVES = ("linear", "constant", "class", "logit", *COUNTS)
 PLAIN = (  # arguments that a file has as they are
     "key", "window", "n_particles", "members", "own", "discount", "tempering", "block",
@@ -177,6 +182,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         Whether `update` learns nothing, because `freeze` was called.
     n_skipped : int
         Rows that were left out because of their positions.
+    snapshot_id : str or None
+        The snapshot beside which keys learn; see `snapshot`.
 
     Notes
     -----
@@ -256,6 +263,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self.late = params.one_of("late", late, LATE)
         self.seed, self._seed_given = given_or_drawn(seed), seed is not None
         self.is_frozen, self.n_skipped = False, 0
+        self.snapshot_id: str | None = None
+        self._snapshots: list[str] = []  # of this model so far
+        self._n_beside = 0  # rows of keys beside a snapshot
         self._file: KeyFile | None = None
         self._cold: MutableMapping[str, bytes] = {}
         self._saved_rows = -1  # of ended blocks, in the store
@@ -337,7 +347,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @property
     def n_seen(self) -> int:
         """Number of rows learned."""
-        return self._shared.n_rows + sum(len(some.y) for some in self._waiting)
+        waiting = sum(len(some.y) for some in self._waiting)
+        return self._shared.n_rows + waiting + self._n_beside
 
     @property
     def is_ready(self) -> bool:
@@ -410,6 +421,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             "weights by age": [weights.round(4).tolist() for weights in by_age],
             "shared": {k: s and s.facts() for k, s in streams.items()},
             "frozen": self.is_frozen,
+            "snapshot": self.snapshot_id,
             "bytes in memory": self.memory_usage(),
         }
 
@@ -533,7 +545,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             responses = responses_of(self.state, y, len(rows))
             if not len(rows):
                 raise ArgumentError("X", "must have at least one row", Message("none"))
-            features, growth = learnable_rows(self.state, rows.X, responses)
+            features, growth = self._learnable(rows.X, responses)
         ahead = Encoded(features.copy(), growth.features)
         return KeyedRows(rows.keys, ahead, rows.exposure, rows.positions), responses
 
@@ -630,22 +642,46 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if is_nothing(X) and not np.size(y):
             return
         with self._leaves_for(y):
-            rows = self._rows(X, key, exposure, position)
-            responses = responses_of(self.state, y, len(rows))
-            if not len(rows):
-                raise ArgumentError("X", "must have at least one row", Message("none"))
-            if self.state.options.is_count:
-                responses = exposed(np.array(responses), rows.exposure)
-            features, growth = learnable_rows(self.state, rows.X, responses)
-            self._check_scale(features, growth, responses)
-            warn_of_many(self.state, growth.features)
-            texts = [*map(key_text, rows.keys)]
-            self._warn_of_types(texts)
-            learns = self._in_time(texts, rows.positions)
-            part = Part(rows, texts, features, growth, responses, learns)
-            with rows_bar(progress, len(rows), "learning") as tell:
+            part = self._part(X, y, key, position, exposure)
+            learns = self._in_time(part.texts, part.rows.positions)
+            part = replace(part, learns=learns)
+            with rows_bar(progress, len(part), "learning") as tell:
                 self._go_through(part, answers, tell)
         self.commit()
+
+    def _part(self, X: Any, y: Any, key: Any, position: Any, exposure: Any) -> Part:
+        """Rows that are to be learned, checked, but for their positions."""
+        rows = self._rows(X, key, exposure, position)
+        responses = responses_of(self.state, y, len(rows))
+        if not len(rows):
+            raise ArgumentError("X", "must have at least one row", Message("none"))
+        if self.state.options.is_count:
+            responses = exposed(np.array(responses), rows.exposure)
+        features, growth = self._learnable(rows.X, responses)
+        self._check_scale(features, growth, responses)
+        warn_of_many(self.state, growth.features)
+        texts = [*map(key_text, rows.keys)]
+        self._warn_of_types(texts)
+        all_rows = np.ones(len(rows), dtype=bool)
+        return Part(rows, texts, features, growth, responses, all_rows)
+
+    def _learnable(self, X: Any, y: list[Any]) -> tuple[Matrix, Growth]:
+        """Rows -> features; beside a snapshot no column and no label begins."""
+        if self.snapshot_id is None:
+            return learnable_rows(self.state, X, y)
+        for row, label in enumerate(y if self.is_classifier else ()):
+            if label not in (self.classes or ()):
+                raise ArgumentError(
+                    "y",
+                    "must be a label that the snapshot knows, one of {classes}",
+                    label,
+                    "Name all labels by classes=, or learn such rows and make another "
+                    "snapshot.",
+                    row=row,
+                    classes=[*(self.classes or ())],
+                )
+        features = self._features
+        return encoded(self.state, features, X), Growth(features, [], features.widen)
 
     @contextmanager
     def _leaves_for(self, y: Any) -> Iterator[None]:
@@ -749,6 +785,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             return first + int(rest[0]) if len(rest) else len(part)
         is_cold = self._shared.level is None  # where each row moves the prediction
         room = 1 if is_cold else self._shared.block_end(self.block) - self.n_seen
+        if self.snapshot_id is not None:
+            room = MOST_BESIDE
         end = part.growth.steady(first, min(first + room, len(part)))
         stops = np.flatnonzero(~part.learns[first:end])
         end = first + int(stops[0]) if len(stops) else end
@@ -784,7 +822,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 warnings.simplefilter("ignore")  # the rows were looked at before
                 self._move(law, run, owned, which, members, levels, answers)
                 self._keys.put(states)
-                if self.n_seen >= self._shared.block_end(self.block):
+                if self.snapshot_id is not None:
+                    self._n_beside += len(run)
+                elif self.n_seen >= self._shared.block_end(self.block):
                     self._end_block()
 
     def _move(
@@ -806,6 +846,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 states[k].position = at if before is None else max(before, at)
         if answers is not None:
             answers.append(self._mixture(law, members, own, shares, run.exposure))
+        if self.snapshot_id is not None:
+            for state in states:
+                state.snapshot = self.snapshot_id
+            return
         self._waiting.append(
             Waiting(
                 run.X, run.y, levels.at, levels.past, levels.misses, ages, log_densities
@@ -1019,6 +1063,231 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             members = [*members, law.spliced(members[0], rows)]
         return law.mixed(members, shares, exposure)
 
+    # ------------------------------------------------------------ snapshots
+    @locked
+    def snapshot(self) -> Self:
+        """Return a model without keys, whose shared streams learn no more.
+
+        Keys that learn beside a snapshot depend on nothing but their own rows, in
+        order, and the snapshot. They can therefore learn apart, on several machines or
+        processes; `take` puts them together.
+
+        Returns
+        -------
+        KeyedStream
+            With the streams, the weights by age and of the levels, and the columns and
+            labels of this model. Later levels of its columns count as missing, and
+            later labels are refused. Rows of a block that has not ended are not in it.
+
+        Raises
+        ------
+        NotReadyError
+            Before the tenth row, as there are no streams. Learn some thousands before,
+            since an early snapshot costs most.
+
+        Notes
+        -----
+        A snapshot has an id, `snapshot_id`, a hash of all that is in it. The state of
+        each key names that with which it learned last. A model can go on learning and
+        give another snapshot; states of keys then continue with the later one, if its
+        model gave the earlier one, too.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from dyntree import KeyedStream
+        >>> rng = np.random.default_rng(0)
+        >>> X, shop = rng.random((300, 2)), rng.integers(0, 10, 300)
+        >>> y = X[:, 0] + shop
+        >>> snapshot = KeyedStream(seed=1).update(X, y, key=shop).snapshot()
+        >>> even = shop % 2 == 0
+        >>> one = snapshot.copy().update(X[even], y[even], key=shop[even])
+        >>> other = snapshot.copy().update(X[~even], y[~even], key=shop[~even])
+        >>> together = one.take(other)
+        >>> whole = snapshot.copy().update(X, y, key=shop)
+        >>> len(together), together.export() == whole.export()
+        (10, True)
+        """
+        if self._shared.level is None:
+            raise NotReadyError(
+                "snapshot needs shared streams, which begin with the tenth row; "
+                f"{self.n_seen} rows have come."
+            )
+        if self.snapshot_id is None and self._identity() not in self._snapshots:
+            self._snapshots.append(self._identity())
+            self.commit()
+        twin = self._without_rows()
+        twin.snapshot_id = self._snapshots[-1]
+        twin.is_frozen, twin.n_skipped, twin._n_beside = False, 0, 0
+        return twin
+
+    def _identity(self) -> str:
+        """The id of a snapshot of the shared streams as they are now."""
+        header, arrays = rest_arrays(self._shared, None)
+        header["streams"], streams = stream_arrays(self._shared)
+        header |= {name: getattr(self, name) for name in (*MUST_AGREE, "seed")}
+        header |= {
+            "trees": asdict(self.state.options),
+            "features": self._features.to_header(),
+            "n_shares": self._n_shares,
+        }
+        return digest(with_labels(header, to_json), arrays | streams)
+
+    @locked
+    def export(self, keys: Iterable[Key] | None = None) -> dict[Key, bytes]:
+        """States of keys as bytes, which `take` and the engines of `dyntree.api` read.
+
+        Parameters
+        ----------
+        keys : iterable of str, int, date or tuple, optional
+            Keys that have had rows; by default all.
+
+        Returns
+        -------
+        dict of bytes
+            By the keys, in the order of their texts; equal states are equal bytes.
+
+        Raises
+        ------
+        NotReadyError
+            If the model is not beside a snapshot, and has learned, or made none, since
+            it gave the last one.
+        ValueError
+            If a key has had no row.
+        """
+        snapshot = self.snapshot_id or (self._shared.level and self._identity())
+        if snapshot not in self._snapshots[-1:]:
+            raise NotReadyError(
+                "export needs a snapshot beside which the keys go on. Call snapshot() "
+                "after the last row, and then export."
+            )
+        texts = [*self._keys] if keys is None else self._texts_of([*keys])
+        if self.snapshot_id is not None:
+            blobs = dict(self._keys.blobs(texts))
+        else:
+            blobs = {text: self._stamped(text, snapshot) for text in texts}
+        return {key_in(text): blob for text, blob in blobs.items()}
+
+    def _texts_of(self, keys: list[Key]) -> list[str]:
+        """Texts of keys that must have had rows, in their order."""
+        for key in keys:
+            self._state_of(key)
+        return sorted({*map(key_text, keys_of(keys, len(keys)))})
+
+    def _stamped(self, text: str, snapshot: str | None) -> bytes:
+        """The blob of a key that learned beside moving streams."""
+        state = self._keys.get(text)
+        assert state is not None
+        return self._keys.codec.dumps(replace(state, snapshot=snapshot))
+
+    def take(self, other: Self | Mapping[Key, bytes]) -> Self:
+        """Have also the keys of another model beside the same snapshot.
+
+        Parameters
+        ----------
+        other : KeyedStream or dict of bytes
+            A model, which stays as it is, or what `export` returned. A model that has
+            learned nothing takes the snapshot of another model, too, so that
+            ``KeyedStream(store="fleet.db").take(snapshot)`` has its keys in a file;
+            for the same file a second time this changes nothing.
+
+        Returns
+        -------
+        KeyedStream
+            The model itself. Parts that have learned apart, and are taken together in
+            any order, are the model that has learned all their rows, byte for byte.
+
+        Raises
+        ------
+        ValueError
+            If a key is in both, or the other has no snapshot, another snapshot, or
+            other options; nothing has changed then.
+        CheckpointError
+            If bytes are no states of keys of such a model.
+        """
+        if isinstance(other, Mapping):
+            with self._lock:
+                self._add_blobs(*self._sound_blobs(other))
+            return self
+        if not isinstance(other, KeyedStream) or other.snapshot_id is None:
+            raise ArgumentError(
+                "other", "must be a KeyedStream beside a snapshot, or what export gave",
+                other, "Learn beside a snapshot, as in fleet.snapshot().update(...).",
+            )  # fmt: skip
+        with other.exclusive():
+            header, arrays = other._without_keys()
+            header["streams"], streams = stream_arrays(other._shared)
+            blobs = dict(other._keys.blobs())
+        with self._lock:
+            if self.snapshot_id != other.snapshot_id:
+                self._begin_beside(header, arrays | streams)
+            self._refuse_shared_keys(blobs)
+            self._key_kinds |= other._key_kinds
+            self._add_blobs(blobs, header["n_beside"], header["n_skipped"])
+        return self
+
+    def _begin_beside(self, header: Header, arrays: Arrays) -> None:
+        """Have the snapshot of another model, if this one has learned nothing."""
+        self._check_same(header, "the other model")
+        if self.n_seen:
+            mine = "none" if self.snapshot_id is None else self.snapshot_id
+            raise ArgumentError(
+                "other",
+                "must be beside the same snapshot as this model, {mine}",
+                Message("{snapshot}", snapshot=header["snapshot"]),
+                "Let all parts learn beside copies of one snapshot.",
+                mine=Message(mine),
+            )
+        self.seed = header["seed"]
+        self._take_state(header, arrays)
+        self._n_beside = self.n_skipped = 0
+
+    def _sound_blobs(self, blobs: Mapping[Key, bytes]) -> tuple[dict[str, bytes], int]:
+        """Blobs by the texts of keys, checked in full, and their rows."""
+        if self.snapshot_id is None:
+            raise NotReadyError(
+                "take needs a model beside a snapshot: fleet.snapshot().take(blobs)."
+            )
+        texts = map(key_text, keys_of([*blobs], len(blobs), "keys of other"))
+        by_text = dict(sorted(zip(texts, blobs.values(), strict=True)))
+        n_rows = 0
+        for text, blob in by_text.items():
+            with sound_blobs():
+                self._check_key(text, blob, sys.maxsize)
+            state = self._keys.codec.loads(blob, self._features)
+            n_rows += state.n_rows
+            if state.snapshot not in self._snapshots:
+                raise ArgumentError(
+                    "other",
+                    "must hold keys beside the snapshot {mine}, or an earlier one of "
+                    "its model",
+                    Message("{key!r} beside {of}", key=key_in(text), of=state.snapshot),
+                    mine=Message(self.snapshot_id),
+                )
+        self._refuse_shared_keys(by_text)
+        self._key_kinds |= {*map(key_kind, by_text)}
+        return by_text, n_rows
+
+    def _refuse_shared_keys(self, texts: Iterable[str]) -> None:
+        """Raise an error if a key is here already."""
+        for text in texts:
+            if text in self._keys:
+                raise ArgumentError(
+                    "other", "must have other keys than this model",
+                    Message("{key!r}, which both have", key=key_in(text)),
+                    "Let one part alone learn the rows of a key.",
+                )  # fmt: skip
+
+    def _add_blobs(
+        self, blobs: Mapping[str, bytes], n_rows: int, n_skipped: int = 0
+    ) -> None:
+        """Have sound states of keys, in place of earlier ones."""
+        with late_interrupts():
+            self._keys.take(blobs)
+            self._n_beside += n_rows
+            self.n_skipped += n_skipped
+        self.commit()
+
     # ------------------------------------------------------------ copies and files
     @locked
     def reseeded(self, seed: int) -> Self:
@@ -1045,15 +1314,23 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @locked
     def copy(self) -> Self:
         """Return an independent model that would draw the same random numbers."""
+        twin, waiting = self._without_rows(), self._waited()
+        twin._waiting = [] if waiting is None else [waiting]  # which nobody changes
+        twin._keys = self._keys.copy(lambda: twin._features)
+        return twin
+
+    def _without_rows(self) -> Self:
+        """Return a copy without keys or rows that wait."""
         twin = type(self).__new__(type(self))
         vars(twin).update(vars(self))
         twin._lock, twin.state = ModelLock(), self.state.copy()
         twin._file, twin._cold, twin._key_kinds = None, {}, {*self._key_kinds}
-        shared, waiting = self._shared, self._waited()
-        streams = [one and one.copy() for one in (shared.level, shared.history)]
-        twin._shared = replace(shared, level=streams[0], history=streams[1])
-        twin._waiting = [] if waiting is None else [waiting]  # which nobody changes
-        twin._keys = self._keys.copy(lambda: twin._features)
+        twin._snapshots, twin._waiting, shared = [*self._snapshots], [], self._shared
+        if self.snapshot_id is None:  # else nobody changes the streams
+            streams = [one and one.copy() for one in (shared.level, shared.history)]
+            twin._shared = replace(shared, level=streams[0], history=streams[1])
+        codec = self._keys.codec
+        twin._keys = Keys(codec, lambda: twin._features, self.hot, twin._cold)
         return twin
 
     @locked
@@ -1080,6 +1357,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             "n_shares": self._n_shares,
             "key_kinds": sorted(self._key_kinds),
         }
+        if self._snapshots:
+            header["snapshots"] = self._snapshots
+            header["snapshot"] = self.snapshot_id
+            header["n_beside"] = self._n_beside
         return header, arrays
 
     @classmethod
@@ -1113,12 +1394,18 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._shared, self._waiting = shared_in(
             header, arrays, self._law, 2 + self.own, self.state.features, trees
         )
+        self._snapshots = snapshots_in(header)
+        if self._snapshots and header["snapshot"] is not None:
+            require(header["snapshot"] == self._identity(), "another snapshot")
+            require(not self._waiting, "rows wait beside a snapshot")
+            self.snapshot_id = header["snapshot"]
+            self._n_beside = params.count("n_beside", header["n_beside"], 0)
 
-    def _check_key(self, text: str, blob: bytes) -> None:
+    def _check_key(self, text: str, blob: bytes, n_seen: int | None = None) -> None:
         """Raise CheckpointError unless a blob is a sound state of a key."""
         check_key(
             text, blob, self._keys.codec, self.state.features, self._law, 2 + self.own,
-            self.seed, self.n_seen,
+            self.seed, self.n_seen if n_seen is None else n_seen,
         )  # fmt: skip
 
     # ------------------------------------------------------------ a store
@@ -1132,7 +1419,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 self._begin(self.state.options)
                 return
             header, arrays = self._read(stored)
-            self._check_same(header, self._file.path)
+            self._check_same(header, f"the store {self._file.path}")
             streams, more = self._read(self._file.fact("streams") or b"")
             self.seed, self._cold = header["seed"], self._file
             self._take_state(header | {"streams": streams}, arrays | more)
@@ -1145,8 +1432,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         header, arrays = archive.read(BytesIO(blob))
         return with_labels(header, from_json), arrays
 
-    def _check_same(self, header: Header, path: str) -> None:
-        """Refuse a store of other options."""
+    def _check_same(self, header: Header, place: str) -> None:
+        """Refuse a store, or another model, of other options."""
         trees = header["trees"]
         wanted: dict[str, Any] = {name: getattr(self, name) for name in MUST_AGREE}
         if self.key is not None:
@@ -1160,10 +1447,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             if with_lists(stored[name]) != with_lists(value):
                 raise ArgumentError(
                     name,
-                    "must be as in the store {store}, {stored!r}",
+                    "must be as in {place}, {stored!r}",
                     value,
                     "Name the same options, or another store.",
-                    store=path,
+                    place=Message(place),
                     stored=stored[name],
                 )
 

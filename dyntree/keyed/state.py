@@ -31,6 +31,9 @@ class KeyState:
         Its history; see `laws`.
     tree : StreamingTree or None
         Its own; None while it has no row, or where keys have none.
+    snapshot : str or None
+        The snapshot of shared streams beside which it learned last; see
+        `KeyedStream.snapshot`.
     """
 
     n_rows: int
@@ -39,12 +42,14 @@ class KeyState:
     level: Matrix
     past: Vector
     tree: StreamingTree | None = None
+    snapshot: str | None = None
 
     def copy(self) -> KeyState:
         """Return an independent state."""
         return KeyState(
             self.n_rows, self.position, self.log_weights.copy(), self.level.copy(),
             self.past.copy(), None if self.tree is None else self.tree.copy(),
+            self.snapshot,
         )  # fmt: skip
 
 

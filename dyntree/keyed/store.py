@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.keyed.blobs import Codec
@@ -65,6 +65,13 @@ class Keys:
             self._write(text := next(iter(self._live)))
             del self._live[text]
 
+    def take(self, blobs: Mapping[str, bytes]) -> None:
+        """Have these blobs, also in place of others."""
+        for text, blob in blobs.items():
+            self._live.pop(text, None)
+            self._changed.discard(text)
+            self.cold[text] = blob
+
     def write(self) -> None:
         """Write the blobs of all keys that have changed."""
         for text in sorted(self._changed):
@@ -81,9 +88,9 @@ class Keys:
         self.cold.pop(text, None)
         self._changed.discard(text)
 
-    def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Texts and blobs of all keys, in the order of the texts."""
-        for text in self:
+    def blobs(self, texts: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
+        """Texts and blobs of these keys; by default of all, in the order of texts."""
+        for text in self if texts is None else texts:
             is_new = text in self._changed
             yield (
                 text,

@@ -23,7 +23,7 @@ MODULES = [
     "dyntree.api.estimators",
     "dyntree.api.formula", "dyntree.api.plots", "dyntree.api.predictions",
     "dyntree.api.report", "dyntree.api.results", "dyntree.api.rmirror",
-    "dyntree.api.terms",
+    "dyntree.api.spark", "dyntree.api.terms",
     "dyntree.formula.api", "rbridge",
 ]  # fmt: skip
 NOT_ASKED = {

@@ -114,8 +114,8 @@ FOLDER_ORDER = {
     ],
     "keyed": [
         {"keys", "weights", "laws", "state", "key_file"},
-        {"rows", "own", "shared", "blobs"},
-        {"store", "files"}, {"model"},
+        {"rows", "own", "shared", "blobs", "snapshots"},
+        {"store", "files"}, {"model"}, {"parts"},
     ],
     # companions know nothing of one another
     "mixtures": [
@@ -183,6 +183,7 @@ FACE_USES = {
 HEAVY = {
     "pandas", "statsmodels", "matplotlib", "tqdm", "joblib", "formulaic", "sklearn",
     "rpy2", "river", "xarray", "narwhals", "polars", "distributed",
+    "pyspark",
 }  # fmt: skip
 # Faces that are for one package, and of no use without it.
 FACES_OF = {
@@ -190,9 +191,13 @@ FACES_OF = {
     "dyntree/api/adapters": "river",
     "dyntree/api/draws.py": "xarray",
     "dyntree/api/distributed.py": "distributed",
+    "dyntree/api/spark.py": "pyspark",
     "dyntree/api/summary_tables.py": "statsmodels",
 }
-EXTRAS = {"statsmodels": "formula"}  # that bring a package of another name
+EXTRAS = {
+    "statsmodels": "formula",
+    "pyspark": "spark",
+}  # that bring a package of another name
 
 
 def level(name: str, order: list[set[str]]) -> int:

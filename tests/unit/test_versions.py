@@ -11,7 +11,7 @@ import pytest
 from tests.unit.conftest import ROOT
 
 LOWEST = ROOT / ".ci" / "lowest.txt"
-FACES = ("r", "sklearn", "river", "xarray", "distributed", "formula", "zstd")
+FACES = ("r", "sklearn", "river", "xarray", "distributed", "formula", "zstd", "spark")
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[.*\])?(?:>=([\d.]+))?(?:;.*)?")
 
 

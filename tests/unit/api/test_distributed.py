@@ -6,6 +6,7 @@ import functools
 import os
 import random
 import signal
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,9 +20,10 @@ pytest.importorskip("distributed", reason="distributed is not installed")
 
 from distributed import Client, LocalCluster
 
-from dyntree.api.distributed import fit_canopy
+from dyntree import KeyedStream
+from dyntree.api.distributed import KeyedCluster, fit_canopy
 from dyntree.mixtures import Canopy
-from tests.helpers import same_bytes
+from tests.helpers import model_bytes, same_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask's own, of ports and tasks
 N_SHARDS = 4
@@ -175,3 +177,56 @@ def test_columns_keep_their_names(client: Any) -> None:
     fit = fit_canopy(client, [frame[:400], frame[400:]], model("em"))
     assert fit.columns == ("a", "b", "c")
     assert fit.score(frame[["c", "a", "b"]]) == fit.score(frame)
+
+
+# ---------------------------------------------------------------- models for keys
+def keyed_rows(n: int) -> tuple[pd.DataFrame, KeyedStream]:
+    """Rows with keys, and a snapshot that three hundred other rows made."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.random((n + 300, 2)), columns=["a", "b"])
+    frame["shop"] = [f"s{k}" for k in rng.integers(0, 40, n + 300)]
+    frame["y"] = frame["a"] + frame["shop"].str[1:].astype(float) / 10.0
+    members = [{"window": 20, "n_particles": 5}]
+    fleet = KeyedStream(key="shop", members=members, n_particles=10, seed=2)
+    return frame[300:], fleet.update(frame[:300], "y").snapshot()
+
+
+def test_keys_on_workers_are_those_of_one_machine_when_one_is_killed(
+    client: Any, tmp_path: Path
+) -> None:
+    frame, snapshot = keyed_rows(1000)
+    whole, at = snapshot.copy(), np.arange(1000)
+    said = whole.predict_then_learn(frame, "y", position=at)
+    options = {"key": "shop", "members": whole.members, "n_particles": 10}
+    store = KeyedStream("linear", store=tmp_path / "fleet.db", **options)
+    cluster = KeyedCluster(client, store.take(snapshot), slots=8)
+    means = []
+    for first in range(0, 1000, 250):
+        killer = None
+        if first == 500:  # while its tasks run
+            pid = sorted(client.run(os.getpid).values())[0]
+            killer = threading.Timer(0.3, os.kill, (pid, signal.SIGKILL))
+            killer.start()
+        part = slice(first, first + 250)
+        means.append(cluster.learn(frame[part], "y", position=at[part]).mean)
+        if killer is not None:
+            killer.join()
+    client.wait_for_workers(2, timeout=60)
+    assert np.concatenate(means).tobytes() == said.mean.tobytes()
+    assert model_bytes(cluster.fleet.copy()) == model_bytes(whole)
+    store.close()
+    with KeyedStream(store=tmp_path / "fleet.db", **options) as again:
+        assert again.export() == whole.export()
+
+
+def test_what_no_cluster_of_keys_can_learn_is_refused(client: Any) -> None:
+    frame, snapshot = keyed_rows(50)
+    cluster = KeyedCluster(client, snapshot.copy(), slots=3)
+    with same_bytes(cluster.fleet), pytest.raises(ValueError, match="finite"):
+        cluster.learn(frame.assign(y=np.nan), "y")
+    cluster.fleet.freeze()
+    with pytest.raises(ValueError, match="fleet must not be frozen"):
+        cluster.learn(frame, "y")
+    for one in (3, KeyedStream(seed=1)):
+        with pytest.raises(ValueError, match="snapshot must be a KeyedStream beside"):
+            KeyedCluster(client, one)
