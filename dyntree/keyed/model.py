@@ -104,6 +104,7 @@ from dyntree.trees.streaming import StreamingTree
 MEMBERS = "level", "history", "own"
 Ints = NDArray[np.int64]
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number as Python writes it
+COMMIT_ROWS = 1000  # of a long call, after which those so far are on disk
 MANY_ROWS, MANY_NEW = 10_000, 0.9  # rows, and the share of new keys that is suspicious
 LATE = ("drop", "learn")
 LEAVES = ("linear", "constant", "class", "logit", *COUNTS)
@@ -168,8 +169,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         it is left out and counted, or learned as it comes.
     store : str or path, optional
         A file of SQLite with the states of all keys, which is made or continued. Each
-        call of `update` is on disk when it returns, and so is each block of rows within
-        it, whole or not at all. One process at a time may have it; see `close`.
+        call of `update` is on disk when it returns, and so are, within a long call, all
+        rows up to the end of a block after each thousand, whole or not at all. One
+        process at a time may have it; see `close`.
     seed : int, optional
         By default it is drawn from the system. The seeds of all trees derive from it,
         those of a key's own tree also from the key.
@@ -177,8 +179,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     Attributes
     ----------
     autocommit : bool
-        Whether a store has on disk what was learned whenever a call returns, and at the
-        end of each block of rows. True at first; where it is set to False, only
+        Whether a store has on disk what was learned whenever a call returns, and after
+        each thousand rows of a long one. True at first; where it is set to False, only
         `commit` does that, so that several calls are on disk together or not at all.
     is_frozen : bool
         Whether `update` learns nothing, because `freeze` was called.
@@ -269,6 +271,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._file: KeyFile | None = None
         self._cold: MutableMapping[str, bytes] = {}
         self._saved_rows = -1  # of ended blocks, in the store
+        self._n_uncommitted = 0  # rows since the last commit
         self._is_open = model is None and classes is None
         self._lock = ModelLock()
         usual = "linear" if classes is None else "class"
@@ -791,7 +794,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                     answers.append(
                         self._answered(run.texts, run.X, run.features, run.exposure)
                     )
-            if not self._waiting and end < len(part):  # a block ended within the call
+            self._n_uncommitted += end - first
+            is_long = self._n_uncommitted >= COMMIT_ROWS
+            if is_long and not self._waiting and end < len(part):
                 self._commit_if_due()
             tell(end - first)
             first = end
@@ -1355,7 +1360,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 archive.write(file, written, arrays)
                 self._file.set_fact(name, file.getvalue())
             self._file.commit()
-            self._saved_rows = self._shared.n_rows
+            self._saved_rows, self._n_uncommitted = self._shared.n_rows, 0
         return self
 
     @locked
