@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from dyntree import __version__, params
-from dyntree.commands import batch, options
+from dyntree.commands import batch, keyed, options
 from dyntree.commands.lines import Limits
 from dyntree.commands.outputs import STANDARD_OUTPUT, written
 from dyntree.commands.paths import check_paths
@@ -117,6 +117,13 @@ def parser() -> argparse.ArgumentParser:
     _add_quiet(made)
     options.add_model(made, params.AUTO)
 
+    made = command("keys", keyed.keys, "list the keys of a model, or describe one")
+    made.add_argument("saved", metavar="MODEL", help="a model for keys")
+    made.add_argument(
+        "key", nargs="?", metavar="KEY", help="one of the keys that are listed"
+    )
+    made.add_argument("--json", action="store_true", help="print JSON")
+
     made = command("info", batch.info, "say what a saved model is")
     made.add_argument("saved", metavar="MODEL", help="a saved model")
     made.add_argument("--json", action="store_true", help="print JSON")
@@ -208,6 +215,18 @@ def _add_stream(made: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--pending", type=_positive, default=10_000, metavar="N",
         help="most rows that wait for labels; the oldest are dropped (default 10000)",
+    )  # fmt: skip
+    group = made.add_argument_group("keys")
+    group.add_argument(
+        "--key-by", metavar="COLUMN",
+        help="column of keys, such as sensors or shops: the model is then a "
+        "dyntree.KeyedStream, and the checkpoint an SQLite file with a state for each "
+        "key",
+    )  # fmt: skip
+    group.add_argument(
+        "--position", metavar="COLUMN",
+        help="column of whole numbers, such as the offsets of a log; a row whose "
+        "position is not larger than the last of its key is predicted only",
     )  # fmt: skip
     _add_watch(made.add_argument_group("monitoring"))
     options.add_model(made, params.AUTO)
@@ -443,6 +462,13 @@ def _wrong_use(given: argparse.Namespace) -> str:
         return "--resume, --input-continues and --seconds need --checkpoint"
     if (given.labels is None) != (given.key is None):
         return "--labels and --key need each other"
+    if given.labels is not None and given.key_by is not None:
+        return (
+            "--labels does not go with --key-by; in Python, DelayedLabels takes a "
+            "KeyedStream"
+        )
+    if given.position is not None and given.key_by is None:
+        return "--position needs --key-by"
     if given.labels == given.table == "-":
         return "rows and --labels cannot both be -"
     for name in ("checkpoint", "bad_rows", "status"):

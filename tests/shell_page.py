@@ -23,6 +23,7 @@ EXAMPLES = {
     "stream": 'dyntree stream rows.csv --formula "y ~ ." --follow \\\n'
     "    --out predictions.csv --checkpoint live.dyn --resume --bad-rows bad.csv",
     "evaluate": 'dyntree evaluate rows.csv --formula "y ~ ." --start 50 --json',
+    "keys": "dyntree keys fleet.db a17",
     "info": "dyntree info model.dyn",
     "crosscheck": 'dyntree crosscheck rows.csv --formula "y ~ ." --html page.html',
     "demo": "dyntree demo trees out",

@@ -9,7 +9,6 @@ from dyntree import params
 from dyntree.checkpoint.models import UNSOUND
 from dyntree.encoding.design import Design
 from dyntree.errors import CheckpointError, Message, shown
-from dyntree.trees.model import DynamicTree
 
 MISSING = ("none", "drop", "raise")
 
@@ -25,7 +24,7 @@ def file_notes(design: Design, formula: str | None, missing: str) -> dict[str, A
 
 
 def read_design(
-    path: str | os.PathLike[str], tree: DynamicTree, notes: dict[str, Any]
+    path: str | os.PathLike[str], tree: Any, notes: dict[str, Any]
 ) -> Design:
     """The design that a file contains, checked against the trees in the file.
 
@@ -33,7 +32,7 @@ def read_design(
     ----------
     path : str or path
         Path of the file, for error messages.
-    tree : DynamicTree
+    tree : DynamicTree or KeyedStream
         The trees in the file.
     notes : dict
         As returned by ``checkpoint.load_with``.
@@ -65,7 +64,7 @@ def read_design(
                 error=error,
             )
         ) from error
-    names, options = tree.feature_names or design.names, tree.options
+    names, options = tree.feature_names or design.names, tree.state.options
     is_class = options.has_labels
     if names != design.names or is_class != design.is_class or options.rules == "r":
         raise CheckpointError(

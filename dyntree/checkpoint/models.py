@@ -30,6 +30,7 @@ FORMAT = "dyntree"
 VERSION = 1
 UNSOUND = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 LABELS = ("classes", "waiting_y")  # fields of headers that hold labels
+LEAVES = frozenset({bool, int, float, str, type(None), list, tuple})  # without labels
 
 
 KINDS: dict[str, type[Savable]] = {}  # of the models that have been imported
@@ -261,6 +262,8 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
 
 def with_labels(described: Any, turn: Callable[[Any], Any]) -> Any:
     """A header with each of its labels turned."""
+    if type(described) in LEAVES:
+        return described
     if not isinstance(described, Mapping):
         return described
     return {

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dyntree import checkpoint
 from dyntree.api.formula_files import file_notes, read_design
 from dyntree.api.offsets import check_shift, learned_response, prediction_of
 from dyntree.commands.formulas import designed, model_of
+from dyntree.commands.keyed import keys_in_table, prediction_at
 from dyntree.commands.options import (
     cells_of,
     columns_beside,
@@ -41,6 +43,8 @@ from dyntree.encoding.values import Vector
 from dyntree.errors import shown
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.evaluate.delayed import DelayedLabels
+from dyntree.keyed.key_file import is_base
+from dyntree.keyed.model import KeyedStream
 from dyntree.runtime.online import OnlineModel
 from dyntree.storage.atomic_files import writing
 from dyntree.storage.plain import strict
@@ -69,8 +73,13 @@ def fit(arguments: argparse.Namespace) -> None:
         checkpoint.save_with(model, notes, arguments.out)
 
 
-def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any], Any]:
+@contextmanager
+def saved_model(path: str) -> Iterator[tuple[OnlineModel, dict[str, Any], Any]]:
     """Model, notes and position in a file; other things that files hold are refused."""
+    if is_base(path):
+        with KeyedStream.from_store(path, read_only=True) as stored:
+            yield stored, stored.notes, None
+        return
     model, notes, position = checkpoint.load_parts(path)
     if isinstance(model, DelayedLabels):
         model = model.model
@@ -79,45 +88,73 @@ def saved_model(path: str) -> tuple[OnlineModel, dict[str, Any], Any]:
             f"{path} must hold a model that learns online; it holds a "
             f"{type(model).__name__}. Load it in Python by dyntree.load."
         )
-    return model, notes, position
+    yield model, notes, position
 
 
 def predict(arguments: argparse.Namespace) -> None:
     """Predict the rows of a table with a saved model."""
+    format_to_write(arguments.out, "--out")  # wrong ones are refused at once
+    with saved_model(arguments.saved) as (model, notes, _):
+        _predict(arguments, model, notes)
+
+
+def _predict(arguments: argparse.Namespace, model: Any, notes: dict[str, Any]) -> None:
+    """What `predict` does, with the model."""
     import pandas as pd
 
-    format_to_write(arguments.out, "--out")  # wrong ones are refused at once
-    model: Any
-    model, notes, _ = saved_model(arguments.saved)
     if arguments.missing is None and format_of(arguments.table) == "csv":
         arguments.missing = notes.get("missing_words")  # those of the rows learned
     known = dict.fromkeys(model.columns or (), "number")
-    if not hasattr(model, "tree"):  # a mixture, which predicts no response
+    has_keys = isinstance(model, KeyedStream)
+    if not has_keys and not hasattr(
+        model, "tree"
+    ):  # a mixture, which predicts no response
         read = _read(arguments, known, _cells(arguments, {}))
         frame = read.columns(model.columns or list(read.frame.columns))
         write_table(pd.DataFrame({"cluster": model.predict(frame)}), arguments.out)
         return
-    levels = model.tree.levels
+    trees = model if has_keys else model.tree
+    levels = trees.levels
     known |= dict.fromkeys(levels, "level")
-    known |= dict.fromkeys(model.tree.columns_without_values, "any")
+    known |= dict.fromkeys(trees.columns_without_values, "any")
     if "design" in notes:
-        design = read_design(arguments.saved, model.tree, notes)
+        design = read_design(arguments.saved, trees, notes)
         known = dict.fromkeys(design.needed(), "any")
         levels = {name: (*own.places,) for name, own in design.levels_of.items()}
     over = notes.get("exposure")
     known |= {} if over is None else {over: "number"}
+    by = _key_column(arguments.saved, model) if has_keys else None
+    known |= {} if by is None else {by: "level"}
     read = _read(arguments, known, _cells(arguments, levels))
     exposure = None if over is None else _exposure(read, over)
+    shift = None
     if "design" in notes:
         table = table_of(read.frame)
-        answer = prediction_of(model, _features(design, table), _shift(design, table))
+        X, shift = _features(design, table), _shift(design, table)
     else:
-        inputs = [name for name in read.frame.columns if name != over]
-        frame = read.columns(model.columns or inputs)
-        warn_of_levels(frame, dict(model.tree.options.categories or ()))
-        answer = model.predict(frame, exposure=exposure)
+        inputs = [name for name in read.frame.columns if name not in (over, by)]
+        X = read.columns(model.columns or inputs)
+        warn_of_levels(X, dict(trees.state.options.categories or ()))
+    if by is not None:
+        decimal = arguments.decimal if format_of(arguments.table) == "csv" else None
+        keys = keys_in_table(read, by, decimal, model)
+        answer = prediction_at(model, X, keys, exposure, shift)
+    elif shift is not None:
+        answer = prediction_of(model, X, shift)
+    else:
+        answer = model.predict(X, exposure=exposure)
     columns = answer_columns(answer, arguments.quantiles)
     write_table(pd.DataFrame(columns), arguments.out)
+
+
+def _key_column(path: str, model: KeyedStream) -> str:
+    """The column of keys, which a model must name."""
+    if not isinstance(model.key, str):
+        raise ValueError(
+            f"{path} holds a model that names no column of keys. Make it with key=, or "
+            "predict in Python."
+        )
+    return model.key
 
 
 def evaluate(arguments: argparse.Namespace) -> None:
@@ -188,8 +225,9 @@ def _write_page(
 
 def info(arguments: argparse.Namespace) -> None:
     """Say what a saved model is."""
-    model, notes, position = saved_model(arguments.saved)
-    facts = model.facts() | {"bytes on disk": os.path.getsize(arguments.saved)}
+    with saved_model(arguments.saved) as (model, notes, position):
+        facts = model.facts()
+    facts |= {"bytes on disk": os.path.getsize(arguments.saved)}
     facts |= {name: note for name, note in notes.items() if name != "design"}
     facts |= {} if position is None else {"position": position}
     if arguments.json:

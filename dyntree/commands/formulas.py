@@ -96,7 +96,7 @@ def designed(
 
 def model_of(design: Design, options: dict[str, Any]) -> Trees:
     """A model with these options that has seen no row, for the rows of a design."""
-    model = new_model(options | {"categories": None})  # the design has the levels
+    model: Trees = new_model(options | {"categories": None})  # the design has them
     model.fix_columns(design.features())
     return model
 

@@ -15,6 +15,7 @@ from dyntree.commands.paths import WORDS
 from dyntree.commands.readers import format_of, format_to_write, words_of
 from dyntree.commands.rows import MISSING, TIME, Cells
 from dyntree.encoding.expressions import response_name, sides
+from dyntree.keyed.model import KeyedStream
 from dyntree.params import (
     OPTIONS,
     STREAM_OPTIONS,
@@ -22,13 +23,13 @@ from dyntree.params import (
 )
 from dyntree.params.table import Option
 from dyntree.trees.factory import (
-    Trees,
     default_leaves,
     make_tree,
     only_for_windows,
 )
 
 DEFAULTS = TREE_OPTIONS | STREAM_OPTIONS
+KEYED = "model", "window", "n_particles", "classes", "categories"  # and a seed
 
 
 def add_model(parser: argparse.ArgumentParser, window: int | str) -> None:
@@ -132,7 +133,7 @@ def check_options(arguments: argparse.Namespace) -> None:
         )
     if command in ("fit", "evaluate", "stream"):
         columns_beside(arguments)
-        new_model(model_options(arguments))
+        new_model(model_options(arguments), getattr(arguments, "key_by", None))
 
 
 def stream_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -168,8 +169,8 @@ def option_differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """
     optional = dict.fromkeys(
         (
-            "weights", "exposure", "key", "pending", "times", "surprise", "alarm",
-            "missing_words",
+            "weights", "exposure", "key", "pending", "key_by", "position", "times",
+            "surprise", "alarm", "missing_words",
         )
     )  # fmt: skip
     pairs = [(name, then.get(name), now.get(name)) for name in {**now, **optional}]
@@ -233,10 +234,12 @@ def columns_beside(arguments: argparse.Namespace) -> dict[str, str]:
     Raises
     ------
     ValueError
-        For weights under R's rules, exposures of what is no count, and the response.
+        For weights under R's rules, exposures of what is no count, weights beside keys,
+        and the response.
     """
     named = {"weights": arguments.weights, "exposure": arguments.exposure}
-    named["key"] = getattr(arguments, "key", None)
+    for what in ("key", "key_by", "position"):
+        named[what] = getattr(arguments, what, None)
     found = {what: name for what, name in named.items() if name is not None}
     if "weights" in found and arguments.rules == "r":
         raise ValueError(
@@ -247,10 +250,17 @@ def columns_beside(arguments: argparse.Namespace) -> dict[str, str]:
         raise ValueError(
             f"--exposure is for counts, --model poisson or negbin; got {got}."
         )
+    if "weights" in found and "key_by" in found:
+        raise ValueError("--weights does not go with --key-by: all rows count once.")
     for what, name in found.items():
+        flag = f"--{what.replace('_', '-')}"
         if name == response_name(arguments.formula):
             raise ValueError(
-                f"--{what} must name another column than the response; got {name!r}."
+                f"{flag} must name another column than the response; got {name!r}."
+            )
+        if what != "key_by" and name == found.get("key_by"):
+            raise ValueError(
+                f"{flag} must name another column than --key-by; got {name!r}."
             )
     return found
 
@@ -284,6 +294,11 @@ def leaf_model_of(y: Sequence[Any], options: Mapping[str, Any]) -> str:
     if isinstance(first, str | bool):
         return "class"
     return default_leaves({**options, "window": options["window"] or None})
+
+
+def keyed_leaves(y: Any) -> str:
+    """The same as of `leaf_model_of`, of the first response of a model for keys."""
+    return leaf_model_of([y], {"window": 1})
 
 
 def is_measured(text: str) -> bool:
@@ -320,10 +335,34 @@ def _levels(text: str) -> tuple[str, list[str]]:
     return column, words_of(levels)
 
 
-def new_model(options: dict[str, Any]) -> Trees:
-    """Options as from `model_options` -> a model that has seen no row."""
+def new_model(
+    options: dict[str, Any], key_by: str | None = None, store: str | None = None
+) -> Any:
+    """Options as from `model_options` -> a model that has seen no row.
+
+    With the name of a column of keys it is a `KeyedStream`, which may have a store.
+    """
+    if key_by is not None:
+        return KeyedStream(**_keyed_options(options), key=key_by, store=store)
     if options["window"]:
         return make_tree(options)
     if stray := only_for_windows(options):
         raise ValueError(f"{OPTIONS[stray[0]].flag} needs a window; got --window 0.")
     return make_tree(options | {"window": None})
+
+
+def _keyed_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a model for keys; ValueError for those that it does not have."""
+    for name, value in options.items():
+        if name not in (*KEYED, "seed") and value != DEFAULTS.get(name):
+            flags = ", ".join(OPTIONS[one].flag for one in KEYED)
+            raise ValueError(
+                f"{OPTIONS[name].flag} does not go with --key-by: a model for keys has "
+                f"{flags} and --seed."
+            )
+    if options["window"] == 0:
+        raise ValueError(
+            "--key-by needs a window: that of the trees of single keys; got --window 0."
+        )
+    taken = {name: options[name] for name in (*KEYED, "seed") if name in options}
+    return {k: v for k, v in taken.items() if (k, v) != ("window", params.AUTO)}

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dyntree.keyed.key_file import BASE
 from dyntree.storage.atomic_files import check_replaceable
 
 READ = {"table": "the table", "saved": "the model", "labels": "--labels"}
@@ -15,7 +16,7 @@ WRITTEN = {
     for name in ("out", "checkpoint", "html", "csv", "picture", "bad_rows", "status")
 }
 WORDS = ("stop", "skip")  # of --bad-rows, which are no files
-ARCHIVE = b"PK\x03\x04"  # what saved models begin with
+MODELS = b"PK\x03\x04", BASE  # what saved models begin with
 STANDARD = {"table": (0, "standard input"), "out": (1, "standard output")}
 
 
@@ -60,7 +61,7 @@ def _check_no_model(title: str, path: Any) -> None:
     if not isinstance(path, str) or not os.path.isfile(path):
         return
     with open(path, "rb") as stream:
-        if stream.read(len(ARCHIVE)) == ARCHIVE:
+        if stream.read(len(BASE)).startswith(MODELS):
             raise ValueError(
                 f"{title} must not be a saved model, which a table would replace; got "
                 f"{path}. Remove it first, or give another name."

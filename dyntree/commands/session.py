@@ -20,10 +20,12 @@ from dyntree.api.offsets import learned_response, prediction_of
 from dyntree.commands.bad_rows import NONE, BadRows
 from dyntree.commands.feed import NEW, Feed
 from dyntree.commands.formulas import designed, encoded_row, is_of_labels, model_of
+from dyntree.commands.keyed import exposures, key_in_row, position_in_row
 from dyntree.commands.late_labels import LateLabels, Waiting, key_of
 from dyntree.commands.options import (
     cells_of,
     columns_beside,
+    keyed_leaves,
     kinds_of,
     leaf_model_of,
     model_options,
@@ -45,6 +47,8 @@ from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.errors import Message, NotReadyError, in_words, without_row
 from dyntree.evaluate.delayed import DelayedLabels
+from dyntree.keyed.key_file import is_base
+from dyntree.keyed.model import KeyedStream
 from dyntree.storage.atomic_files import sweep
 from dyntree.storage.plain import distinct_names, name_of
 from dyntree.summaries import ClassPrediction
@@ -58,7 +62,7 @@ WORDS = {
     "rows": "rows taken", "learned": "learned", "bad_rows": "bad", "pending": "pending",
     "dropped": "dropped before their label arrived",
     "unmatched": "labels of no row that waited", "unlabelled": "labels missing",
-    "alarms": "alarms",
+    "alarms": "alarms", "keys": "keys", "late": "late rows of their keys",
 }  # fmt: skip
 NOTES = {  # of every stream
     "formula", "separator", "decimal", "format", "options", "kinds", "input", "inputs",
@@ -98,10 +102,12 @@ class Session:
         self.resumed = self.path is not None and os.path.exists(self.path)
         if self.path is not None and Path(self.path).parent.is_dir():
             sweep(self.path)
+        self.key_by: str | None = wanted.get("key_by")
+        self.n_keys_before = 0
         if self.resumed:
             self._resume(arguments, wanted)
-        else:
-            self.model: Any = new_model(wanted["options"])
+        if not self.resumed:
+            self.model: Any = new_model(wanted["options"], self.key_by)
             self.notes = wanted | {"inputs": None, "rows": 0, "learned": 0, "bytes": 0}
             response = response_name(self.notes["formula"])
             kinds = kinds_of(self.notes["options"], response)
@@ -124,7 +130,8 @@ class Session:
         self.place: Callable[[], None] = lambda: None  # the output where it belongs
         self.design: Design | None = None
         if "design" in self.notes:
-            self.design = read_design(self.path, self.model.tree, self.notes)
+            trees = self.model if self.key_by is not None else self.model.tree
+            self.design = read_design(self.path, trees, self.notes)
         self.feed: Feed | None = None
         self.begun = False
         self.saved_at, self.printed_at = time.monotonic(), time.monotonic()
@@ -158,9 +165,30 @@ class Session:
                 f"{self.path} exists already; add --resume to continue from it, or "
                 "remove it."
             )
+        if self.key_by is not None or is_base(self.path):
+            return self._resume_keys(wanted)
         self.model, self.notes = checkpoint.load_with(self.path)
         if isinstance(self.model, DelayedLabels):
             self._store, self.model = self.model, self.model.model
+        self._check_notes(wanted)
+
+    def _resume_keys(self, wanted: Row) -> None:
+        """Continue from the store of a model for keys."""
+        try:
+            self.model = KeyedStream.from_store(self.path)
+        except NotReadyError:  # its process was killed before the first commit
+            self.resumed = False
+            return
+        self.model.autocommit = False
+        self.notes, self.n_keys_before = self.model.notes, len(self.model)
+        try:
+            self._check_notes(wanted)
+        except ValueError:
+            self.model.close()
+            raise
+
+    def _check_notes(self, wanted: Row) -> None:
+        """Refuse a checkpoint that no stream wrote, or one of other options."""
         if not {*self.notes} >= NOTES:
             raise ValueError(f"{self.path} is not a checkpoint of a stream.")
         if differences := option_differences(self.notes, wanted):
@@ -168,6 +196,11 @@ class Session:
                 f"--resume needs the options of the first call; {differences}. Give "
                 "those of the first call, or start again with another --checkpoint."
             )
+
+    def close(self) -> None:
+        """Let other processes have the store of a model for keys."""
+        if self.key_by is not None:
+            self.model.close()
 
     @property
     def options(self) -> dict[str, Any]:
@@ -199,12 +232,15 @@ class Session:
                 ) from error
             if value is None and self.late is not None:
                 value = self.late.first_label(response)
-            is_label = response not in row and is_of_labels(response)
-            notes["model"] = (
-                "class" if is_label else leaf_model_of([value], notes["options"])
-            )
+            if response not in row and is_of_labels(response):
+                notes["model"] = "class"
+            elif self.key_by is not None:
+                notes["model"] = keyed_leaves(value)
+            else:
+                notes["model"] = leaf_model_of([value], notes["options"])
             notes["kinds"] |= kinds_of(self.options, response)
-            self.model = new_model(self.options)
+            if self.key_by is None:
+                self.model = new_model(self.options)
         if is_first or columns is not None:
             found = columns or list(row)
             response, inputs = self._planned(found)
@@ -216,6 +252,8 @@ class Session:
                     f"--times must name columns of the table, {columns}; got "
                     f"{stray[0]!r}."
                 )
+            if columns is not None:
+                self._check_beside(columns)
             if notes["inputs"] not in (None, inputs):
                 raise ValueError(
                     f"--resume needs the columns of the first call, {notes['inputs']}; "
@@ -225,6 +263,7 @@ class Session:
         if self.late is not None:
             self.late.begin(self.model)
         if is_first:
+            self._open_store()
             self.place()
             if self.writes == "csv":
                 titles = {name: name for name in self._titles()}
@@ -235,7 +274,7 @@ class Session:
     @property
     def beside(self) -> dict[str, str]:
         """Columns beside inputs and response, by what they hold."""
-        kinds = "weights", "exposure", "key"
+        kinds = "weights", "exposure", "key", "key_by", "position"
         return {what: self.notes[what] for what in kinds if what in self.notes}
 
     def _planned(self, columns: list[str]) -> tuple[str, list[str]]:
@@ -248,16 +287,61 @@ class Session:
             )
             if self.design is not None:
                 notes |= file_notes(self.design, notes["formula"], "none")
-                self.model = model_of(self.design, self.options)
+                if self.key_by is None:
+                    self.model = model_of(self.design, self.options)
         if self.design is None:
-            return split_formula(notes["formula"], columns, self.beside.values())
+            beside = self.beside.values()
+            response, inputs = split_formula(notes["formula"], columns, beside)
+            self._check_apart(inputs)
+            return response, inputs
         asked = () if late else self.design.response.columns
         check_columns(empty, asked + self.design.needed())
+        self._check_apart(self.design.needed())
         return self.design.response.label, list(self.design.columns)
+
+    def _check_apart(self, inputs: Sequence[str]) -> None:
+        """Refuse a formula that has the column of keys."""
+        if self.key_by in inputs:
+            raise ValueError(
+                f"--key-by must name a column that the formula does not have; got "
+                f"{self.key_by!r} and {self.notes['formula']!r}. A model for keys "
+                "learns by itself how they differ."
+            )
+
+    def _check_beside(self, columns: Sequence[str]) -> None:
+        """Refuse columns without those of keys and of positions."""
+        for what in ("key_by", "position"):
+            name = self.notes.get(what)
+            if name is not None and name not in columns:
+                flag = what.replace("_", "-")
+                raise ValueError(
+                    f"--{flag} must name a column of the table, {list(columns)}; got "
+                    f"{name!r}."
+                )
+
+    def _open_store(self) -> None:
+        """Begin the model for keys, in its store if there is one."""
+        if self.key_by is None or self.model.facts()["store"] is not None:
+            return
+        options = self.options
+        if self.design is not None:
+            options |= {"categories": None}  # the design has the levels
+        model = new_model(options, self.key_by, self.path)
+        if model.n_seen or model.notes:
+            model.close()
+            raise ValueError(
+                f"{self.path} exists already, as another process made it meanwhile; "
+                "add --resume to continue from it, or remove it."
+            )
+        if self.design is not None:
+            model.fix_columns(self.design.features())
+        model.autocommit = False
+        self.model = model
 
     def _titles(self) -> list[str]:
         """Columns of the output in CSV."""
-        first = ["row", "y"] if self.late is None else ["row", "key", "y"]
+        has_key = self.late is not None or self.key_by is not None
+        first = ["row", "key", "y"] if has_key else ["row", "y"]
         if self.model.is_classifier:
             titles = [*first, "label", "p_label", "p_y"]
         else:
@@ -360,6 +444,8 @@ class Session:
             key = self._key(row)
             prediction = self.late.wait(key, x, over)
             return self._written(number | {"key": key}, prediction, None, {})
+        if self.key_by is not None:
+            return self._line_of_key(row, x, y, exposure, shift)
         if self.design is None and (plain := self.model.plain_row(x)) is not None:
             x = plain
         prediction = self._prediction_at(x, exposure, shift)
@@ -369,6 +455,38 @@ class Session:
         if y is not None and (weight is None or weight[0]):
             self._learn(x, y, weight, exposure, shift)
             marks = self._scored(prediction, y, f"row {notes['rows']}")
+        return self._written(number, prediction, y, marks)
+
+    def _line_of_key(
+        self, row: Row, x: Row, y: Any, exposure: Vector | None, shift: Vector | None
+    ) -> bytes:
+        """The line of a row of a model for keys, which learns it."""
+        model, notes = self.model, self.notes
+        assert self.key_by is not None
+        key = key_in_row(row, self.key_by, self.cells, model)
+        over, less = exposures(model, exposure, shift)
+        was_ready, n_before = model.is_ready or bool(model.classes), model.n_seen
+        marks: Row = {}
+        prediction: Any = None
+        if y is not None:
+            position = None
+            if "position" in notes:
+                position = position_in_row(row, notes["position"], self.cells)
+            prediction = model.predict_then_learn(
+                x, [y] if less is None else y - less, key=[key],
+                position=None if position is None else [position], exposure=over,
+                progress=False,
+            )  # fmt: skip
+        elif was_ready:
+            prediction = model.predict(x, key=[key], exposure=over)
+        if not was_ready:
+            prediction = None
+        if prediction is not None and less is not None:
+            prediction = prediction.shifted(less)
+        if model.n_seen > n_before:
+            notes["learned"] += 1
+            marks = self._scored(prediction, y, f"row {notes['rows']}")
+        number = {"row": notes["rows"], "key": key}
         return self._written(number, prediction, y, marks)
 
     def _scored(self, answer: Any, y: Any, name: str) -> Row:
@@ -550,6 +668,11 @@ class Session:
         self.bad.save()
         if self.feed is not None:
             self.notes["input"] = self.feed.facts
+        if self.key_by is not None:
+            self._open_store()
+            self.model.commit(self.notes)
+            self.saved_at = time.monotonic()
+            return
         model = self.model
         if self.late is not None and self.late.feed is not None:
             self.notes["labels"] = self.late.feed.facts
@@ -608,6 +731,8 @@ class Session:
             found["dropped"] = store.n_dropped
             found["unmatched"] = store.n_unmatched
             found["unlabelled"] = store.n_unlabelled
+        if self.key_by is not None:
+            found |= {"keys": len(self.model), "late": self.model.n_skipped}
         if self.watch is not None and self.watch.alarm is not None:
             found["alarms"] = self.watch.alarm.n_alarms
         return found
@@ -622,6 +747,9 @@ class Session:
         found["model_bytes"] = of_model["bytes in memory"]
         found["process_bytes"] = process_bytes()
         found["members"] = of_model.get("members")
+        if self.key_by is not None:
+            found["hot_keys"] = of_model["live keys"]
+            found["new_keys"] = of_model["keys"] - self.n_keys_before
         return found
 
 

@@ -22,6 +22,7 @@ from dyntree.commands.outputs import Output, output
 from dyntree.commands.readers import Record
 from dyntree.commands.session import Session
 from dyntree.commands.stops import Stopped, Stops
+from dyntree.keyed.key_file import is_base
 from dyntree.storage.one_writer import sole_writer
 
 
@@ -32,6 +33,8 @@ def stream(arguments: argparse.Namespace) -> int | None:
     """
     path = arguments.checkpoint
     if path is None or not Path(path).absolute().parent.is_dir():
+        return _stream(arguments)
+    if arguments.key_by is not None or is_base(path):  # which its writer locks itself
         return _stream(arguments)
     with sole_writer(path):
         return _stream(arguments)
@@ -44,6 +47,7 @@ def _stream(arguments: argparse.Namespace) -> int | None:
     stops = Stops(None if reports is None else reports.tick)
     continues = arguments.input_continues
     with ExitStack() as stack:
+        stack.callback(session.close)
         before = session.notes["bytes"], session.notes.get("end")
         is_saved = session.path is not None
         written = output(arguments.out, session.resumed, before, is_saved)

@@ -39,6 +39,10 @@ HELP = {
     "dropped": "Rows dropped before their label arrived.",
     "unmatched": "Labels of no row that waited.",
     "unlabelled": "Labels that arrived and were missing.",
+    "keys": "Keys that have had a row.",
+    "hot_keys": "Keys whose trees are in memory as they are.",
+    "new_keys": "Keys that had their first row in this call.",
+    "late": "Rows that were not learned because of their position.",
     "rows_per_second": "Rows taken a second, since the last report.",
     "latency_p50_seconds": "Median time that one of the last rows took.",
     "latency_p99_seconds": "Time that 99 of 100 of the last rows did not exceed.",
@@ -63,6 +67,7 @@ COUNTERS = {
     "dropped",
     "unmatched",
     "unlabelled",
+    "late",
     "alarms",
 }
 

@@ -1,4 +1,8 @@
-"""A file of SQLite with the states of keys, and of the model beside them."""
+"""A file of SQLite with the states of keys, and of the model beside them.
+
+One process writes it. Others may read it meanwhile: they see all of it as it was at one
+commit, the last one before they opened it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from dyntree.checkpoint.models import FORMAT, VERSION
@@ -19,7 +24,16 @@ TABLES = (
     "create table if not exists facts (name text primary key, blob blob not null) "
     "without rowid",
 )
+BASE = b"SQLite format 3\0"  # what files of SQLite begin with
 MARK = f"{FORMAT} keys {VERSION}".encode("ascii")
+
+
+def is_base(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file of SQLite, such as a store, of this name."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(len(BASE)) == BASE
 
 
 class KeyFile(MutableMapping[str, bytes]):
@@ -33,6 +47,8 @@ class KeyFile(MutableMapping[str, bytes]):
     ----------
     path : str or path
         A file that is made where there is none.
+    read_only : bool, default False
+        Whether it is only read, and must be there; another process may write it.
 
     Raises
     ------
@@ -42,10 +58,11 @@ class KeyFile(MutableMapping[str, bytes]):
         If another process writes it.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.path.abspath(path)
+    def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
+        self.path, self.read_only = os.path.abspath(path), read_only
         self._stack = ExitStack()
-        self._stack.enter_context(sole_writer(self.path))
+        if not read_only:
+            self._stack.enter_context(sole_writer(self.path))
         try:
             self._open()
             self._n = self._one("select count(*) from keys")[0]
@@ -55,13 +72,22 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def _open(self) -> None:
         """Connect, and make the tables of a new file."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        flags = os.O_RDONLY if self.read_only else os.O_RDWR | os.O_CREAT
+        flags |= os.O_CLOEXEC
         os.close(os.open(self.path, flags, PRIVATE))  # it holds rows of the data
+        # who may write takes the log of the file away with the last connection
+        mode = "rw" if os.access(self.path, os.W_OK) else "ro"
         try:
             self._base = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False
-            )
+                f"{Path(self.path).as_uri()}?mode={mode}", uri=True,
+                isolation_level=None, check_same_thread=False,
+            )  # fmt: skip
             self._stack.callback(self._base.close)
+            if self.read_only:
+                self._base.execute("pragma query_only = on")
+                self._base.execute("begin")  # the first look settles what it sees
+                self._check_ours()
+                return
             self._check_ours()
             self._base.execute("pragma journal_mode = wal")
             self._base.execute("pragma synchronous = full")
@@ -80,6 +106,8 @@ class KeyFile(MutableMapping[str, bytes]):
         )
         if {name for (name,) in tables} in (set(), {"keys", "facts"}):
             if not self._base.execute("select 1 from sqlite_master").fetchone():
+                if self.read_only:
+                    raise self._not_ours("it is empty")
                 return
             if self.fact("format") == MARK:
                 return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import (
@@ -34,6 +35,7 @@ from dyntree.errors import (
     ManyKeysWarning,
     Message,
     NotReadyError,
+    shown,
     warn,
 )
 from dyntree.keyed.blobs import Codec
@@ -105,6 +107,8 @@ from dyntree.trees.streaming import StreamingTree
 
 MEMBERS = "level", "history", "own"
 Ints = NDArray[np.int64]
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number as Python writes it
+COMMIT_ROWS = 1000  # of a long call, after which those so far are on disk
 MANY_ROWS, MANY_NEW = 10_000, 0.9  # rows, and the share of new keys that is suspicious
 LATE = ("drop", "learn")
 MOST_BESIDE = 500  # rows that keys learn together beside a snapshot
@@ -170,20 +174,27 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         it is left out and counted, or learned as it comes.
     store : str or path, optional
         A file of SQLite with the states of all keys, which is made or continued. Each
-        call of `update` is on disk when it returns, and so is each block of rows within
-        it, whole or not at all. One process at a time may have it; see `close`.
+        call of `update` is on disk when it returns, and so are, within a long call, all
+        rows up to the end of a block after each thousand, whole or not at all. One
+        process at a time may have it; see `close`.
     seed : int, optional
         By default it is drawn from the system. The seeds of all trees derive from it,
         those of a key's own tree also from the key.
 
     Attributes
     ----------
+    autocommit : bool
+        Whether a store has on disk what was learned whenever a call returns, and after
+        each thousand rows of a long one. True at first; where it is set to False, only
+        `commit` does that, so that several calls are on disk together or not at all.
     is_frozen : bool
         Whether `update` learns nothing, because `freeze` was called.
     n_skipped : int
         Rows that were left out because of their positions.
     snapshot_id : str or None
         The snapshot beside which keys learn; see `snapshot`.
+    notes : dict
+        What the last `commit` with notes stored beside the model.
 
     Notes
     -----
@@ -266,9 +277,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self.snapshot_id: str | None = None
         self._snapshots: list[str] = []  # of this model so far
         self._n_beside = 0  # rows of keys beside a snapshot
+        self.autocommit, self.notes = True, dict[str, Any]()
         self._file: KeyFile | None = None
         self._cold: MutableMapping[str, bytes] = {}
         self._saved_rows = -1  # of ended blocks, in the store
+        self._n_uncommitted = 0  # rows since the last commit
         self._is_open = model is None and classes is None
         self._lock = ModelLock()
         usual = "linear" if classes is None else "class"
@@ -368,6 +381,31 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def keys(self) -> list[Key]:
         """All keys that have had a row, in the order of their texts."""
         return [*map(key_in, self._keys)]
+
+    def key_named(self, text: str) -> Key:
+        """The key that text without a type means, such as a cell of a CSV file.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        int or str
+            An integer if it is written as one, and keys are integers or there are none
+            yet; else the text itself.
+
+        Examples
+        --------
+        >>> import dyntree
+        >>> fleet = dyntree.KeyedStream(seed=1)
+        >>> fleet.key_named("17"), fleet.key_named("007"), fleet.key_named("a17")
+        (17, '007', 'a17')
+        >>> fleet.update([[0.5]], [1.0], key=["a17"]).key_named("17")
+        '17'
+        """
+        may_be_number = "integers" in self._key_kinds or not self._key_kinds
+        return int(text) if may_be_number and WHOLE.fullmatch(text) else text
 
     def exclusive(self) -> AbstractContextManager[Any]:
         """Context manager that keeps other threads out of a series of calls."""
@@ -484,6 +522,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @locked
     def drop(self, key: Key) -> Self:
         """Forget a key; the shared streams keep what they learned from its rows."""
+        self._check_writable()
         self._state_of(key)
         self._keys.drop(key_text(keys_of([key], 1)[0]))
         return self
@@ -532,6 +571,27 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         n_rows = len(keys)
         at = exposures_of(self.state, exposure, n_rows)
         return KeyedRows(keys, rest, at, positions_of(position, n_rows))
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Levels, as text, of each column whose levels are known or were named."""
+        found = {} if self.state.features is None else self._features.levels_of
+        texts = {name: (*own.places,) for name, own in found.items()}
+        return dict(self.state.options.categories or ()) | texts
+
+    @property
+    def columns_without_values(self) -> tuple[str, ...]:
+        """Columns without any value so far, whose type is still open."""
+        return () if self.state.features is None else self._features.unknown
+
+    def fix_columns(self, features: FeatureMap) -> None:
+        """Set the columns of rows before the first row comes, as in `TreeModel`."""
+        if self.n_seen:
+            raise ValueError(
+                f"columns can be set only before the first row; {self.n_seen} rows "
+                "have come."
+            )
+        self.state.features = features
 
     @locked
     def preview(
@@ -637,6 +697,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     ) -> None:  # fmt: skip
         """Check rows and learn them in parts; `answers` gains their predictions."""
         check_progress(progress)
+        self._check_writable()
         if isinstance(y, str):
             X, y = response_apart(X, y)
         if is_nothing(X) and not np.size(y):
@@ -647,7 +708,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             part = replace(part, learns=learns)
             with rows_bar(progress, len(part), "learning") as tell:
                 self._go_through(part, answers, tell)
-        self.commit()
+        self._commit_if_due()
 
     def _part(self, X: Any, y: Any, key: Any, position: Any, exposure: Any) -> Part:
         """Rows that are to be learned, checked, but for their positions."""
@@ -661,7 +722,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._check_scale(features, growth, responses)
         warn_of_many(self.state, growth.features)
         texts = [*map(key_text, rows.keys)]
-        self._warn_of_types(texts)
+        kinds = {*self._key_kinds} if self.is_frozen else self._key_kinds
+        self._warn_of_types(texts, kinds)
         all_rows = np.ones(len(rows), dtype=bool)
         return Part(rows, texts, features, growth, responses, all_rows)
 
@@ -768,8 +830,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                     answers.append(
                         self._answered(run.texts, run.X, run.features, run.exposure)
                     )
-            if not self._waiting and end < len(part):  # a block ended within the call
-                self.commit()
+            self._n_uncommitted += end - first
+            is_long = self._n_uncommitted >= COMMIT_ROWS
+            if is_long and not self._waiting and end < len(part):
+                self._commit_if_due()
             tell(end - first)
             first = end
         self._warn_of_many()
@@ -956,22 +1020,22 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         )  # fmt: skip
         self._waiting = []
 
-    def _warn_of_types(self, texts: Sequence[str]) -> None:
-        """Warn once if keys have a type that no earlier call had."""
-        new = {key_kind(text) for text in texts} - self._key_kinds
-        if self.is_frozen or not new:
+    def _warn_of_types(self, texts: Sequence[str], seen: set[str]) -> None:
+        """Warn once if keys have a type that no earlier call had; `seen` gains it."""
+        new = {key_kind(text) for text in texts} - seen
+        if not new:
             return
-        if self._key_kinds and "key types" not in self.state.warned:
+        if seen and "key types" not in self.state.warned:
             self.state.warned.add("key types")
             warn(
                 KeyTypeWarning,
                 "keys were {old} before and some are {new} now: these are other keys, "
                 "as 1 and '1' are. Readers of files often change the type of a column; "
                 "convert it to the type that it had.",
-                old=min(self._key_kinds),
+                old=min(seen),
                 new=min(new),
             )
-        self._key_kinds |= new
+        seen |= new
 
     def _warn_of_many(self) -> None:
         """Warn once if nearly every row has a key of its own."""
@@ -1023,7 +1087,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             found = self._law.cold(np.empty(0), np.empty(0), rows.exposure)
         else:
             own, texts = encoded(self.state, features, rows.X), map(key_text, rows.keys)
-            found = self._answered([*texts], own, features, rows.exposure)
+            asked = [*texts]
+            self._warn_of_types(asked, {*self._key_kinds})
+            found = self._answered(asked, own, features, rows.exposure)
         prediction: Prediction | ClassPrediction = found
         return prediction
 
@@ -1325,7 +1391,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         vars(twin).update(vars(self))
         twin._lock, twin.state = ModelLock(), self.state.copy()
         twin._file, twin._cold, twin._key_kinds = None, {}, {*self._key_kinds}
-        twin._snapshots, twin._waiting, shared = [*self._snapshots], [], self._shared
+        twin._snapshots, twin.notes = [*self._snapshots], {**self.notes}
+        twin._waiting, shared = [], self._shared
         if self.snapshot_id is None:  # else nobody changes the streams
             streams = [one and one.copy() for one in (shared.level, shared.history)]
             twin._shared = replace(shared, level=streams[0], history=streams[1])
@@ -1409,6 +1476,67 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         )  # fmt: skip
 
     # ------------------------------------------------------------ a store
+    @classmethod
+    def from_store(
+        cls, store: str | os.PathLike[str], *, read_only: bool = False
+    ) -> Self:
+        """Return the model in a store, with the options that it has.
+
+        Parameters
+        ----------
+        store : str or path
+            A file that a model with ``store=`` has made.
+        read_only : bool, default False
+            Whether to read it only. Another process may write it at the same time; the
+            model is as at the last commit before this call, and cannot learn.
+
+        Returns
+        -------
+        KeyedStream
+
+        Raises
+        ------
+        CheckpointError
+            If the file is no store.
+        NotReadyError
+            If it holds no model yet.
+        ValueError
+            If it is opened to write, and another process does.
+        OSError
+            If the file cannot be read.
+
+        Examples
+        --------
+        >>> import tempfile, dyntree
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = f"{folder}/fleet.db"
+        ...     with dyntree.KeyedStream(key="shop", store=path, seed=1) as fleet:
+        ...         fleet = fleet.update([{"shop": "a", "x": 0.5}], [1.0])
+        ...     with dyntree.KeyedStream.from_store(path, read_only=True) as fleet:
+        ...         print(fleet, fleet.key)
+        <KeyedStream 'linear': 1 keys, 1 rows learned> shop
+        """
+        params.flag("read_only", read_only)
+        with open(store, "rb"):  # an error where there is none, and no new file
+            file = KeyFile(store, read_only)
+        try:
+            stored = file.fact("model")
+            if stored is None:
+                raise NotReadyError(
+                    f"{shown(file.path)} holds no model yet, as nothing was learned."
+                )
+            header, arrays = cls._read(stored)
+            options = {name: header[name] for name in PLAIN}
+            if options["key"] is not None:
+                options["key"] = from_json(options["key"])
+            model = cls(**options)
+            model._file = file
+            model._take_store(header, arrays)
+        except BaseException:
+            file.close()
+            raise
+        return model
+
     def _open_store(self, path: str | os.PathLike[str]) -> None:
         """Keep keys in a file, and go on with what it holds."""
         self._file = KeyFile(path)
@@ -1420,17 +1548,42 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 return
             header, arrays = self._read(stored)
             self._check_same(header, f"the store {self._file.path}")
-            streams, more = self._read(self._file.fact("streams") or b"")
-            self.seed, self._cold = header["seed"], self._file
-            self._take_state(header | {"streams": streams}, arrays | more)
+            self._take_store(header, arrays)
         except BaseException:
             self._file.close()
             raise
 
-    def _read(self, blob: bytes) -> tuple[Header, Arrays]:
-        """Header and arrays that a store holds."""
+    def _take_store(self, header: Header, arrays: Arrays) -> None:
+        """Go on with the model whose header and arrays the store has."""
+        assert self._file is not None
+        streams, more = self._read(self._file.fact("streams") or b"")
+        streams.pop("notes")
+        self.seed, self._cold = header["seed"], self._file
+        self.notes = header["notes"]
+        self._take_state(header | {"streams": streams}, arrays | more)
+        self._saved_rows = self._shared.n_rows
+
+    @staticmethod
+    def _read(blob: bytes) -> tuple[Header, Arrays]:
+        """Header and arrays that a store holds, and notes as they were passed."""
         header, arrays = archive.read(BytesIO(blob))
-        return with_labels(header, from_json), arrays
+        notes = header.pop("notes", {})
+        return with_labels(header, from_json) | {"notes": notes}, arrays
+
+    def _check_writable(self) -> None:
+        """Refuse to change a model whose store was opened to read only."""
+        if self._file is not None and self._file.read_only:
+            raise ArgumentError(
+                "store",
+                "must be open to write before a model can change",
+                Message("one that is read only"),
+                "Open it by KeyedStream.from_store(path), or change a copy().",
+            )
+
+    def _commit_if_due(self) -> None:
+        """Commit, unless the user does."""
+        if self.autocommit:
+            self.commit()
 
     def _check_same(self, header: Header, place: str) -> None:
         """Refuse a store, or another model, of other options."""
@@ -1455,8 +1608,15 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 )
 
     @locked
-    def commit(self) -> Self:
+    def commit(self, notes: Mapping[str, Any] | None = None) -> Self:
         """Have all that was learned on disk; `update` calls it at its end.
+
+        Parameters
+        ----------
+        notes : dict, optional
+            Values that JSON can represent, such as the position in the source of the
+            rows. They are on disk together with what was learned, or neither is. By
+            default the notes remain as they are.
 
         Returns
         -------
@@ -1469,8 +1629,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             If the file cannot be written. The model is of no use then: make it again
             from the store, which is as it was after the last commit.
         """
+        if notes is not None:
+            self.notes = dict(notes)
         if self._file is None:
             return self
+        self._check_writable()
         with late_interrupts():
             self._keys.write()
             for name, described in (
@@ -1480,17 +1643,19 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                     continue
                 file = BytesIO()
                 header, arrays = described(self._shared)
-                archive.write(file, with_labels(header, to_json), arrays)
+                written = with_labels(header, to_json) | {"notes": self.notes}
+                archive.write(file, written, arrays)
                 self._file.set_fact(name, file.getvalue())
             self._file.commit()
-            self._saved_rows = self._shared.n_rows
+            self._saved_rows, self._n_uncommitted = self._shared.n_rows, 0
         return self
 
     @locked
     def close(self) -> None:
-        """Commit, and let other processes have the store."""
+        """Commit, unless `autocommit` is off, and let others have the store."""
         if self._file is not None:
-            self.commit()
+            if not self._file.read_only:
+                self._commit_if_due()
             self._file.close()
 
     def __enter__(self) -> Self:

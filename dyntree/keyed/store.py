@@ -33,9 +33,10 @@ class Keys:
         self.codec, self._features, self.hot, self.cold = codec, features, hot, cold
         self._live: dict[str, KeyState] = {}  # the last used one last
         self._changed: set[str] = set()  # since their blobs were written
+        self._fresh: set[str] = set()  # live ones that have no blob yet
 
     def __len__(self) -> int:
-        return len(self.cold) + sum(text not in self.cold for text in self._live)
+        return len(self.cold) + len(self._fresh)
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted({*self.cold, *self._live}))
@@ -58,7 +59,8 @@ class Keys:
     def put(self, states: Mapping[str, KeyState]) -> None:
         """Have these states; beyond `hot` keys the longest unused are blobs alone."""
         for text, state in states.items():
-            self._live.pop(text, None)
+            if self._live.pop(text, None) is None and text not in self.cold:
+                self._fresh.add(text)
             self._live[text] = state
         self._changed |= states.keys()
         while len(self._live) > self.hot:
@@ -81,12 +83,14 @@ class Keys:
         if text in self._changed:
             self.cold[text] = self.codec.dumps(self._live[text])
             self._changed.discard(text)
+            self._fresh.discard(text)
 
     def drop(self, text: str) -> None:
         """Forget a key."""
         self._live.pop(text, None)
         self.cold.pop(text, None)
         self._changed.discard(text)
+        self._fresh.discard(text)
 
     def blobs(self, texts: Iterable[str] | None = None) -> Iterator[tuple[str, bytes]]:
         """Texts and blobs of these keys; by default of all, in the order of texts."""
@@ -101,7 +105,7 @@ class Keys:
         """Return independent keys in memory, of a model with these columns."""
         twin = Keys(self.codec, features, self.hot, dict(self.cold))
         twin._live = {text: state.copy() for text, state in self._live.items()}
-        twin._changed = {*self._changed}
+        twin._changed, twin._fresh = {*self._changed}, {*self._fresh}
         return twin
 
     def nbytes(self) -> int:

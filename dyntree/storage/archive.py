@@ -30,6 +30,7 @@ LAYOUT = re.compile(
     rb"\{'descr': '(<f8|<i4|<i8|<u8)', 'fortran_order': False, "
     rb"'shape': \(((?:[0-9]{1,18},|[0-9]{1,18}(?:, [0-9]{1,18})+)?)\), \} *\n"
 )
+EXACT = frozenset({bool, int, str, type(None)})  # which JSON has
 ODD_FLOATS = {str(value): value for value in (math.nan, math.inf, -math.inf)}
 BROKEN = (
     zipfile.BadZipFile, ArithmeticError, LookupError, NotImplementedError,
@@ -217,6 +218,8 @@ def _array(name: str, member: bytes) -> NDArray[Any]:
 
 def _plain(value: Any) -> Any:
     """What JSON can hold: NumPy's scalars plain, NaN and infinities as {"float": s}."""
+    if type(value) in EXACT:  # as nearly all are: states of keys are written often
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

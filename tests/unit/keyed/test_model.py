@@ -414,7 +414,7 @@ def test_a_key_that_is_dropped_begins_anew() -> None:
     model.drop(3)
     assert 3 not in model
     assert len(model) == 7
-    new = model.predict(X[:4], ["new"] * 4)
+    new = model.predict(X[:4], [99] * 4)
     same_answers(model.predict(X[:4], [3] * 4), new)
     with pytest.raises(ValueError, match="must have had a row"):
         model.drop(3)

@@ -16,9 +16,10 @@ import pytest
 
 import dyntree
 from dyntree import KeyedStream
-from dyntree.errors import CheckpointError
+from dyntree.errors import CheckpointError, NotReadyError
 from dyntree.keyed import key_file
 from tests.helpers import model_bytes
+from tests.kills import contents
 from tests.unit.keyed.test_model import KINDS, panel, small
 
 Spawned = multiprocessing.get_context("spawn")
@@ -77,6 +78,69 @@ def test_a_model_in_a_file_is_as_one_in_memory(tmp_path: Path) -> None:
         store=path, members=small().members, window=20, n_particles=5, block=7
     ) as m:
         assert (len(m), m.seed, m.model) == (11, 3, "linear")
+
+
+def test_a_store_is_opened_with_the_options_that_it_has(tmp_path: Path) -> None:
+    X, y, key = panel("class", 40)
+    path = tmp_path / "fleet.db"
+    with pytest.raises(FileNotFoundError):
+        KeyedStream.from_store(path)
+    assert not path.exists()
+    path.touch()
+    with pytest.raises(NotReadyError, match="holds no model yet"):
+        KeyedStream.from_store(path)
+    with small("class", key=("a", 1), own=False, late="learn", store=path) as model:
+        model.update(X, y, key)
+        expected = model_bytes(model.copy())
+    for read_only in (False, True):
+        with KeyedStream.from_store(path, read_only=read_only) as again:
+            assert (again.key, again.own, again.late) == (("a", 1), False, "learn")
+            assert model_bytes(again.copy()) == expected
+    with pytest.raises(ValueError, match="read_only must be True or False"):
+        KeyedStream.from_store(path, read_only=1)  # type: ignore[arg-type]
+
+
+def test_a_model_that_is_read_only_does_not_change(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 40)
+    path = tmp_path / "fleet.db"
+    small(store=path).update(X, y, key).close()
+    before = path.read_bytes()
+    with KeyedStream.from_store(path, read_only=True) as model:
+        for call in (
+            lambda: model.update(X, y, key), lambda: model.drop(1), model.commit,
+            lambda: model.predict_then_learn(X, y, key),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match="store must be open to write before"):
+                call()
+        assert model.check().copy().update(X, y, key).n_seen == 80
+    assert path.read_bytes() == before
+
+
+def test_notes_are_on_disk_with_what_was_learned(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 60)
+    path = tmp_path / "fleet.db"
+    notes = {"classes": ["a", {"tuple": [1]}], "at": 30}  # no labels, though so named
+    with small(store=path) as model:
+        assert model.notes == {}
+        model.autocommit = False
+        model.update(X[:30], y[:30], key[:30]).commit(notes)
+        model.update(X[30:], y[30:], key[30:])  # which nobody commits
+    with small(store=path) as model:
+        assert (model.n_seen, model.notes) == (30, notes)
+        model.update(X[30:], y[30:], key[30:])
+    with KeyedStream.from_store(path, read_only=True) as model:
+        assert (model.n_seen, model.notes) == (60, notes)
+        assert in_memory(model) == model_bytes(small().update(X, y, key))
+
+
+def test_keys_are_counted_as_they_come_and_go(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 60, 12)
+    with small(store=tmp_path / "fleet.db", hot=3) as model:
+        model.autocommit = False
+        for row in range(60):
+            model.update(X[row : row + 1], y[row : row + 1], key[row : row + 1])
+            assert len(model) == len(model.keys()) == len({*key[: row + 1]})
+        assert len(model.drop(3)) == len(model.copy()) == 11
 
 
 def test_a_store_of_other_options_is_refused(tmp_path: Path) -> None:
@@ -178,13 +242,4 @@ def test_a_process_that_is_killed_leaves_whole_calls(tmp_path: Path) -> None:
     learn_on(path, n)
     whole = str(tmp_path / "whole.db")
     learn_on(whole, n)
-    assert stored(path) == stored(whole)
-
-
-def stored(path: str) -> list[Any]:
-    """All that a file holds."""
-    with sqlite3.connect(path) as base:
-        tables = ("keys", "facts")
-        rows = [base.execute(f"select * from {name}").fetchall() for name in tables]
-    base.close()
-    return rows
+    assert contents(Path(path)) == contents(Path(whole))
