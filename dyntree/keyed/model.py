@@ -1271,6 +1271,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         CheckpointError
             If bytes are no states of keys of such a model.
         """
+        self._check_writable()
         if isinstance(other, Mapping):
             with self._lock:
                 self._add_blobs(*self._sound_blobs(other))
@@ -1352,7 +1353,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             self._keys.take(blobs)
             self._n_beside += n_rows
             self.n_skipped += n_skipped
-        self.commit()
+        self._commit_if_due()
 
     # ------------------------------------------------------------ copies and files
     @locked
