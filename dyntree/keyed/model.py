@@ -1082,8 +1082,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         Raises
         ------
         NotReadyError
-            Before the tenth row, as there are no streams. Learn some thousands before,
-            since an early snapshot costs most.
+            Before the tenth row, as there are no streams. Learn some thousands of rows
+            before: streams that stop early predict worse.
 
         Notes
         -----
@@ -1239,8 +1239,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 mine=Message(mine),
             )
         self.seed = header["seed"]
-        self._take_state(header, arrays)
-        self._n_beside = self.n_skipped = 0
+        own = {"is_frozen": self.is_frozen, "n_skipped": 0}
+        self._take_state(header | own, arrays)
+        self._n_beside = 0
 
     def _sound_blobs(self, blobs: Mapping[Key, bytes]) -> tuple[dict[str, bytes], int]:
         """Blobs by the texts of keys, checked in full, and their rows."""
