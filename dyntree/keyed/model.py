@@ -1155,7 +1155,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ValueError
             If a key has had no row.
         """
-        snapshot = self.snapshot_id or (self._shared.level and self._identity())
+        snapshot = self.snapshot_id
+        if snapshot is None and self._snapshots:
+            snapshot = self._identity()
         if snapshot not in self._snapshots[-1:]:
             raise NotReadyError(
                 "export needs a snapshot beside which the keys go on. Call snapshot() "
