@@ -1148,8 +1148,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         Raises
         ------
         NotReadyError
-            Before the tenth row, as there are no streams. Learn some thousands before,
-            since an early snapshot costs most.
+            Before the tenth row, as there are no streams. Learn some thousands of rows
+            before: streams that stop early predict worse.
 
         Notes
         -----
@@ -1221,7 +1221,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ValueError
             If a key has had no row.
         """
-        snapshot = self.snapshot_id or (self._shared.level and self._identity())
+        snapshot = self.snapshot_id
+        if snapshot is None and self._snapshots:
+            snapshot = self._identity()
         if snapshot not in self._snapshots[-1:]:
             raise NotReadyError(
                 "export needs a snapshot beside which the keys go on. Call snapshot() "
@@ -1306,8 +1308,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 mine=Message(mine),
             )
         self.seed = header["seed"]
-        self._take_state(header, arrays)
-        self._n_beside = self.n_skipped = 0
+        own = {"is_frozen": self.is_frozen, "n_skipped": 0}
+        self._take_state(header | own, arrays)
+        self._n_beside = 0
 
     def _sound_blobs(self, blobs: Mapping[Key, bytes]) -> tuple[dict[str, bytes], int]:
         """Blobs by the texts of keys, checked in full, and their rows."""

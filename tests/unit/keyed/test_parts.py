@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree.keyed.parts import beside, learned, put_together, slots_of
+from dyntree.keyed.parts import beside, learned, learned_key, put_together, slots_of
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.keyed.test_model import KINDS, panel, small
 from tests.unit.keyed.test_snapshots import answers, started
@@ -37,6 +37,48 @@ def test_slots_give_what_one_machine_gives(kind: str, n_slots: int) -> None:
             assert one.rate.tobytes() == other.rate.tobytes()
     assert fleet.n_skipped == whole.n_skipped == 6
     assert model_bytes(fleet) == model_bytes(whole)
+
+
+@pytest.mark.parametrize("late", ["drop", "learn"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_keys_one_by_one_give_what_one_machine_gives(kind: str, late: str) -> None:
+    snapshot, (X, y, key) = started(kind, late=late)
+    whole, over = snapshot.copy(), exposures(kind, len(y))
+    at = np.arange(len(y))
+    at[40:60] -= 30  # which come a second time, or late
+    one = whole.predict_then_learn(X, y, key, position=at, exposure=over)
+    blobs: dict[Any, bytes] = {}
+    for k in (5, 0, 3):
+        mine = np.flatnonzero(key == k)
+        for rows in np.array_split(mine, 4):
+            some = None if over is None else over[rows]
+            found = learned_key(
+                snapshot, k, blobs.get(k), X[rows], y[rows], at[rows], some
+            )
+            blobs[k] = found.blob
+            assert answers(found.prediction).tobytes() == answers(one)[rows].tobytes()
+            assert np.array_equal(found.log_density, one.log_density(y)[rows])
+            assert found.positions == at[rows].tolist()
+            assert late == "drop" or not found.late.any()
+    assert blobs == {k: whole.export()[k] for k in blobs}
+    assert whole.n_skipped > 0 or late == "learn"
+
+
+def test_states_go_on_beside_a_later_snapshot_of_their_model() -> None:
+    X, y, key = panel("linear", 200)
+    fleet = small().update(X[:80], y[:80], key[:80])
+    first = fleet.snapshot().update(X[80:120], y[80:120], key[80:120])
+    second = fleet.update(X[80:120], y[80:120], key[80:120]).snapshot()
+    moved = second.copy().take(first.export()).update(X[120:], y[120:], key[120:])
+    for k, blob in first.export().items():
+        mine = 120 + np.flatnonzero(key[120:] == k)
+        found = learned_key(second, k, blob, X[mine], y[mine], mine)
+        again = learned_key(second, k, found.blob, X[mine], y[mine], mine)
+        assert again.late.all()
+        assert again.blob == found.blob
+        one = second.copy().take({k: found.blob})
+        assert one.weights(k) == moved.weights(k)
+        assert one.facts(k)["level"] == moved.facts(k)["level"]
 
 
 def test_bad_rows_and_states_change_nothing() -> None:
