@@ -70,8 +70,7 @@ class Keys:
     def take(self, blobs: Mapping[str, bytes]) -> None:
         """Have these blobs, also in place of others."""
         for text, blob in blobs.items():
-            self._live.pop(text, None)
-            self._changed.discard(text)
+            self.drop(text)
             self.cold[text] = blob
 
     def write(self) -> None:

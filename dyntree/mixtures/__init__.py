@@ -8,7 +8,12 @@ from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.model import DependentDPMixture
 from dyntree.mixtures.ddp.multinomial import Multinomial
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
-from dyntree.mixtures.ddp.transitions import CustomTransition, Discount, RandomWalk
+from dyntree.mixtures.ddp.transitions import (
+    ConstantVelocity,
+    CustomTransition,
+    Discount,
+    RandomWalk,
+)
 from dyntree.mixtures.hdp.merging import merge_models
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
 from dyntree.mixtures.hdp.options import HDPOptions, HDPPrior
@@ -49,6 +54,7 @@ __all__ = [
     "CanopyOptions",
     "CanopySweep",
     "Clusters",
+    "ConstantVelocity",
     "CoverTree",
     "CustomTransition",
     "DependentDPMixture",

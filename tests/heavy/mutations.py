@@ -31,7 +31,12 @@ import numpy as np
 
 from dyntree.checkpoint import dumps, loads
 from dyntree.errors import CheckpointError
-from dyntree.mixtures import AffineFlow, GaussianUnknown, Multinomial
+from dyntree.mixtures import (
+    AffineFlow,
+    ConstantVelocity,
+    GaussianUnknown,
+    Multinomial,
+)
 from dyntree.storage import archive
 from tests import kinds
 from tests.property.subjects import Answers, arrays
@@ -49,6 +54,7 @@ MORE: dict[str, list[kinds.Options]] = {  # contexts beside those of `tests.kind
     "DependentDPMixture": [
         {"family": GaussianUnknown()}, {"family": AffineFlow()},
         {"family": Multinomial()},
+        {"family": GaussianUnknown(), "transition": ConstantVelocity()},
     ],
     "MemoryBoundedHDP": [{"family": "diag"}],
     "Canopy": [{"family": "full"}],

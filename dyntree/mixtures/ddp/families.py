@@ -18,9 +18,8 @@ from dyntree._core.mixtures.emissions import Emission
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.transitions import (
-    Discount,
+    OwnTransition,
     Parameters,
-    RandomWalk,
     Transition,
     checked_parameters,
 )
@@ -178,7 +177,7 @@ class Family(ABC):
 
     def moved(self, priors: Matrix, transition: Transition) -> Matrix:
         """Prior rows one phase later."""
-        if isinstance(transition, RandomWalk | Discount):
+        if isinstance(transition, OwnTransition):
             return self.stepped(priors, transition)
         if not len(priors):
             return priors.copy()
@@ -194,7 +193,7 @@ class Family(ABC):
         return moved
 
     @abstractmethod
-    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+    def stepped(self, priors: Matrix, transition: OwnTransition) -> Matrix:
         """Prior rows one phase later, by a transition of the family's own."""
 
     @abstractmethod

@@ -21,7 +21,7 @@ from dyntree.mixtures.ddp.families import (
     vector,
 )
 from dyntree.mixtures.ddp.transitions import (
-    Discount,
+    OwnTransition,
     Parameters,
     RandomWalk,
     steps_of,
@@ -216,7 +216,7 @@ class GaussianKnownVariance(Family):
         v = 1.0 / (1.0 / var + sums[:, :1] / noise)
         return np.hstack([v * (mean / var + sums[:, 1:-1] / noise), v])
 
-    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+    def stepped(self, priors: Matrix, transition: OwnTransition) -> Matrix:
         """Prior rows one phase later, by a random walk."""
         assert isinstance(transition, RandomWalk)
         mean, var = np.split(priors, 2, axis=1)

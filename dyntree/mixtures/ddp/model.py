@@ -34,7 +34,7 @@ from dyntree.mixtures.ddp.records import (
     ParticleTable,
     Trajectory,
 )
-from dyntree.mixtures.ddp.regression import AffineFlow
+from dyntree.mixtures.ddp.regression import AffineFlow, GaussianMoving
 from dyntree.mixtures.ddp.renaming import renamed
 from dyntree.mixtures.ddp.state import (
     Particles,
@@ -78,12 +78,13 @@ class DependentDPMixture(MixtureOfRows):
         Mass of the new particles of a phase, > 0. The default is
         (1 - survival) * concentration, which keeps the concentration constant. It is
         required if `survival` is 1 or a function.
-    transition : RandomWalk, Discount or callable, optional
+    transition : RandomWalk, Discount, ConstantVelocity or callable, optional
         How locations move. `GaussianKnownVariance` needs a `RandomWalk`, whose variance
         is by default a tenth of `variance`. The other families need a `Discount`,
         by default ``Discount(0.9)``. `GaussianUnknown` has the default
         ``relative_walk=0.2`` in addition, so that a cluster that moves is not taken for
-        a new one. A function is a `CustomTransition`.
+        a new one; with `ConstantVelocity` its clusters move on as they did before,
+        through one another. A function is a `CustomTransition`.
     weights : {"gamma", "counts"}, default "gamma"
         "gamma" is the exact filter of weights Gamma(m, E), and "counts" uses the
         weights q c of the paper.
@@ -704,25 +705,32 @@ class DependentDPMixture(MixtureOfRows):
         return self._state.nbytes + 1000
 
     @locked
-    def velocity(self, points: Any) -> tuple[Ids, Matrix]:
-        """Mean velocities of all live flows at given points, for `AffineFlow`.
+    def velocity(self, points: Any = None) -> tuple[Ids, Matrix]:
+        """Mean velocities of all live particles that have some.
 
         Parameters
         ----------
-        points : array_like of shape (n_points, n_columns // 2) or frame
-            Locations. If they and the learned rows have column names, these are
-            matched.
+        points : array_like of shape (n_points, n_columns // 2) or frame, optional
+            For `AffineFlow`: locations to ask at. If they and the learned rows have
+            column names, these are matched. With `ConstantVelocity` there are none.
 
         Returns
         -------
         ids : ndarray of int64 of shape (n_particles,)
-        velocity : ndarray of shape (n_particles, n_points, n_columns // 2)
+        velocity : ndarray
+            Of shape (n_particles, n_points, n_columns // 2) for `AffineFlow`, and
+            (n_particles, n_columns) with `ConstantVelocity`, in units of the rows a
+            phase.
         """
         family = self._ready("velocity")
-        if not isinstance(family, AffineFlow):
+        if isinstance(family, GaussianMoving) and points is None:
+            live, particles = self._state.live(), self._state.particles
+            return particles.id[live], family.centre_velocities(particles.row[live])
+        if not isinstance(family, AffineFlow) or points is None:
             raise ArgumentError(
                 "velocity",
-                "needs family=AffineFlow(...)",
+                "needs family=AffineFlow(...) and points, or "
+                "transition=ConstantVelocity(...) and none",
                 Message("{kind}", kind=type(family).__name__),
             )
         assert self._state.features is not None

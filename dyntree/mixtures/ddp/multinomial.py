@@ -15,7 +15,7 @@ from dyntree._core.mixtures.words import Words
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family, frozen_value, vector
-from dyntree.mixtures.ddp.transitions import Discount, Parameters, RandomWalk
+from dyntree.mixtures.ddp.transitions import Discount, OwnTransition, Parameters
 from dyntree.mixtures.shared.arrays import Ids
 
 
@@ -110,7 +110,7 @@ class Multinomial(Family):
         """Prior rows updated by the sums of rows."""
         return priors + sums[:, 2:]
 
-    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+    def stepped(self, priors: Matrix, transition: OwnTransition) -> Matrix:
         """Prior rows one phase later, by a discount."""
         assert isinstance(transition, Discount)
         base = self.base()

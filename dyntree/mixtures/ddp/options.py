@@ -14,8 +14,17 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
 from dyntree.mixtures.ddp.multinomial import Multinomial
-from dyntree.mixtures.ddp.regression import AffineFlow, GaussianUnknown
-from dyntree.mixtures.ddp.transitions import Discount, RandomWalk, Transition
+from dyntree.mixtures.ddp.regression import (
+    AffineFlow,
+    GaussianMoving,
+    GaussianUnknown,
+)
+from dyntree.mixtures.ddp.transitions import (
+    ConstantVelocity,
+    Discount,
+    RandomWalk,
+    Transition,
+)
 from dyntree.mixtures.shared.checks import within
 from dyntree.params.table import check_options, checked
 
@@ -41,6 +50,14 @@ def check_family(family: Any) -> Family:
             listed=listed,
         )
     return family
+
+
+def moving(family: Family, transition: Any) -> Family:
+    """The family, with velocities where the transition has some and only there."""
+    plain = family.location if isinstance(family, GaussianMoving) else family
+    if isinstance(plain, GaussianUnknown) and isinstance(transition, ConstantVelocity):
+        return GaussianMoving(plain, transition.start)
+    return plain
 
 
 def check_transition(family: Family, transition: Any) -> Transition:
@@ -111,7 +128,8 @@ class DDPOptions(SweepOptions):
     n_chains: int = checked(1, params.count, 1, 1000)
 
     def __post_init__(self) -> None:
-        check_family(self.family)
+        family = moving(check_family(self.family), self.transition)
+        object.__setattr__(self, "family", family)
         super().__post_init__()
         object.__setattr__(
             self, "transition", check_transition(self.family, self.transition)
@@ -187,7 +205,9 @@ def options_to_header(options: DDPOptions) -> dict[str, Any]:
 
 def transition_from_header(header: dict[str, Any]) -> Transition:
     """The transition that was described."""
-    kinds: dict[str, Any] = {"RandomWalk": RandomWalk, "Discount": Discount}
+    kinds: dict[str, Any] = {
+        kind.__name__: kind for kind in (RandomWalk, Discount, ConstantVelocity)
+    }
     given = {name: value for name, value in header.items() if name != "transition"}
     found: Transition = kinds[header["transition"]](**given)
     return found
@@ -196,10 +216,10 @@ def transition_from_header(header: dict[str, Any]) -> Transition:
 def family_from_header(header: dict[str, Any]) -> Family:
     """The family that was described."""
     given = {name: value for name, value in header.items() if name != "family"}
-    if header["family"] == "AffineFlow":
+    if "location" in given:
         location = family_from_header(given["location"])
         given["location"] = location
-    made: Any = FAMILIES[header["family"]]
+    made: Any = (FAMILIES | {"GaussianMoving": GaussianMoving})[header["family"]]
     found: Family = made(**given)
     return found
 

@@ -35,9 +35,10 @@ from dyntree.mixtures.ddp.families import (
 from dyntree.mixtures.ddp.scales import MOST_KAPPA, partition, scale_of
 from dyntree.mixtures.ddp.shapes import chosen
 from dyntree.mixtures.ddp.transitions import (
+    ConstantVelocity,
     Discount,
+    OwnTransition,
     Parameters,
-    RandomWalk,
     steps_of,
 )
 from dyntree.mixtures.shared.arrays import Ids, constants, means_of
@@ -45,6 +46,8 @@ from dyntree.mixtures.shared.arrays import Ids, constants, means_of
 LEAST_KAPPA = 1e-100  # rows that a centre is known from, after any step
 OF_SPREAD = 0.1  # default scale of the base, over the variances of rows
 OF_VELOCITY = 0.01  # the same of velocities
+AHEAD = np.array([[1.0, 1.0], [0.0, 1.0]])  # centre and velocity a phase later
+BROWNIAN = np.array([[1.0 / 3.0, 0.5], [0.5, 1.0]])  # what a changing velocity adds
 
 
 def rescaled(scale: Any, columns: NDArray[np.bool_], diagonal: Any) -> Any:
@@ -57,7 +60,7 @@ def rescaled(scale: Any, columns: NDArray[np.bool_], diagonal: Any) -> Any:
 class Regression(Family):
     """Normal-inverse-Wishart blocks, centred at the mean of the base."""
 
-    transitions = (Discount,)
+    transitions: tuple[type, ...] = (Discount,)
     parameter_rules = MappingProxyType({
         "kappa": "positive", "df": "positive", "scale": "definite",
         "precision": "definite", "velocity_df": "positive",
@@ -92,7 +95,7 @@ class Regression(Family):
         for part, after, (first, d, p) in zip(
             self._parts(sums), base, self.blocks(), strict=True
         ):
-            own, regressors = columns[first : first + d], columns[: p - 1]
+            own, regressors = self._columns_of(columns, first, d, p)
             unit = np.diag(after.square[0])  # base means of these columns are 0
             expected = unit / scale_of(1.0, after.nu[0], d)
             n = part.nu - is_prior * after.nu[0]
@@ -105,6 +108,16 @@ class Regression(Family):
             found.append(part.flat())
         return np.hstack(found)
 
+    def _columns_of(
+        self, columns: NDArray[np.bool_], first: int, d: int, p: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which of some columns are responses of a block, and which regressors."""
+        return columns[first : first + d], columns[: p - 1]
+
+    def _designed(self, rows: Matrix) -> Matrix:
+        """Rows about the origin, with regressors before their responses."""
+        return rows - self.origin()
+
     def _parts(self, flat: Matrix) -> list[Natural]:
         """Parts of prior rows, block by block."""
         ends = np.cumsum([block.size for block in self.blocks()])[:-1]
@@ -115,13 +128,13 @@ class Regression(Family):
         """Rows and priors as the core takes them."""
         return Regressions(
             np.ascontiguousarray(priors),
-            np.ascontiguousarray(rows - self.origin()),
+            np.ascontiguousarray(self._designed(rows)),
             np.array(self.blocks(), dtype=np.int32),
         )
 
     def sums(self, rows: Matrix, labels: Ids, n: int) -> Matrix:
         """Sums of the rows of each label."""
-        rows = rows - self.origin()
+        rows = self._designed(rows)
         parts = []
         for first, d, p in self.blocks():
             z = np.column_stack([np.ones(len(rows)), rows[:, : p - 1]])
@@ -138,7 +151,7 @@ class Regression(Family):
         """Prior rows updated by the sums of rows."""
         return priors + sums
 
-    def stepped(self, priors: Matrix, transition: RandomWalk | Discount) -> Matrix:
+    def stepped(self, priors: Matrix, transition: OwnTransition) -> Matrix:
         """Prior rows one phase later, by a discount."""
         assert isinstance(transition, Discount)
         base = self.base()
@@ -595,3 +608,127 @@ class AffineFlow(Regression):
         z = points - self.origin()[: points.shape[1]]
         z = np.column_stack([np.ones(len(z)), z])
         return z @ self._parts(priors)[1].coefficients
+
+
+@dataclass(frozen=True)
+class GaussianMoving(Regression):
+    """Rows of `GaussianUnknown` whose centre has a velocity; see `ConstantVelocity`.
+
+    A row regresses on 1 and 0: on the centre, and not on the velocity, of which only
+    steps of the centre tell. So a prior row has a 2 x 2 precision, and coefficients
+    that are the centre and the velocity.
+    """
+
+    location: GaussianUnknown = field(default_factory=GaussianUnknown)
+    start: float = 10.0
+
+    transitions = (ConstantVelocity,)
+    parameter_rules = MappingProxyType({
+        "df": "positive", "scale": "definite", "precision": "definite",
+    })  # fmt: skip
+
+    def resolved(self, rows: Matrix) -> Self:
+        """Return the family with all scales filled in; see `Family`."""
+        return replace(self, location=self.location.resolved(rows))
+
+    def partition(self, rows: Matrix) -> Ids:
+        """Labels of rows that may all belong to new clusters; see `Family`."""
+        return self.location.partition(rows)
+
+    def to_header(self) -> dict[str, Any]:
+        """Options and scales by name."""
+        return {
+            "family": type(self).__name__, "location": self.location.to_header(),
+            "start": self.start,
+        }  # fmt: skip
+
+    def blocks(self) -> tuple[Block, ...]:
+        """The block of a prior row, of rows with a first column of zeros."""
+        return (Block(1, len(self.location.base_mean), 2),)
+
+    def origin(self) -> Vector:
+        """The values that are subtracted from rows."""
+        return self.location.origin()
+
+    def _designed(self, rows: Matrix) -> Matrix:
+        """Rows about the origin, after the regressor 0."""
+        return np.hstack([np.zeros((len(rows), 1)), rows - self.origin()])
+
+    def _columns_of(
+        self, columns: NDArray[np.bool_], first: int, d: int, p: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """All columns are responses; the regressor is none of them."""
+        return columns, np.zeros(p - 1, dtype=np.bool_)
+
+    def scaled_by_rows(self) -> NDArray[np.bool_]:
+        """Which columns of the rows determine a scale that was not given."""
+        return self.location.scaled_by_rows()
+
+    @property
+    def knows_widths(self) -> bool:
+        """Whether the widths of clusters were given instead of chosen from rows."""
+        return self.location.knows_widths
+
+    def with_units(self, fresh: Self, columns: NDArray[np.bool_]) -> Self:
+        """Return the resolved family with new default scales for some columns."""
+        return replace(self, location=self.location.with_units(fresh.location, columns))
+
+    def base(self) -> Vector:
+        """Prior row of a new particle."""
+        width, df = len(self.location.base_mean), self.location.df
+        assert df is not None
+        precision = np.diag([self.location.kappa, 1.0 / self.start])
+        scale = np.array(self.location.scale)
+        return prior_block(np.zeros((2, width)), precision, df, scale)
+
+    def stepped(self, priors: Matrix, transition: OwnTransition) -> Matrix:
+        """Prior rows one phase later, by their velocities."""
+        assert isinstance(transition, ConstantVelocity)
+        part = self._parts(priors)[0]
+        spread = AHEAD @ np.linalg.inv(part.precision) @ AHEAD.T
+        inverse = np.linalg.inv(spread + transition.noise * BROWNIAN)
+        precision: Any = 0.5 * (inverse + np.swapaxes(inverse, 1, 2))
+        ahead = AHEAD @ part.coefficients
+        return of_usual(part.nu, precision, ahead, part.scale).flat()
+
+    def parameters(self, priors: Matrix) -> Parameters:
+        """Usual parameters of locations and velocities."""
+        part = self._parts(priors)[0]
+        return {
+            "mean": part.coefficients[:, 0] + self.origin(),
+            "velocity": part.coefficients[:, 1], "precision": part.precision,
+            "df": part.nu, "scale": part.scale,
+        }  # fmt: skip
+
+    def with_parameters(self, found: Parameters) -> Matrix:
+        """Prior rows of these parameters."""
+        centre = np.stack([found["mean"] - self.origin(), found["velocity"]], axis=1)
+        names = ("precision", "scale")
+        precision, scale = (found[name] for name in names)
+        return of_usual(found["df"], precision, centre, scale).flat()
+
+    def _here(self, priors: Matrix) -> Matrix:
+        """Prior rows of `location`, velocities integrated out."""
+        part = self._parts(priors)[0]
+        kappa: Any = 1.0 / np.linalg.inv(part.precision)[:, :1, :1]
+        return of_usual(part.nu, kappa, part.coefficients[:, :1], part.scale).flat()
+
+    def means(self, priors: Matrix) -> Matrix:
+        """Mean location of each particle."""
+        return self.location.means(self._here(priors))
+
+    def covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the location of each particle."""
+        return self.location.covariances(self._here(priors))
+
+    def row_covariances(self, priors: Matrix) -> Matrix:
+        """Covariance of the rows of each particle about its location."""
+        return self.location.row_covariances(self._here(priors))
+
+    def draw(self, prior: Vector, n: int, rng: np.random.Generator) -> Matrix:
+        """Draw rows, each around its own location."""
+        return self.location.draw(self._here(prior[None])[0], n, rng)
+
+    def centre_velocities(self, priors: Matrix) -> Matrix:
+        """Mean velocity of each particle, in units of the rows a phase."""
+        return self._parts(priors)[0].coefficients[:, 1]

@@ -106,6 +106,44 @@ class Discount:
         check_options(self)
 
 
+@dataclass(frozen=True)
+class ConstantVelocity:
+    """Locations move on with a velocity of their own, which changes a little.
+
+    It is for `GaussianUnknown`. Variances are in units of the particle's own covariance
+    of rows Sigma, so that they are the same in any units of the columns.
+
+    Parameters
+    ----------
+    noise : float, default 0.05
+        Variance q > 0 of the change of a velocity in a phase, in units of Sigma. Larger
+        values follow turns sooner, and know less of where a particle will be.
+    start : float, default 10.0
+        Variance > 0 of the velocity of a new particle, about 0, in units of Sigma.
+
+    Notes
+    -----
+    Location and velocity are the rows of B = (mu, v)', with
+    B | Sigma ~ MN(M, V, Sigma). A phase later, M' = F M and V' = F V F' + Q, where
+    F = [[1, 1], [0, 1]] and Q = q [[1/3, 1/2], [1/2, 1]]: velocities are Brownian in
+    time (Bar-Shalom, Li and Kirubarajan 2001, section 6.2). Rows tell of mu alone.
+    Given the labels, all of this is exact.
+
+    Widths of clusters do not fade, as `Discount` lets them.
+
+    Examples
+    --------
+    >>> ConstantVelocity(0.01)
+    ConstantVelocity(noise=0.01, start=10.0)
+    """
+
+    noise: float = checked(0.05, params.positive)
+    start: float = checked(10.0, params.positive)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
 Parameters = dict[str, NDArray[np.float64]]
 
 
@@ -188,7 +226,8 @@ class CustomTransition(Protocol):
         ...
 
 
-Transition = RandomWalk | Discount | CustomTransition
+OwnTransition = RandomWalk | Discount | ConstantVelocity
+Transition = OwnTransition | CustomTransition
 
 
 def checked_parameters(
