@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.checkpoint.models import with_labels
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import are_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import (
@@ -557,6 +558,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             return X
         rest, keys = apart_from_key(X, key, self.key)
         n_rows = len(keys)
+        for name, values in (("exposure", exposure), ("position", position)):
+            check_paired(X, values, name)
         at = exposures_of(self.state, exposure, n_rows)
         return KeyedRows(keys, rest, at, positions_of(position, n_rows))
 
@@ -588,6 +591,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         """Check and encode a stream that is to be learned; see `Learner.preview`."""
         if start is not None:
             params.count("start", start, 0)
+        check_paired(X, y)
         with self._leaves_for(y):
             rows = self._rows(X, None, None)
             responses = responses_of(self.state, y, len(rows))
@@ -689,7 +693,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if isinstance(y, str):
             X, y = response_apart(X, y)
         if is_nothing(X) and not np.size(y):
+            if answers is not None:
+                none = np.empty(0)
+                answers.append(self._law.cold(none, none, none))
             return
+        check_paired(X, y)
         with self._leaves_for(y):
             rows = self._rows(X, key, exposure, position)
             responses = responses_of(self.state, y, len(rows))
@@ -1343,7 +1351,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             from the store, which is as it was after the last commit.
         """
         if notes is not None:
-            self.notes = dict(notes)
+            self.notes = checked_notes(notes)
         if self._file is None:
             return self
         self._check_writable()
@@ -1367,7 +1375,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def close(self) -> None:
         """Commit, unless `autocommit` is off, and let others have the store."""
         if self._file is not None:
-            if not self._file.read_only:
+            if not (self._file.read_only or self._file.is_closed):
                 self._commit_if_due()
             self._file.close()
 
@@ -1397,6 +1405,17 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         for text, blob in self._keys.blobs():
             self._check_key(text, blob)
         return self
+
+
+def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Notes that a file can hold."""
+    try:
+        archive.header_text(notes)
+        return dict(notes)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            "notes", "must be a dict of values that JSON can represent", notes
+        ) from error
 
 
 def with_lists(value: Any) -> Any:
