@@ -514,6 +514,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._check_writable()
         self._state_of(key)
         self._keys.drop(key_text(keys_of([key], 1)[0]))
+        self._commit_if_due()
         return self
 
     def _state_of(self, key: Key) -> KeyState:
@@ -1017,7 +1018,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @locked
     def freeze(self) -> Self:
         """Stop learning: from now on `update` checks its rows, but learns nothing."""
+        self._check_writable()
         self.is_frozen = True
+        self._commit_if_due()
         return self
 
     # ------------------------------------------------------------ predictions
@@ -1209,7 +1212,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             A file that a model with ``store=`` has made.
         read_only : bool, default False
             Whether to read it only. Another process may write it at the same time; the
-            model is as at the last commit before this call, and cannot learn.
+            model is as at the last commit before this call, and cannot learn. The log
+            beside the file cannot shrink until it is closed.
 
         Returns
         -------

@@ -142,6 +142,19 @@ def test_notes_are_on_disk_with_what_was_learned(tmp_path: Path) -> None:
         assert in_memory(model) == model_bytes(small().update(X, y, key))
 
 
+def test_what_is_done_to_a_model_is_on_disk_at_once(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 60)
+    path = tmp_path / "fleet.db"
+    with small(store=path) as model:
+        model.update(X, y, key).drop(3)
+        with KeyedStream.from_store(path, read_only=True) as reader:
+            assert 3 not in reader
+            assert len(reader) == len(model) == 7
+        model.freeze()
+        with KeyedStream.from_store(path, read_only=True) as reader:
+            assert reader.is_frozen
+
+
 def test_keys_are_counted_as_they_come_and_go(tmp_path: Path) -> None:
     X, y, key = panel("linear", 60, 12)
     with small(store=tmp_path / "fleet.db", hot=3) as model:
