@@ -60,7 +60,7 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
         self.path, self.read_only = os.path.abspath(path), read_only
-        self._stack = ExitStack()
+        self.is_closed, self._stack = False, ExitStack()
         if not read_only:
             self._stack.enter_context(sole_writer(self.path))
         try:
@@ -123,6 +123,8 @@ class KeyFile(MutableMapping[str, bytes]):
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """Turn an error of the file into an OSError, after which it is closed."""
+        if self.is_closed:
+            raise OSError(f"{shown(self.path)} was closed; open it again to go on.")
         try:
             yield
         except sqlite3.Error as error:
@@ -142,6 +144,7 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def close(self) -> None:
         """Close the file and let others write it; what was not committed is lost."""
+        self.is_closed = True
         self._stack.close()
 
     def commit(self) -> None:

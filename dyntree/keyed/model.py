@@ -27,6 +27,7 @@ from dyntree import checkpoint, params
 from dyntree.checkpoint.layout import require
 from dyntree.checkpoint.models import with_labels
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import are_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import (
@@ -525,6 +526,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._check_writable()
         self._state_of(key)
         self._keys.drop(key_text(keys_of([key], 1)[0]))
+        self._commit_if_due()
         return self
 
     def _state_of(self, key: Key) -> KeyState:
@@ -569,6 +571,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             return X
         rest, keys = apart_from_key(X, key, self.key)
         n_rows = len(keys)
+        for name, values in (("exposure", exposure), ("position", position)):
+            check_paired(X, values, name)
         at = exposures_of(self.state, exposure, n_rows)
         return KeyedRows(keys, rest, at, positions_of(position, n_rows))
 
@@ -600,6 +604,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         """Check and encode a stream that is to be learned; see `Learner.preview`."""
         if start is not None:
             params.count("start", start, 0)
+        check_paired(X, y)
         with self._leaves_for(y):
             rows = self._rows(X, None, None)
             responses = responses_of(self.state, y, len(rows))
@@ -701,7 +706,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if isinstance(y, str):
             X, y = response_apart(X, y)
         if is_nothing(X) and not np.size(y):
+            if answers is not None:
+                none = np.empty(0)
+                answers.append(self._law.cold(none, none, none))
             return
+        check_paired(X, y)
         with self._leaves_for(y):
             part = self._part(X, y, key, position, exposure)
             learns = self._in_time(part.texts, part.rows.positions)
@@ -1053,7 +1062,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @locked
     def freeze(self) -> Self:
         """Stop learning: from now on `update` checks its rows, but learns nothing."""
+        self._check_writable()
         self.is_frozen = True
+        self._commit_if_due()
         return self
 
     # ------------------------------------------------------------ predictions
@@ -1492,7 +1503,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             A file that a model with ``store=`` has made.
         read_only : bool, default False
             Whether to read it only. Another process may write it at the same time; the
-            model is as at the last commit before this call, and cannot learn.
+            model is as at the last commit before this call, and cannot learn. The log
+            beside the file cannot shrink until it is closed.
 
         Returns
         -------
@@ -1634,7 +1646,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             from the store, which is as it was after the last commit.
         """
         if notes is not None:
-            self.notes = dict(notes)
+            self.notes = checked_notes(notes)
         if self._file is None:
             return self
         self._check_writable()
@@ -1658,7 +1670,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def close(self) -> None:
         """Commit, unless `autocommit` is off, and let others have the store."""
         if self._file is not None:
-            if not self._file.read_only:
+            if not (self._file.read_only or self._file.is_closed):
                 self._commit_if_due()
             self._file.close()
 
@@ -1688,6 +1700,17 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         for text, blob in self._keys.blobs():
             self._check_key(text, blob)
         return self
+
+
+def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
+    """Notes that a file can hold."""
+    try:
+        archive.header_text(notes)
+        return dict(notes)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(
+            "notes", "must be a dict of values that JSON can represent", notes
+        ) from error
 
 
 def with_lists(value: Any) -> Any:

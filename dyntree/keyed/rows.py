@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,6 +149,12 @@ def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]
     names = _names(X)
     if names is not None and _names_a_column(key, names):
         return _without(X, key)
+    if isinstance(key, Mapping | Set):
+        raise ArgumentError(
+            "key",
+            "must name a column or have one key for each row, in their order",
+            key,
+        )
     if isinstance(key, str | int) and not isinstance(key, bool):
         if names is not None or isinstance(key, str):
             listed = "no names" if names is None else "the columns {names}"
@@ -182,19 +188,25 @@ def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]
 def _names(X: Any) -> list[Any] | None:
     """Names of the columns of rows; None for arrays."""
     if is_frame(X):
-        return [*table_of(X, "X").names]
+        names: list[Any] = [*table_of(X, "X").names]
+        if hasattr(X, "iloc"):  # pandas, whose names may be numbers
+            names += [name for name in X.columns if isinstance(name, int)]
+        return names
     if isinstance(X, Mapping):
         return [*X]
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
-        return [*columns_of_rows(X, "X")]
+        columns_of_rows(X, "X")  # which refuses rows that differ
+        return [*X[0]]
     return None
 
 
 def _names_a_column(key: Any, names: list[Any]) -> bool:
+    """Whether a key is the name of a column, and not the keys of rows."""
     try:
-        return key in names
-    except (TypeError, ValueError):  # an array
+        hash(key)
+    except TypeError:
         return False
+    return not hasattr(key, "__array__") and key in names
 
 
 def _without(X: Any, name: Any) -> tuple[Any, list[Key]]:

@@ -11,7 +11,7 @@ from dyntree._core.trees.nodes cimport Leaf, Node
 from dyntree._core.types cimport handle_t, slot_t
 
 cdef enum:
-    CHUNK_BITS = 8
+    CHUNK_BITS = 4
     CHUNK = 1 << CHUNK_BITS
     N_CLASSES = 32
 

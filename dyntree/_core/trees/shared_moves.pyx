@@ -88,6 +88,7 @@ cdef class SharedMoves(Moves):
         self.places = self.part_of + n
         resize(<void **> &self.heads, 4 * n, sizeof(int32_t))
         resize(<void **> &self.made, n, sizeof(Grown))
+        self.search.expect(n_particles)     # as many cuts as a step has at most
         self.n_expected = n_particles
         return 0
 

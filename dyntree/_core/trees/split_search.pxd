@@ -45,7 +45,8 @@ cdef class SplitSearch:
     cdef EvidenceBatch batch
     cdef int32_t min_leaf
     cdef int32_t stride
-    cdef double *sums                   # (N_CUTS + 2, stride) sums below cuts, and others
+    cdef double *sums                   # (n_sums, stride) sums below cuts, and others
+    cdef int32_t n_sums                 # four more than the cuts of a pass at most
     cdef double *missing                # those of the rows without a value
     cdef int32_t[N_CUTS + 2] n_below    # rows in each of the sums
     cdef int32_t n_missing
@@ -54,6 +55,7 @@ cdef class SplitSearch:
     cdef int32_t *parts                 # (n_seats,) between which cuts a row lies
     cdef int32_t n_seats
 
+    cdef int expect(self, int32_t n_cuts) except -1
     cdef int reserve(self) except -1
     cdef size_t nbytes(self) noexcept
     # sums below n <= N_CUTS sorted cuts of one column, of leaves that hold these rows

@@ -68,13 +68,21 @@ cdef class SplitSearch:
         self.batch = batch
         self.min_leaf = min_leaf
         self.stride = arena.stride
-        resize(<void **> &self.sums, (N_CUTS + 4) * self.stride, sizeof(double))
-        self.left = self.sums + (N_CUTS + 2) * self.stride
-        self.right = self.left + self.stride
+        self.expect(1)
 
     def __dealloc__(self):
         free(self.sums)
         free(self.parts)
+
+    cdef int expect(self, int32_t n_cuts) except -1:
+        """Scratch for passes over that many cuts in a step."""
+        cdef int32_t n = min(n_cuts, <int32_t> N_CUTS) + 4
+        if n > self.n_sums:
+            resize(<void **> &self.sums, n * self.stride, sizeof(double))
+            self.n_sums = n
+        self.left = self.sums + (self.n_sums - 2) * self.stride
+        self.right = self.left + self.stride
+        return 0
 
     cdef int reserve(self) except -1:
         """Scratch for the seats of the pool."""
@@ -85,7 +93,7 @@ cdef class SplitSearch:
         return 0
 
     cdef size_t nbytes(self) noexcept:
-        return ((N_CUTS + 4) * self.stride * sizeof(double)
+        return (self.n_sums * self.stride * sizeof(double)
                 + self.n_seats * sizeof(int32_t))
 
     cdef void sum_below(self, const Leaf *leaf, Cut *cuts, int32_t n) noexcept nogil:

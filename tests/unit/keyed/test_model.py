@@ -450,3 +450,71 @@ def test_a_changed_file_is_refused_or_the_same(damage: str) -> None:
     array.reshape(-1)[0] = 7 if damage == "blobs" else np.nan
     with pytest.raises(ValueError, match=r"key|valid|shape|model"):
         KeyedStream.from_arrays(header, arrays | {damage: array})
+
+
+# ---------------------------------------------------------------- odd input
+@pytest.mark.parametrize("name", ["y", "key", "position", "exposure"])
+def test_series_are_paired_by_their_index(name: str) -> None:
+    X, y, key = panel("poisson", 20)
+    rows = {"X": pd.DataFrame(X), "y": y, "key": key}
+    rows |= {"position": np.arange(20), "exposure": np.ones(20)}
+    rows[name] = pd.Series(rows[name], index=range(5, 25))
+    model = small("poisson", key=None)
+    for call in (model.update, model.predict_then_learn):
+        with pytest.raises(ValueError, match=f"{name} and X must have the same index"):
+            call(**rows)
+    assert len(model) == model.n_seen == 0
+
+
+@pytest.mark.parametrize(
+    "keys", [dict.fromkeys(range(20), 1), {*range(20)}, frozenset(range(20))]
+)
+def test_keys_without_an_order_are_refused(keys: Any) -> None:
+    X, y, _ = panel("linear", 20)
+    with pytest.raises(ValueError, match="one key for each row, in their order"):
+        small().update(X, y, keys)
+
+
+def test_one_key_that_is_the_name_of_a_column_is_a_key() -> None:
+    frame = pd.DataFrame({"a": [0.5], "b": [0.1]})
+    pairs: list[Any] = [np.array(["a"]), pd.Series(["a"]), ["a"], ("a",)]
+    for keys in pairs:
+        model = small().update(frame, [1.0], keys)
+        assert (model.keys(), model.feature_names) == (["a"], ("a", "b"))
+    for library in ("polars", "pyarrow"):
+        table = pytest.importorskip(library)
+        rows = table.DataFrame(frame) if library == "polars" else table.table(frame)
+        model = small().update(rows, [1.0], np.array(["a"]))
+        assert (model.keys(), model.feature_names) == (["a"], ("a", "b"))
+
+
+def test_names_of_columns_may_be_numbers() -> None:
+    X, y, key = panel("linear", 20)
+    frame = (
+        pd.DataFrame(X, columns=[1, 2]).assign(**{"k": key}).rename({"k": 0}, axis=1)
+    )
+    rows = [{0: int(k), 1: a, 2: b} for k, (a, b) in zip(key, X, strict=True)]
+    models = [small(key=0).update(given, y) for given in (frame, rows)]
+    assert model_bytes(models[0]) == model_bytes(models[1])
+    assert models[0].feature_names == ("1", "2")
+
+
+def test_no_rows_have_no_predictions() -> None:
+    for kind in KINDS:
+        X, y, key = panel(kind, 20)
+        model = small(kind)
+        for _ in range(2):
+            with same_bytes(model):
+                answer: Any = model.predict_then_learn(X[:0], y[:0], key[:0])
+            assert len(answer.proba if kind == "class" else answer.mean) == 0
+            model.update(X, y, key)
+
+
+def test_a_key_of_another_type_is_warned_of_in_predictions() -> None:
+    X, y, key = panel("linear", 20)
+    model = small().update(X, y, key)
+    with same_bytes(model), pytest.warns(KeyTypeWarning, match="are text now"):
+        model.predict(X[:2], ["1", "2"])
+    model.predict(X[:2], ["1", "2"])  # once is enough
+    assert model.key_named("17") == 17
+    assert small().update(X, y, key.astype(str)).key_named("17") == "17"

@@ -50,6 +50,15 @@ def test_blobs_are_small_and_one_changed_bit_is_seen(kind: str) -> None:
         data[place // 8] ^= 1 << place % 8
 
 
+@pytest.mark.parametrize(("kind", "most"), [("linear", 110_000), ("class", 60_000)])
+def test_live_trees_of_keys_are_small(kind: str, most: int) -> None:
+    X, y, key = panel(kind, 300, 5)
+    model = KeyedStream(kind, seed=1, members=[{"window": 20, "n_particles": 5}])
+    model.update(X, y, key)
+    for k in range(5):
+        assert model.model_of(k).memory_usage() < most
+
+
 def test_a_new_key_without_a_tree_is_half_a_kilobyte() -> None:
     X, y, key = panel("linear", 100, 5)
     _, arrays = small(own=False).update(X, y, key).to_arrays()
@@ -131,6 +140,19 @@ def test_notes_are_on_disk_with_what_was_learned(tmp_path: Path) -> None:
     with KeyedStream.from_store(path, read_only=True) as model:
         assert (model.n_seen, model.notes) == (60, notes)
         assert in_memory(model) == model_bytes(small().update(X, y, key))
+
+
+def test_what_is_done_to_a_model_is_on_disk_at_once(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 60)
+    path = tmp_path / "fleet.db"
+    with small(store=path) as model:
+        model.update(X, y, key).drop(3)
+        with KeyedStream.from_store(path, read_only=True) as reader:
+            assert 3 not in reader
+            assert len(reader) == len(model) == 7
+        model.freeze()
+        with KeyedStream.from_store(path, read_only=True) as reader:
+            assert reader.is_frozen
 
 
 def test_keys_are_counted_as_they_come_and_go(tmp_path: Path) -> None:
@@ -243,3 +265,28 @@ def test_a_process_that_is_killed_leaves_whole_calls(tmp_path: Path) -> None:
     whole = str(tmp_path / "whole.db")
     learn_on(whole, n)
     assert contents(Path(path)) == contents(Path(whole))
+
+
+def test_a_closed_model_says_so(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 40)
+    model = small(store=tmp_path / "fleet.db").update(X, y, key)
+    model.close()
+    model.close()
+    for call in (lambda: model.update(X, y, key), lambda: model.predict(X, [-1] * 40)):
+        with pytest.raises(OSError, match=r"fleet.db was closed; open it again"):
+            call()
+
+
+@pytest.mark.parametrize("notes", [{"a": object()}, {"a": {1, 2}}, [1]])
+def test_notes_that_no_file_can_hold_change_nothing(notes: Any, tmp_path: Path) -> None:
+    X, y, key = panel("linear", 40)
+    path = tmp_path / "fleet.db"
+    with small(store=path) as model:
+        model.update(X, y, key).commit({"at": 40})
+        with pytest.raises(
+            ValueError, match="notes must be a dict of values that JSON"
+        ):
+            model.commit(notes)
+        model.update(X, y, key)
+    with KeyedStream.from_store(path, read_only=True) as model:
+        assert (model.n_seen, model.notes) == (80, {"at": 40})
