@@ -12,6 +12,7 @@ from dyntree import (
     AveragedStream,
     AveragedTrees,
     DynamicTree,
+    KeyedStream,
     LinearStream,
     RandomTreesStream,
     StreamingTree,
@@ -70,6 +71,17 @@ def learn_response(model: Any, options: Options, part: int) -> None:
     weighs = "weighting" in options and options.get("rules") != "r"
     weight = np.linspace(1.0, 2.0, 25).round() if weighs else None
     model.update(*responses(options, part), weight)
+
+
+def keyed(options: Options, part: int) -> tuple[pd.DataFrame, Any]:
+    """Rows as of trees, of five keys in a column of their own."""
+    frame, y = responses(options, part)
+    frame["k"] = np.arange(len(frame)) % 5 + part
+    return frame, y
+
+
+def learn_keyed(model: Any, options: Options, part: int) -> None:
+    model.update(*keyed(options, part))
 
 
 def rows(options: Options, part: int) -> np.ndarray:
@@ -190,6 +202,16 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
             "classes", "categories", "new_levels", "encode_levels", "dispersion",
             "seed")}},
         learn_response,
+    ),
+    "KeyedStream": (
+        KeyedStream, {"n_particles": 4, "key": "k", "seed": 1},
+        [{}, {"model": "class"}, {"model": "negbin"}, {"own": False, "block": 9}],
+        {"model": ["constant", "logit", "poisson"], "key": ["k"], "window": [9],
+         "n_particles": [3], "members": [[{"window": 20}, {"window": 30}]],
+         "own": [False], "classes": TREE["classes"], "categories": TREE["categories"],
+         "discount": [0.9], "tempering": [1.0], "block": [7], "full_rows": [10],
+         "thin": [2], "hot": [1], "late": ["learn"], "store": [None],
+         "seed": TREE["seed"]}, learn_keyed,
     ),
     "OnlineDPGMM": (
         OnlineDPGMM, {"warm_up": 20, "seed": 0}, [{}, {"lambda_": 9.0}],

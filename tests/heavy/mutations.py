@@ -97,19 +97,27 @@ REGRESSIONS = {
     "prior": "the prior of a coefficient, which follows the spread of its column",
     "log_weights": "what all rows have said for a spread",
 }  # fmt: skip
+AVERAGE = FORESTS | WINDOWS | REGRESSIONS | {
+    "log_weights": "what all rows have said for a member",
+    "spread": "how wide the pool was of all rows",
+    "persistence": "the last response and how far it was from the one before",
+    "log_shares": "what all rows have said for the average and the regression",
+    "coef": "what all rows have said for a member, of labels",
+    "covariance": "how well that is known: any positive matrix",
+}  # fmt: skip
 FREE: dict[str, dict[str, str]] = {  # kind -> array -> why nothing contradicts it
     "DynamicTree": TREES,
     "StreamingTree": WINDOWS,
     "RandomTreesStream": FORESTS,
     "LinearStream": REGRESSIONS,
     "AveragedTrees": FORESTS | TREES | REGRESSIONS,
-    "AveragedStream": FORESTS | WINDOWS | REGRESSIONS | {
-        "log_weights": "what all rows have said for a member",
-        "spread": "how wide the pool was of all rows",
-        "persistence": "the last response and how far it was from the one before",
-        "log_shares": "what all rows have said for the average and the regression",
-        "coef": "what all rows have said for a member, of labels",
-        "covariance": "how well that is known: any positive matrix",
+    "AveragedStream": AVERAGE,
+    "KeyedStream": AVERAGE | {
+        **dict.fromkeys(("totals", "grid", "by_age"), "what all keys have said"),
+        "waiting_X": "a value of a row that waits for the end of its block",
+        **dict.fromkeys(("waiting_at", "waiting_past", "waiting_misses"), (
+            "what the key of a row that waits had said before it")),
+        "waiting_log_densities": "what was predicted of a row that waits",
     },
     "OnlineDPGMM": MEANS,
     "OnlineDPMPPCA": SUBSPACES,
@@ -147,6 +155,8 @@ def answers(kind: str, model: Any, options: kinds.Options) -> Answers:
     if learn is kinds.learn_response:
         X, _ = kinds.responses(options, 90)
         asked = {"predict": model.predict(X), "evidence": model.log_evidence}
+    elif learn is kinds.learn_keyed:
+        asked = {"predict": model.predict(kinds.keyed(options, 1)[0])}
     elif learn is kinds.learn_documents:
         X = kinds.documents(options, 90)
         asked = {"transform": model.transform(X), "score": model.score(X)}
@@ -249,7 +259,8 @@ def outcome(
 
 
 def base(name: str) -> str:
-    """Name of an array without that of the member of an average."""
+    """Name of an array without those of a shared stream and of a member."""
+    name = name.removeprefix("level_").removeprefix("history_")
     return name.split("_", 1)[1] if name[0] == "m" and name[1:2].isdigit() else name
 
 

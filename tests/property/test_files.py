@@ -20,7 +20,6 @@ from tests.unit.conftest import ROOT
 ELSEWHERE = {  # kinds whose files are tested there: they learn otherwise
     "ChangeAlarm": "tests/unit/evaluate/test_alarm.py",
     "DelayedLabels": "tests/unit/evaluate/test_delayed.py",
-    "KeyedStream": "tests/unit/keyed/test_model.py",
     "Running": "tests/unit/mixtures/canopy/test_model.py",
     "CoverTree": "tests/unit/mixtures/test_cover_tree.py",
 }
