@@ -166,7 +166,8 @@ class Session:
                 "remove it."
             )
         if self.key_by is not None or is_base(self.path):
-            return self._resume_keys(wanted)
+            self._resume_keys(wanted)
+            return
         self.model, self.notes = checkpoint.load_with(self.path)
         if isinstance(self.model, DelayedLabels):
             self._store, self.model = self.model, self.model.model
@@ -177,6 +178,8 @@ class Session:
         try:
             self.model = KeyedStream.from_store(self.path)
         except NotReadyError:  # its process was killed before the first commit
+            if self.key_by is None:
+                raise
             self.resumed = False
             return
         self.model.autocommit = False

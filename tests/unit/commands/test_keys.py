@@ -127,18 +127,18 @@ def test_a_stream_goes_on_where_it_ended(fleet: Fleet, cut: int) -> None:
 
 
 def test_an_empty_store_of_a_process_that_was_killed_is_begun_anew(
-    fleet: Fleet,
+    fleet: Fleet, capsys: Any
 ) -> None:
     fleet.store.touch()
     assert fleet() == 0
     whole = contents(fleet.store)
-    for table in ("keys", "facts"):
-        with sqlite3.connect(fleet.store) as base:
-            base.execute(
-                f"delete from {table} where 1"
-                + (" and name != 'format'" if table == "facts" else "")
-            )
-        base.close()
+    plain = ["stream", fleet.path, "--formula", "y ~ x", "--checkpoint", fleet.store]
+    with sqlite3.connect(fleet.store) as base:
+        base.execute("delete from keys")
+        base.execute("delete from facts where name != 'format'")
+    base.close()
+    assert run(*plain, *FLAGS, "--resume", "--out", fleet.out) == 1
+    assert "fleet.db holds no model yet" in complaint(capsys)
     assert fleet() == 0
     assert contents(fleet.store) == whole
 
