@@ -1191,11 +1191,13 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 f"{self.n_seen} rows have come."
             )
         if self.snapshot_id is None and self._identity() not in self._snapshots:
+            self._check_writable()
             self._snapshots.append(self._identity())
-            self.commit()
+            self._commit_if_due()
         twin = self._without_rows()
         twin.snapshot_id = self._snapshots[-1]
         twin.is_frozen, twin.n_skipped, twin._n_beside = False, 0, 0
+        twin.notes, twin.autocommit = {}, True
         return twin
 
     def _identity(self) -> str:

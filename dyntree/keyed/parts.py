@@ -14,6 +14,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.keyed.keys import Key, key_in, key_text, keys_of
@@ -106,6 +107,7 @@ def slots_of(
     """
     if isinstance(y, str):
         X, y = response_apart(X, y)
+    check_paired(X, y)
     part = fleet._part(X, y, key, position, exposure)
     slot = np.array([crc32(text.encode()) % n_slots for text in part.texts])
     found = []

@@ -70,7 +70,9 @@ class Keys:
     def take(self, blobs: Mapping[str, bytes]) -> None:
         """Have these blobs, also in place of others."""
         for text, blob in blobs.items():
-            self.drop(text)
+            self._live.pop(text, None)
+            self._changed.discard(text)
+            self._fresh.discard(text)
             self.cold[text] = blob
 
     def write(self) -> None:
