@@ -71,6 +71,7 @@ WINDOWS = TREES | {
     "leaf_sums": "sums over rows that have gone, of which nothing is derived",
     "spans": "the range of a column over rows that have gone",
     "row_ids": "the number of a row, of which some have gone",
+    "leaf_shape": "under R's rules the depth of a leaf, which stays when a split goes",
     "leaf_credit": "worth of rows, which R's rules keep when their leaf changes",
 }
 FORESTS = {
