@@ -35,6 +35,7 @@ PACKAGES = (
 )  # fmt: skip
 SECTIONS: dict[str, Callable[[], Iterator[Table]]] = {
     "tables": companion_clusters.tables,
+    "densities": companion_clusters.densities,
     "blobs": companion_clusters.separated,
     "wide": companion_clusters.wide,
     "streams": companion_streams.tables,

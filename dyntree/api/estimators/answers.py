@@ -76,9 +76,7 @@ class ClusterAttributes:
     bic = passed_on(MixtureOfRows.bic)
     aic = passed_on(MixtureOfRows.aic)
 
-    def _rows_of_clusters(self) -> Vector:
-        """Rows of each cluster, or numbers in proportion to these."""
-        raise NotImplementedError
+    _rows_of_clusters: Callable[[], Vector]  # or numbers in proportion to these
 
     @property
     def means_(self) -> Matrix:
