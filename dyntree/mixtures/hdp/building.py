@@ -23,6 +23,8 @@ from dyntree.mixtures.hdp.topics import Topics
 
 SINGLES = 3  # best moves that are tried alone once all together were refused
 FIRST_START, NEXT_START = 2, 10  # topics of the first start, and of the next
+SHORT = 30  # words of a document on average, up to which its words are few
+BY_WORDS = (2, 4, 8)  # topics of starts from documents that share words
 WORDS_EACH = 200  # of a topic that a first epoch starts from, at least
 CHANGED = 0.01  # of a topic's points, after which a refused move is tried again
 
@@ -126,10 +128,11 @@ def built(build: Build) -> Built:
     return improved(build, build.store, best.topics, record)
 
 
-def started(build: Build, store: Store, K: int) -> Built:
+def started(build: Build, store: Store, K: int, by_words: bool = False) -> Built:
     """Topics of a first epoch from so many to start from."""
     record, ones = build.record(), np.ones(build.n_groups)
-    topics = first_topics(build.search, store, ones, K, build.random(KMEANS))
+    rng = build.random(KMEANS)
+    topics = first_topics(build.search, store, ones, K, rng, by_words)
     record.next_id = topics.K
     return improved(build, store, topics, record)
 
@@ -139,7 +142,8 @@ def best_start(build: Build) -> Built:
 
     Starts have two topics, ten, and then twice as many as the last one had. From the
     third on, a start whose free energy is no lower than that of the best one before is
-    the last (section 4.3).
+    the last (section 4.3). Short documents, in which chance starts find poor optima,
+    have further starts, of groups of documents that share words.
     """
     most = starting_topics_within(build, max(1, int(build.store.total // WORDS_EACH)))
     start = min(FIRST_START, most)
@@ -154,6 +158,12 @@ def best_start(build: Build) -> Built:
             best = last
         elif start > NEXT_START:
             break
+    if build.store.total > SHORT * build.n_groups:
+        return best
+    for start in BY_WORDS:
+        if start <= most and not build.ended:
+            other = started(build, build.store, start, by_words=True)
+            best = min(best, other, key=lambda one: build.cost(one[0]))
     return best
 
 

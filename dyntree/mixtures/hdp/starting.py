@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.hdp.store import Ints, Longs, Store
@@ -42,10 +43,11 @@ def first_topics(
     documents: Vector,
     n_topics: int,
     rng: np.random.Generator,
+    by_words: bool = False,
 ) -> Topics:
-    """Topics that the first epoch starts from."""
+    """Topics that the first epoch starts from; `by_words` groups documents of words."""
     if search.family.random_start:
-        return random_topics(store, documents, n_topics, rng)
+        return random_topics(store, documents, n_topics, rng, by_words)
     label = seeded_labels(store, n_topics, rng)
     used, label = np.unique(label, return_inverse=True)
     return hard_topics(store, documents, label, len(used))
@@ -119,12 +121,52 @@ def nearest_centre(x: Matrix, centres: Matrix) -> Longs:
     return out
 
 
+def alike_documents(store: Store, S: int, K: int, rng: np.random.Generator) -> Longs:
+    """Groups of documents that share rare words, K at most.
+
+    By spherical k-means (Dhillon and Modha 2001) with starts of k-means++, on log(1 +
+    count) times the log of the inverse share of documents with the word.
+    """
+    places = store.group[: store.n_points], store.word[: store.n_points]
+    counts = np.log1p(store.weights[: store.n_points])
+    X = csr_matrix((counts, places), shape=(S, store.family.n_words))
+    of_word = np.bincount(X.indices, minlength=X.shape[1])
+    X.data *= np.log((1.0 + S) / (1.0 + of_word))[X.indices]
+    length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    X.data /= np.repeat(np.where(length > 0.0, length, 1.0), np.diff(X.indptr))
+    chosen = [int(rng.integers(S))]
+    nearest = X @ X[chosen[0]].toarray().ravel()
+    while len(chosen) < K:
+        chance = np.maximum(1.0 - nearest, 0.0)
+        if not chance.sum() > 0.0:
+            break
+        chosen.append(int(rng.choice(S, p=chance / chance.sum())))
+        nearest = np.maximum(nearest, X @ X[chosen[-1]].toarray().ravel())
+    centres = X[chosen].toarray()
+    for _ in range(LLOYD_STEPS):
+        label = (X @ centres.T).argmax(axis=1)
+        ones = csr_matrix((np.ones(S), (label, np.arange(S))), shape=(len(centres), S))
+        sums = (ones @ X).toarray()
+        length = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres = np.where(
+            length > 0.0, sums / np.where(length > 0.0, length, 1.0), centres
+        )
+    found: Longs = (X @ centres.T).argmax(axis=1)
+    return found
+
+
 def random_topics(
-    store: Store, documents: Vector, K: int, rng: np.random.Generator
+    store: Store, documents: Vector, K: int, rng: np.random.Generator, by_words: bool
 ) -> Topics:
-    """Topics of words: each item half in its document's topic, half in its own draw."""
+    """Topics of words: each item half in its document's topic, half in its own draw.
+
+    The topic of a document is drawn, or that of a group of documents that are alike.
+    """
     S, V = len(documents), store.family.n_words
-    of_document = rng.integers(K, size=S)
+    if by_words and K > 1:
+        of_document = alike_documents(store, S, K, rng)
+    else:
+        of_document = rng.integers(K, size=S)
     counts, words = np.zeros((S, K)), np.zeros((K, V))
     for part in np.array_split(np.arange(store.n_points), 1 + store.n_points // 4096):
         q = 0.5 * rng.dirichlet(np.full(K, 0.3), len(part)) if K > 1 else None
