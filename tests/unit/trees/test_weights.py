@@ -95,7 +95,8 @@ def test_memory_grows_with_the_first_weight_that_is_not_one() -> None:
     plain.update(X, y)
     other.update(X[:50], y[:50], np.ones(50)).update(X[50:], y[50:])
     assert other.memory_usage() == plain.memory_usage()
-    assert other.copy().update(X[:1], y[:1], 2.0).memory_usage() > other.memory_usage()
+    weighed = other.copy().update(X[:1], y[:1], 2.0)
+    assert weighed.memory_usage() > other.copy().update(X[:1], y[:1]).memory_usage()
 
 
 @pytest.mark.parametrize("name", REAL)
