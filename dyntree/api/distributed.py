@@ -29,7 +29,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from dyntree import checkpoint, params
-from dyntree.encoding.feature_map import FeatureMap
+from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.keyed.model import KeyedStream
@@ -450,6 +450,9 @@ class KeyedCluster:
             same holds for errors of the cluster.
         """
         with self.fleet.exclusive():
+            self.fleet._check_writable()
+            if is_nothing(X) and not np.size(y):
+                return self.fleet.predict_then_learn(X, y, key)
             if self.fleet.is_frozen:
                 raise ArgumentError(
                     "fleet", "must not be frozen", Message("a frozen one"),

@@ -6,6 +6,7 @@ commit, the last one before they opened it.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator, MutableMapping
@@ -34,6 +35,15 @@ def is_base(path: str | os.PathLike[str]) -> bool:
         return False
     with open(path, "rb") as file:
         return file.read(len(BASE)) == BASE
+
+
+def check_readable(path: str | os.PathLike[str]) -> None:
+    """Raise OSError where there is no file, or none that may be read."""
+    os.stat(path)
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
 class KeyFile(MutableMapping[str, bytes]):
@@ -72,9 +82,13 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def _open(self) -> None:
         """Connect, and make the tables of a new file."""
-        flags = os.O_RDONLY if self.read_only else os.O_RDWR | os.O_CREAT
-        flags |= os.O_CLOEXEC
-        os.close(os.open(self.path, flags, PRIVATE))  # it holds rows of the data
+        # Only a file that is not there yet is opened beside SQLite: who closes a
+        # descriptor gives up all locks of the process on that file, and another one
+        # would take the log away from under a writer.
+        if not self.read_only and not os.path.exists(self.path):
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+            os.close(os.open(self.path, flags, PRIVATE))
+        check_readable(self.path)
         # who may write takes the log of the file away with the last connection
         mode = "rw" if os.access(self.path, os.W_OK) else "ro"
         try:
@@ -149,8 +163,14 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def commit(self) -> None:
         """Have all changes on disk."""
-        self._run("commit")
-        self._run("begin immediate")
+        if self._base.in_transaction:
+            self._run("commit")
+
+    def _change(self, statement: str, *values: Any) -> None:
+        """Change the file, within a transaction that the first change begins."""
+        if not self._base.in_transaction:
+            self._run("begin immediate")
+        self._run(statement, *values)
 
     def fact(self, name: str) -> bytes | None:
         """What is stored beside the keys under a name."""
@@ -159,7 +179,7 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def set_fact(self, name: str, blob: bytes) -> None:
         """Store something beside the keys."""
-        self._run("insert or replace into facts values (?, ?)", name, blob)
+        self._change("insert or replace into facts values (?, ?)", name, blob)
 
     # ------------------------------------------------------------ a mapping
     def __getitem__(self, text: str) -> bytes:
@@ -170,12 +190,12 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def __setitem__(self, text: str, blob: bytes) -> None:
         self._n += text not in self
-        self._run("insert or replace into keys values (?, ?)", text, blob)
+        self._change("insert or replace into keys values (?, ?)", text, blob)
 
     def __delitem__(self, text: str) -> None:
         if text not in self:
             raise KeyError(text)
-        self._run("delete from keys where key = ?", text)
+        self._change("delete from keys where key = ?", text)
         self._n -= 1
 
     def __contains__(self, text: object) -> bool:

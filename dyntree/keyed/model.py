@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree.checkpoint.layout import require
 from dyntree.checkpoint.models import with_labels
-from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing
+from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import are_labels
 from dyntree.encoding.values import Matrix, Vector
@@ -49,7 +49,7 @@ from dyntree.keyed.files import (
     shared_in,
     stream_arrays,
 )
-from dyntree.keyed.key_file import KeyFile
+from dyntree.keyed.key_file import KeyFile, check_readable
 from dyntree.keyed.keys import (
     KINDS,
     Key,
@@ -69,7 +69,7 @@ from dyntree.keyed.laws import (
     RealLaw,
     exposed,
 )
-from dyntree.keyed.own import answer, fitting, is_usable, learned
+from dyntree.keyed.own import answers_of, fitting, is_usable, learned
 from dyntree.keyed.rows import (
     KeyedRows,
     Part,
@@ -375,8 +375,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     @locked
     def __contains__(self, key: object) -> bool:
-        """Whether a key has had a row."""
-        return key_text(keys_of([key], 1)[0]) in self._keys
+        """Whether a key has had a row; False for what can be no key."""
+        try:
+            text = key_text(keys_of([key], 1)[0])
+        except (TypeError, ValueError):
+            return False
+        return text in self._keys
 
     @locked
     def keys(self) -> list[Key]:
@@ -713,28 +717,53 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         check_paired(X, y)
         with self._leaves_for(y):
             part = self._part(X, y, key, position, exposure)
-            learns = self._in_time(part.texts, part.rows.positions)
-            part = replace(part, learns=learns)
             with rows_bar(progress, len(part), "learning") as tell:
                 self._go_through(part, answers, tell)
         self._commit_if_due()
 
     def _part(self, X: Any, y: Any, key: Any, position: Any, exposure: Any) -> Part:
-        """Rows that are to be learned, checked, but for their positions."""
+        """Rows, checked; no column begins with one that is not to be learned."""
         rows = self._rows(X, key, exposure, position)
         responses = responses_of(self.state, y, len(rows))
         if not len(rows):
             raise ArgumentError("X", "must have at least one row", Message("none"))
         if self.state.options.is_count:
             responses = exposed(np.array(responses), rows.exposure)
+        texts = [*map(key_text, rows.keys)]
+        learns = self._in_time(texts, rows.positions)
         features, growth = self._learnable(rows.X, responses)
+        if growth.steps and not learns.all():
+            features, growth = self._grown_by(rows.X, responses, learns)
         self._check_scale(features, growth, responses)
         warn_of_many(self.state, growth.features)
-        texts = [*map(key_text, rows.keys)]
         kinds = {*self._key_kinds} if self.is_frozen else self._key_kinds
         self._warn_of_types(texts, kinds)
-        all_rows = np.ones(len(rows), dtype=bool)
-        return Part(rows, texts, features, growth, responses, all_rows)
+        return Part(rows, texts, features, growth, responses, learns)
+
+    def _grown_by(
+        self, X: Any, y: list[Any], learns: NDArray[np.bool_]
+    ) -> tuple[Matrix, Growth]:
+        """Rows -> features, with the columns that begin with those that are learned.
+
+        The others have the columns that there are at their places.
+        """
+        some, late = np.flatnonzero(learns), np.flatnonzero(~learns)
+        if not len(some):
+            features = self._features
+            none = Growth(features, [], features.widen)
+            return encoded(self.state, features, X), none
+        part, growth = self._learnable(take(X, some), [y[k] for k in some.tolist()])
+        rows = np.full((len(learns), part.shape[1]), np.nan)
+        rows[some] = part
+        begun = [first for first, _ in growth.steps]
+        stage = np.searchsorted(begun, np.searchsorted(some, late))
+        maps = [growth.before, *(features for _, features in growth.steps)]
+        for k in np.unique(stage).tolist():
+            mine = late[stage == k]
+            codes = encoded(self.state, maps[k], take(X, mine))
+            rows[mine, : codes.shape[1]] = codes
+        steps = [(int(some[first]), features) for first, features in growth.steps]
+        return rows, replace(growth, steps=steps)
 
     def _learnable(self, X: Any, y: list[Any]) -> tuple[Matrix, Growth]:
         """Rows -> features; beside a snapshot no column and no label begins."""
@@ -1132,11 +1161,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 if state.tree is not None and is_usable(state.tree):
                     mine = np.flatnonzero(which == k)
                     asked = np.ascontiguousarray(X[mine])
-                    found = law.of_model(
-                        answer(state.tree, asked, features, exposure[mine])
-                    )
-                    for j, row in enumerate(mine.tolist()):
-                        rows[row] = found, j
+                    for row, own in zip(
+                        mine.tolist(),
+                        answers_of(state.tree, asked, features, exposure[mine], law),
+                        strict=True,
+                    ):
+                        rows[row] = own
             members = [*members, law.spliced(members[0], rows)]
         return law.mixed(members, shares, exposure)
 
@@ -1320,7 +1350,6 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 "Let all parts learn beside copies of one snapshot.",
                 mine=Message(mine),
             )
-        self.seed = header["seed"]
         own = {"is_frozen": self.is_frozen, "n_skipped": 0}
         self._take_state(header | own, arrays)
         self._n_beside = 0
@@ -1465,6 +1494,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def _take_state(self, header: Header, arrays: Arrays) -> None:
         """Have the state that a file describes, but for keys."""
         trees = TreeOptions(**header["trees"])
+        self.seed = header["seed"]
+        if self.key is None and header["key"] is not None:
+            self.key = from_json(header["key"])
         self._is_open = params.flag("is_open", header["is_open"])
         self._begin(trees)
         self.is_frozen = params.flag("is_frozen", header["is_frozen"])
@@ -1535,8 +1567,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         <KeyedStream 'linear': 1 keys, 1 rows learned> shop
         """
         params.flag("read_only", read_only)
-        with open(store, "rb"):  # an error where there is none, and no new file
-            file = KeyFile(store, read_only)
+        check_readable(store)  # no new file is made
+        file = KeyFile(store, read_only)
         try:
             stored = file.fact("model")
             if stored is None:
@@ -1576,8 +1608,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         assert self._file is not None
         streams, more = self._read(self._file.fact("streams") or b"")
         streams.pop("notes")
-        self.seed, self._cold = header["seed"], self._file
-        self.notes = header["notes"]
+        self._cold, self.notes = self._file, header["notes"]
         self._take_state(header | {"streams": streams}, arrays | more)
         self._saved_rows = self._shared.n_rows
 
@@ -1612,6 +1643,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if not self._is_open:
             wanted["model"] = self.state.options.model
         stored = header | {"model": trees["model"]}
+        for name in ("classes", "categories"):
+            if (named := getattr(self.state.options, name)) is not None:
+                wanted[name], stored[name] = named, trees[name]
         if self._seed_given:
             wanted["seed"] = self.seed
         for name, value in wanted.items():
@@ -1647,11 +1681,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             If the file cannot be written. The model is of no use then: make it again
             from the store, which is as it was after the last commit.
         """
+        self._check_writable()
         if notes is not None:
             self.notes = checked_notes(notes)
         if self._file is None:
             return self
-        self._check_writable()
         with late_interrupts():
             self._keys.write()
             for name, described in (

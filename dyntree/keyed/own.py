@@ -11,6 +11,7 @@ from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.targets import Exposed
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
+from dyntree.keyed.laws import Law
 from dyntree.trees.averages.memories import widened
 from dyntree.trees.learning.check import learnable, responses_of
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
@@ -43,12 +44,38 @@ def fitting(tree: StreamingTree, features: FeatureMap) -> StreamingTree:
     return tree if window == tree.options.window else tree.with_window(window)
 
 
-def answer(
+def answered(
     tree: StreamingTree, rows: Matrix, features: FeatureMap, exposure: Vector
 ) -> Any:
-    """Prediction of rows that a map has encoded, which may have more columns."""
+    """Prediction of rows that a map has encoded, which may have more columns.
+
+    None where one is beyond the scale of the key's first rows: no tree answers then.
+    """
     more: dict[str, Any] = {"exposure": exposure} if tree.state.options.is_count else {}
-    return tree.predict(Encoded(rows, features), **more)
+    try:
+        return tree.predict(Encoded(rows, features), **more)
+    except ArgumentError as error:
+        if error.name not in ("X", "y"):
+            raise
+        return None
+
+
+def answers_of(
+    tree: StreamingTree, rows: Matrix, features: FeatureMap, exposure: Vector, law: Law
+) -> list[tuple[Any, int] | None]:
+    """A prediction and a place in it for each row; None where the tree has no answer.
+
+    One row that is too far away leaves the others as they would be without it.
+    """
+    whole = answered(tree, rows, features, exposure)
+    if whole is not None:
+        of_all = law.of_model(whole)
+        return [(of_all, k) for k in range(len(rows))]
+    each = (
+        answered(tree, rows[k : k + 1], features, exposure[k : k + 1])
+        for k in range(len(rows))
+    )
+    return [None if one is None else (law.of_model(one), 0) for one in each]
 
 
 def learned(
@@ -112,7 +139,7 @@ def _learned(
     if usable and (answers is not None or not ready):
         is_exposed = isinstance(y[0], Exposed)
         over = np.array([one.exposure for one in y]) if is_exposed else np.ones(len(y))
-        before = answer(tree, rows, features, over)
+        before = answered(tree, rows, features, over)
     if answers is not None:
         answers.append(before)
     known = tree.classes

@@ -7,7 +7,7 @@ An engine, such as Dask or Spark, has to call `learned` for each part of the key
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -185,13 +185,12 @@ def learned_key(
     text = key_text(keys_of([key], 1)[0])
     model = beside(snapshot, {} if blob is None else {text: blob})
     part = model._part(X, y, [key] * len(X), position, exposure)
-    learns = model._in_time(part.texts, part.rows.positions)
-    found = _gone_through(model, replace(part, learns=learns))
+    found = _gone_through(model, part)
     at = part.rows.positions
     assert at is not None
     (after,) = model._keys.blobs([text])
     log_density = model._law.log_density(found, part.y)
-    return KeyResult(found, log_density, ~learns, at, after[1])
+    return KeyResult(found, log_density, ~part.learns, at, after[1])
 
 
 def _gone_through(model: KeyedStream, part: Part) -> Any:

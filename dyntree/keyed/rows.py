@@ -262,7 +262,8 @@ def positions_of(position: Any, n_rows: int) -> list[int] | None:
     if position is None:
         return None
     numbers: NDArray[Any] = as_array("position", position)
-    numbers = np.full(n_rows, numbers) if numbers.ndim == 0 else numbers
+    if numbers.ndim == 0 and n_rows == 1:
+        numbers = numbers[None]
     if numbers.shape != (n_rows,) or numbers.dtype.kind not in "iu":
         got = Message(
             "{kind} of shape {shape}", kind=numbers.dtype.name, shape=numbers.shape

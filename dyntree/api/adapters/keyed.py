@@ -22,7 +22,7 @@ from dyntree.api.adapters.streams import RowDistribution
 from dyntree.encoding.columns import unusable, value_kind
 from dyntree.encoding.growing_map import check_row
 from dyntree.encoding.values import is_missing
-from dyntree.errors import UnseenLevelWarning, warn
+from dyntree.errors import ArgumentError, UnseenLevelWarning, warn
 from dyntree.keyed.model import KeyedStream
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.answers.predictions import blank_prediction
@@ -52,6 +52,12 @@ class KeyedAdapter(base.Estimator):
         self, *arguments: Any, key: Hashable | None = None, **options: Any
     ) -> None:
         self.stream = self._fresh()
+        if self.stream.is_classifier != isinstance(self, base.Classifier):
+            raise ArgumentError(
+                "model", "must have leaves for such responses", self.stream.model,
+                "Leave it out, or use the other of RiverKeyedRegressor and "
+                "RiverKeyedClassifier.",
+            )  # fmt: skip
 
     def _fresh(self) -> KeyedStream:
         """Make a model that has seen no row."""

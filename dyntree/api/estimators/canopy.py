@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, Self
 
@@ -15,25 +14,12 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from dyntree import params
 from dyntree.api.estimators.answers import Ids, MixtureAnswers, passed_on
 from dyntree.api.estimators.arguments import threads_of
-from dyntree.api.estimators.rows import checked_rows
+from dyntree.api.estimators.rows import checked_rows, unchanged_on_errors
 from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError
 from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.canopy.parts import Parts
-
-
-@contextmanager
-def unchanged_on_errors(estimator: BaseEstimator) -> Iterator[None]:
-    """Let an estimator be what it was, where an error or an interrupt ends a fit."""
-    attributes = estimator.__dict__
-    before = dict(attributes)
-    try:
-        yield
-    except BaseException:
-        attributes.clear()
-        attributes.update(before)
-        raise
 
 
 def parted(

@@ -7,19 +7,27 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    is_classifier,
+)
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dyntree import params
 from dyntree.api.estimators.arguments import RandomState, seed_of
-from dyntree.api.estimators.rows import as_frame, holds_more
+from dyntree.api.estimators.rows import as_frame, holds_more, unchanged_on_errors
+from dyntree.encoding.frames import is_frame
 from dyntree.encoding.targets import refuse_booleans
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.errors import ArgumentError
 from dyntree.keyed.model import KeyedStream
 from dyntree.trees.model import DynamicTree
 
+FACES = "KeyedRegressor and KeyedClassifier"
 WITHOUT = ["key", "classes", "categories", "store", "seed", "late"]
 
 
@@ -55,7 +63,8 @@ class KeyedMixin:
     def _rows(self, X: Any, first: bool) -> Any:
         """Rows as the model takes them, once scikit-learn has checked the columns."""
         X = as_frame(X)
-        if holds_more(X) or not (first or self.model_.columns is None):
+        is_named = is_frame(X) and self.key is not None  # in a frame, as it is
+        if is_named or holds_more(X) or not (first or self.model_.columns is None):
             return validate_data(self, X, reset=first, skip_check_array=True)
         return validate_data(
             self, X, reset=first, dtype=np.float64, ensure_all_finite="allow-nan"
@@ -65,14 +74,27 @@ class KeyedMixin:
         """The keys of rows as an argument of the model."""
         if self.key is None:
             return {"key": np.zeros(len(rows), dtype=np.int64)}
+        if is_frame(rows) and type(self.key) is int and self.key not in rows.columns:
+            if not 0 <= self.key < len(rows.columns):
+                raise ArgumentError(
+                    "key", "must be a column of X, or its place", self.key,
+                    f"X has {len(rows.columns)} columns.",
+                )  # fmt: skip
+            return {"key": rows.columns[self.key]}
         return {"key": self.key}
 
     def _taught(self, X: Any, y: Any, first: bool, **more: Any) -> Self:
         """Give rows to the model, at first to a new one."""
-        rows = self._rows(X, first)
-        model = self._fresh(**more) if first else self.model_
-        model.update(rows, y, **self._given(X, rows), progress=False)
-        self.model_ = model
+        with unchanged_on_errors(self):
+            rows = self._rows(X, first)
+            model = self._fresh(**more) if first else self.model_
+            if model.is_classifier != is_classifier(self):
+                raise ArgumentError(
+                    "model", "must have leaves for such responses", model.model,
+                    f"Leave it out, or use the other of {FACES}.",
+                )  # fmt: skip
+            model.update(rows, y, **self._given(X, rows), progress=False)
+            self.model_ = model
         return self
 
     def _prediction(self, X: Any) -> Any:
@@ -241,8 +263,10 @@ class KeyedClassifier(KeyedMixin, ClassifierMixin, BaseEstimator):
         """
         labels = self._labels(y)
         check_classification_targets(labels)
-        self.classes_ = np.unique(labels)
-        return self._taught(X, labels, True, classes=self.classes_.tolist())
+        classes = np.unique(labels)
+        self._taught(X, labels, True, classes=classes.tolist())
+        self.classes_ = classes
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn more rows in order.
@@ -261,10 +285,21 @@ class KeyedClassifier(KeyedMixin, ClassifierMixin, BaseEstimator):
         labels = self._labels(y)
         first = not hasattr(self, "model_")
         if first:
-            known = labels if classes is None else np.asarray(classes)
-            self.classes_ = np.unique(known)
-        more = {"classes": self.classes_.tolist()} if first else {}
-        return self._taught(X, labels, first, **more)
+            known = np.unique(labels if classes is None else np.asarray(classes))
+        else:
+            known = self.classes_
+        if unknown := np.setdiff1d(labels, known).tolist():
+            raise ArgumentError(
+                "y",
+                "must hold labels among {known}",
+                unknown[0],
+                "Name every label at the first call: classes=[...].",
+                known=known.tolist(),
+            )
+        more = {"classes": known.tolist()} if first else {}
+        self._taught(X, labels, first, **more)
+        self.classes_ = known
+        return self
 
     def predict_proba(self, X: Any) -> Matrix:
         """Probability of each label, in the order of `classes_`, at each row.

@@ -7,10 +7,12 @@ plain numbers and names are scikit-learn's business.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
 from dyntree.encoding.columns import NUMBERS, TIMES, UNKNOWN, kind_of, value_kind
@@ -23,6 +25,19 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.params import as_array
 
 COLUMNS_SEEN = "_columns_in"  # where an estimator keeps columns that hold times
+
+
+@contextmanager
+def unchanged_on_errors(estimator: BaseEstimator) -> Iterator[None]:
+    """Let an estimator be what it was, where an error or an interrupt ends a fit."""
+    attributes = estimator.__dict__
+    before = dict(attributes)
+    try:
+        yield
+    except BaseException:
+        attributes.clear()
+        attributes.update(before)
+        raise
 
 
 def as_frame(X: Any) -> Any:

@@ -84,10 +84,10 @@ def read_to_learn(
     An epoch without a row needs a model that has topics, or `allow_none`.
     """
     n_words = settings.options.n_words
-    vocabulary = Vocabulary(n_words, is_fixed=n_words is not None)
+    vocabulary = Vocabulary(n_words, is_fixed=n_words is not None, is_new=True)
     if state is not None and state.family.of_words:
         n_words, names = state.family.n_words, state.features.names
-        vocabulary = replace(vocabulary, n_words=n_words, names=names)
+        vocabulary = replace(vocabulary, n_words=n_words, names=names, is_new=False)
     batch = read_documents(
         documents, kind_of(settings).of_words, groups=groups,
         sample_weight=sample_weight, allow_empty=settings.options.allow_empty,

@@ -74,12 +74,15 @@ class Vocabulary:
         Whether the user gave the size, so that other words are refused.
     grows : bool
         Whether other words are taken in; else they are left out, with a warning.
+    is_new : bool
+        Whether there is no document yet, so that the first ones name the words.
     """
 
     n_words: int | None = None
     names: tuple[str, ...] | None = None
     is_fixed: bool = False
     grows: bool = True
+    is_new: bool = False
 
     def has_room(self, n_words: int, what: str, is_named: bool = False) -> bool:
         """Whether words below a number can be read, all of them; or raise."""
@@ -112,8 +115,8 @@ def warn_of_words(unseen: str, missing: list[str] | None = None) -> None:
     lacking = ""
     if missing:
         lacking = (
-            f" {len(missing)} words that were learned have no column, such as "
-            f"{missing[0]!r}, and count as 0."
+            f"{' ' if unseen else ''}{len(missing)} words that were learned have no "
+            f"column, such as {missing[0]!r}, and count as 0."
         )
     warn(UnseenWordsWarning, "{unseen}{lacking}", unseen=unseen, lacking=lacking)
 
@@ -128,6 +131,8 @@ def read_words(documents: Any, groups: Any, vocabulary: Vocabulary) -> WordBatch
     if hasattr(documents, "tocsr"):
         return from_counts(documents.tocsr(), vocabulary)
     if is_frame(documents):
+        if vocabulary.names is None:
+            return from_frame(documents, vocabulary)
         counts, names = ordered(documents, vocabulary)
         batch = read_words(counts, None, Vocabulary(len(names)))
         return replace(batch, names=names)
@@ -161,40 +166,53 @@ def read_words(documents: Any, groups: Any, vocabulary: Vocabulary) -> WordBatch
     return from_lists(documents, vocabulary)
 
 
+def from_frame(frame: Any, vocabulary: Vocabulary) -> WordBatch:
+    """Columns as words by their places; the first documents of a model name them."""
+    counts, names = columns_of(frame, None)
+    batch = read_words(counts, None, vocabulary)
+    is_named = vocabulary.is_new or vocabulary.n_words is None
+    return replace(batch, names=names) if is_named else batch
+
+
+def columns_of(
+    frame: Any, names: tuple[str, ...] | None
+) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """Columns of these names, 0 where there is none, or all of them, and the names."""
+    columns = table_of(frame, "documents").columns()
+    names = tuple(columns) if names is None else names
+    n_rows = len(next(iter(columns.values()))) if columns else 0
+    none = Column(np.zeros(n_rows))
+    arrays = [columns.get(name, none).values for name in names]
+    return np.column_stack(arrays) if arrays else np.empty((n_rows, 0)), names
+
+
 def ordered(frame: Any, vocabulary: Vocabulary) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Columns of a frame in the order of the vocabulary, new ones last, and all names.
 
     A word without a column does not occur.
     """
-    columns = table_of(frame, "documents").columns()
     names = vocabulary.names
-    if names is None:
-        names = tuple(columns)
-    else:
-        known = {*names}
-        missing = [name for name in names if name not in columns]
-        new = [name for name in columns if name not in known]
-        if len(missing) == len(names):
-            raise ArgumentError(
-                "documents",
-                "must have columns that were learned, such as {names}",
-                [*columns][:3],
-                "Count the words of these documents by the same names.",
-                names=[*names][:3],
-            )
-        what = f"documents have {len(new)} other words, such as {[*new, ''][0]!r}"
-        keeps = vocabulary.has_room(len(names) + len(new), what, is_named=True)
-        if missing or (new and not keeps):
-            first = f", such as {new[0]!r}, and these are left out" if new else ""
-            first = first if not keeps else ""
-            warn_of_words(
-                f"{len(new)} words of documents were not learned{first}.", missing
-            )
-        names = (*names, *new) if keeps else names
-    n_rows = len(next(iter(columns.values()))) if columns else 0
-    none = Column(np.zeros(n_rows))
-    arrays = [columns.get(name, none).values for name in names]
-    return np.column_stack(arrays) if arrays else np.empty((n_rows, 0)), names
+    assert names is not None
+    columns, known = table_of(frame, "documents").columns(), {*names}
+    missing = [name for name in names if name not in columns]
+    new = [name for name in columns if name not in known]
+    if len(missing) == len(names):
+        raise ArgumentError(
+            "documents",
+            "must have columns that were learned, such as {names}",
+            [*columns][:3],
+            "Count the words of these documents by the same names.",
+            names=[*names][:3],
+        )
+    what = f"documents have {len(new)} other words, such as {[*new, ''][0]!r}"
+    takes = vocabulary.has_room(len(names) + len(new), what, is_named=True)
+    out = [] if takes else new
+    if missing or out:
+        warn_of_words(
+            f"{len(out)} words of documents were not learned, such as {out[0]!r}, and "
+            "are left out." if out else "", missing,
+        )  # fmt: skip
+    return columns_of(frame, (*names, *new) if takes else names)
 
 
 def plain_numbers(what: str, array: NDArray[Any]) -> NDArray[Any]:

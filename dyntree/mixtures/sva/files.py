@@ -124,7 +124,10 @@ def check_arrays(
         check_arrays_by(arrays, layouts)
         require(header["lambda_"] is None, "scales before the first cluster")
         require(header["noise"] is None, "scales before the first cluster")
-        require(n_waiting < max(options.n_set_aside, 1), "rows that should be clusters")
+        whole = ~np.isnan(arrays["waiting"]).any(axis=1)
+        waits = n_waiting < max(options.n_set_aside, 1)
+        waits = waits or (options.n_set_aside > 0 and whole.sum() < 2)
+        require(waits, "rows that should be clusters")
         require((n_waiting > 0) <= (features is not None), "columns of rows")
         fits = not n_waiting or arrays["waiting"].shape[1] == width
         require(fits, "columns of rows")

@@ -195,6 +195,14 @@ class OnlineHDPHSMM(SubspaceMixture):
                 model.end_sequence()
         return model
 
+    def _n_to_start(self, rows: Matrix) -> int:
+        """As many rows as are set aside, or as have two without a gap among them."""
+        least = self.options.n_set_aside
+        if not least:
+            return least
+        whole = np.flatnonzero(~np.isnan(rows).any(axis=1))[1:2] + 1
+        return max(least, *whole.tolist()) if len(whole) else max(least, len(rows) + 1)
+
     def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
         """Choose scales, and learn the sequences set aside; returns their labels."""
         before, ends = self._state, self._state.ends

@@ -215,7 +215,7 @@ class SmallVarianceMixture(MixtureOfRows):
     def _keep_back(self, features: FeatureMap, rows: Matrix, labels: Ids) -> int:
         """Hold the first rows back until scales can be chosen; returns how many."""
         waiting_before = self._state.waiting.reshape(-1, rows.shape[1])
-        n_needed = self.options.n_set_aside
+        n_needed = self._n_to_start(np.concatenate([waiting_before, rows]))
         n_new = min(len(rows), max(0, n_needed - len(waiting_before)))
         waiting = np.concatenate([waiting_before, rows[:n_new]])
         if len(waiting) < n_needed:
@@ -223,6 +223,10 @@ class SmallVarianceMixture(MixtureOfRows):
             return n_new
         labels[:n_new] = self._start(features, waiting)[len(waiting_before) :]
         return n_new
+
+    def _n_to_start(self, rows: Matrix) -> int:
+        """How many of the first rows, or of more than these, scales are chosen from."""
+        return self.options.n_set_aside
 
     def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
         """Choose scales, and learn the rows set aside; returns their labels."""

@@ -518,3 +518,50 @@ def test_a_key_of_another_type_is_warned_of_in_predictions() -> None:
     model.predict(X[:2], ["1", "2"])  # once is enough
     assert model.key_named("17") == 17
     assert small().update(X, y, key.astype(str)).key_named("17") == "17"
+
+
+# ---------------------------------------------------------------- late and far rows
+@pytest.mark.filterwarnings("ignore::dyntree.errors.UnseenLevelWarning")
+@pytest.mark.parametrize("late", ["a level", "text in a column without values"])
+def test_rows_that_are_skipped_begin_no_column(late: str) -> None:
+    """So that it does not matter in which calls they come."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"s": 0, "a": rng.random(60)})
+    y, position = frame["a"].to_numpy(), np.arange(60)
+    position[30] = 0
+    if late == "a level":
+        frame["c"] = rng.choice(["u", "v"], 60)
+        frame.loc[30, "c"] = "late"
+    else:
+        frame["c"] = [None] * 30 + ["text"] + [float(k) for k in range(29)]
+    whole = KeyedStream(key="s", seed=1, n_particles=5)
+    pieces = KeyedStream(key="s", seed=1, n_particles=5)
+    whole.update(frame, y, position=position)
+    for k in range(60):
+        pieces.update(frame[k : k + 1], y[k : k + 1], position=position[k : k + 1])
+    assert whole.n_skipped == pieces.n_skipped == 1
+    assert whole.levels == pieces.levels
+    assert model_bytes(whole) == model_bytes(pieces)
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DistantInputsWarning")
+def test_a_row_far_from_a_key_is_answered_without_its_tree() -> None:
+    """It neither stops a call nor changes what is said of the others."""
+    rng = np.random.default_rng(0)
+    X, key = rng.random((80, 2)), rng.integers(0, 5, 80)
+    of_one = np.flatnonzero(key == 3)
+    X[of_one, 0] *= 1e-150
+    X[of_one[-2], 0] = 1e10
+    model = KeyedStream(seed=1, n_particles=5)
+    said = model.predict_then_learn(X, X[:, 1], key=key)
+    assert model.n_seen == 80
+    assert np.isfinite(said.mean).all()
+    again = KeyedStream(seed=1, n_particles=5).update(X, X[:, 1], key=key)
+    assert model_bytes(again) == model_bytes(model)
+    some = np.setdiff1d(np.arange(80), of_one[-2])
+    alone = model.predict(X[some], key=key[some]).mean
+    np.testing.assert_array_equal(model.predict(X, key=key).mean[some], alone)
+    with pytest.raises(ValueError, match="one whole number a row of X, 80"):
+        model.update(X, X[:, 1], key=key, position=5)
+    assert 1.5 not in model
+    assert None not in model

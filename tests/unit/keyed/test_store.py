@@ -7,11 +7,14 @@ import os
 import signal
 import sqlite3
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import dyntree
@@ -290,3 +293,52 @@ def test_notes_that_no_file_can_hold_change_nothing(notes: Any, tmp_path: Path) 
         model.update(X, y, key)
     with KeyedStream.from_store(path, read_only=True) as model:
         assert (model.n_seen, model.notes) == (80, {"at": 40})
+
+
+WRITER = """
+import os, subprocess, sys
+import numpy as np
+from dyntree import KeyedStream
+
+path = sys.argv[1]
+rng = np.random.default_rng(0)
+X, key = rng.random((60, 2)), rng.integers(0, 5, 60)
+model = KeyedStream(seed=1, store=path, n_particles=5)
+model.update(X[:20], X[:20, 0], key=key[:20])
+KeyedStream.from_store(path, read_only=True).close()
+try:
+    KeyedStream.from_store(path)
+except ValueError:
+    pass
+subprocess.run([sys.executable, "-m", "dyntree", "keys", path], check=True)
+model.update(X[20:], X[20:, 0], key=key[20:])
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_who_reads_takes_no_log_away_from_a_writer(tmp_path: Path) -> None:
+    """Not even where the writer itself has opened the store once more."""
+    path = tmp_path / "fleet.db"
+    command = [sys.executable, "-c", WRITER, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    with KeyedStream(store=path, n_particles=5) as model:
+        assert model.n_seen == 60
+
+
+def test_a_store_goes_on_with_its_key_and_labels(tmp_path: Path) -> None:
+    path, frame = tmp_path / "fleet.db", pd.DataFrame({"s": [0, 1] * 20})
+    frame["a"] = np.random.default_rng(0).random(40)
+    labels = ["u", "v", "v", "u"] * 10
+    with KeyedStream("class", key="s", store=path, n_particles=5) as model:
+        model.update(frame, labels)
+    with KeyedStream("class", store=path, n_particles=5) as model:
+        assert model.key == "s"
+        model.update(frame, labels)
+    with KeyedStream.from_store(path, read_only=True) as model:
+        assert model.key == "s"
+        with pytest.raises(ValueError, match="one that is read only"):
+            model.commit({"offset": 1})
+        assert model.notes == {}
+    with pytest.raises(ValueError, match="classes must be as in the store"):
+        KeyedStream("class", store=path, n_particles=5, classes=["k", "l"])

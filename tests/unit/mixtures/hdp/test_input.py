@@ -663,3 +663,29 @@ def test_documents_of_objects_and_of_ragged_rows() -> None:
     for documents in ([[[1.0, 2.0], [3.0]]], [[[1.0, 2.0], [3.0, "a"]]]):
         with pytest.raises(ValueError, match=r"documents\[0\] must be"):
             MemoryBoundedHDP().fit(documents)
+
+
+def test_frames_beside_a_vocabulary_without_names() -> None:
+    """Their columns are words by their places, as those of a matrix are."""
+    rng = np.random.default_rng(0)
+    lists = [rng.integers(5 * (k % 2), 5 * (k % 2) + 5, 20) for k in range(40)]
+    model = MemoryBoundedHDP("multinomial", seed=1).update(lists)
+    counts = rng.poisson(1.0, (3, 200)) + 1
+    with (
+        same_bytes(model),
+        pytest.warns(UnseenWordsWarning, match="column 10, and are"),
+    ):
+        found = model.transform(pd.DataFrame(counts).add_prefix("w"))
+    assert found.tolist() == model.transform(counts[:, :10]).tolist()
+    with same_bytes(model), pytest.raises(ValueError, match="have 1 columns; the voc"):
+        model.transform(pd.DataFrame({"w": [9]}))
+    options = HDPOptions(n_words=10)
+    fixed = MemoryBoundedHDP("multinomial", options=options, seed=1).update(lists)
+    with (
+        same_bytes(fixed),
+        pytest.raises(ValueError, match=r"by HDPOptions\(n_words=10"),
+    ):
+        fixed.update(pd.DataFrame(counts[:, :12]).add_prefix("w"))
+    named = MemoryBoundedHDP("multinomial", options=options, seed=1)
+    named.update(pd.DataFrame(counts[:, :10]).add_prefix("w"))
+    assert named.feature_names == tuple(f"w{k}" for k in range(10))

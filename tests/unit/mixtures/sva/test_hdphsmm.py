@@ -587,10 +587,24 @@ def test_rows_that_wait_for_scales_are_learned_as_sequences(emission: str) -> No
             pieces = OnlineHDPHSMM.from_arrays(*pieces.to_arrays())
         pieces.end_sequence().end_sequence()
         first += length
-    assert same_bytes(model, pieces)
+    assert model_bytes(model) == model_bytes(pieces)
     assert (
         model.update(X[:40]).labels_.tolist() == known.update(X[:40]).labels_.tolist()
     )
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
+def test_rows_with_gaps_alone_wait_for_whole_ones() -> None:
+    X, _, _ = sequence(3, 20)
+    gaps = X[:200].copy()
+    gaps[::2, 0] = gaps[1::2, 1] = np.nan
+    model = OnlineHDPHSMM(warm_up=50).update(gaps, lengths=[60, 60, 80])
+    assert (model.n_seen, model.is_ready) == (200, False)
+    again = OnlineHDPHSMM.from_arrays(*model.to_arrays())
+    for one in (model, again):
+        one.update(X[200:230])
+        assert one.is_ready
+    assert model_bytes(model) == model_bytes(again)
 
 
 def test_an_interrupt_of_the_first_learning_leaves_rows_waiting(
