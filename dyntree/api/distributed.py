@@ -450,7 +450,6 @@ class KeyedCluster:
             same holds for errors of the cluster.
         """
         with self.fleet.exclusive():
-            self.fleet._check_writable()
             if is_nothing(X) and not np.size(y):
                 return self.fleet.predict_then_learn(X, y, key)
             if self.fleet.is_frozen:

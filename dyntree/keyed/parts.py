@@ -108,6 +108,7 @@ def slots_of(
     if isinstance(y, str):
         X, y = response_apart(X, y)
     check_paired(X, y)
+    fleet._check_writable()
     part = fleet._part(X, y, key, position, exposure)
     slot = np.array([crc32(text.encode()) % n_slots for text in part.texts])
     found = []
