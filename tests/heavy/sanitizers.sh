@@ -1,16 +1,19 @@
 #!/usr/bin/env bash
-# Unit, property, golden and statistical tests under AddressSanitizer and UBSan, then with
-# Cython's bounds checks. Leaks are left out: the interpreter itself has some. So are tests
-# of the oracle alone and of the demo, which are long and run no code that is not run here,
-# and two of how much memory a model takes, of which the sanitizers take their own.
-# Shells ignore SIGINT in the background; tests of interrupts need it. Takes 20 to 60
-# minutes on two cores, more beside other work; the last result stands in sanitizers.txt.
+# The tests of kernels and of the models that call them, under AddressSanitizer and UBSan,
+# then with Cython's bounds checks. Leaks are left out: the interpreter itself has some. So
+# are faces, pages and statistical tests, which call the same kernels at far greater length,
+# tests of the oracle alone, and two of how much memory a model takes, of which the
+# sanitizers take their own. Shells ignore SIGINT in the background; tests of interrupts
+# need it. Takes about an hour of one core; the last result stands in sanitizers.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tests="tests/unit tests/property tests/golden tests/statistical"
-but="not oracle_meets and not demo and not in_memory"
+unit=tests/unit
+tests="$unit/_core $unit/trees $unit/mixtures $unit/keyed $unit/storage $unit/checkpoint
+    $unit/test_odd_rows.py $unit/test_many_levels.py $unit/test_many_columns.py
+    $unit/test_threads.py tests/property tests/golden"
+but="not oracle_meets and not in_memory"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.2,<4" numpy scipy pandas \
     statsmodels scikit-learn matplotlib tqdm joblib pytest pytest-xdist hypothesis

@@ -117,7 +117,8 @@ class DependentDPClusterer(
             Ignored.
         phases : str or array_like of shape (n_rows,), optional
             The name of a column of a frame, or a label for each row. By default all
-            rows are one phase.
+            rows are one phase. Of categories, one between two that have rows is a
+            phase without rows, in which time passes.
         sample_weight : array_like of int of shape (n_rows,), optional
             How often each row is learned; one of weight 0 is left out, and its label is
             what `predict` says after its phase.

@@ -106,19 +106,26 @@ def without_phases(X: Any, column: str | None) -> Any:
     return [{k: v for k, v in row.items() if k != column} for row in X]
 
 
-def _ordered(labels: Any) -> NDArray[Any]:
-    """Labels as they can be sorted: those of categories in their order."""
+def _ordered(labels: Any) -> tuple[NDArray[Any], bool]:
+    """Labels as they can be sorted, and whether these are places of categories."""
     column = labels if isinstance(labels, Column) else column_of(labels)
     if column.categories is None:
-        return column.values
+        return column.values, False
     places = {label: float(k) for k, label in enumerate(column.categories)}
-    return np.array([places.get(label, np.nan) for label in column.objects()])
+    ordered = [places.get(label, np.nan) for label in column.objects()]
+    return np.array(ordered), True
 
 
 def parts_of(labels: Any, n_rows: int) -> list[Ids]:
-    """Rows of each label, in the order of the labels."""
+    """Rows of each label, in the order of the labels.
+
+    A category between two that have rows is a phase without rows. Those before the first
+    and after the last are not phases: parts of a frame have the categories of the whole.
+    """
     plain = isinstance(labels, np.ndarray | list | tuple)
-    values = params.as_array("phases", labels) if plain else _ordered(labels)
+    values, are_places = (
+        (params.as_array("phases", labels), False) if plain else _ordered(labels)
+    )
     if values.shape != (n_rows,):
         raise ArgumentError(
             "phases",
@@ -137,4 +144,8 @@ def parts_of(labels: Any, n_rows: int) -> list[Ids]:
             labels,
             "Give numbers or text alone.",
         ) from error
-    return [np.flatnonzero(place == k).astype(np.int64) for k in range(len(distinct))]
+    n_parts = len(distinct)
+    if are_places and n_parts:
+        first, last = int(distinct[0]), int(distinct[-1])
+        place, n_parts = values.astype(np.int64) - first, last - first + 1
+    return [np.flatnonzero(place == k).astype(np.int64) for k in range(n_parts)]

@@ -262,7 +262,8 @@ class DependentDPMixture(MixtureOfRows):
             Ignored. Other models have responses in this position.
         phases : str or array_like of shape (n_rows,), optional
             Name of the column of a frame that contains the phases, or a label for each
-            row. By default all rows are one phase.
+            row. By default all rows are one phase. Of categories, one between two that
+            have rows is a phase without rows, in which time passes.
         progress : bool, callable or None, default None
             As in `dyntree.DynamicTree.update`. The rows of a phase count in proportion
             to its completed sweeps.

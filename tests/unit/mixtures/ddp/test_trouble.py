@@ -251,6 +251,21 @@ def test_a_column_tells_phases_apart(model: DependentDPMixture) -> None:
     )
 
 
+def test_a_category_between_two_is_a_phase_without_rows(
+    model: DependentDPMixture,
+) -> None:
+    frame = pd.DataFrame(
+        np.random.default_rng(3).normal(size=(12, 2)), columns=["x", "v_x"]
+    )
+    years = pd.Categorical(np.repeat([2021, 2023], 6), categories=range(2019, 2026))
+    named = model.copy().update(frame.assign(year=years), phases="year")
+    apart = model.copy().update(frame[:6].assign(year=2021), phases="year")
+    apart.update(frame[:0])
+    apart.update(frame[6:].assign(year=2023), phases="year")
+    assert named.n_phases == model.n_phases + 3
+    assert checkpoint.dumps(named) == checkpoint.dumps(apart)
+
+
 QUESTIONS: list[tuple[Callable[[DependentDPMixture], Any], str]] = [
     (lambda m: m.labels(1), "phase must be one whose labels are stored, 0 to 0; got 1"),
     (lambda m: m.labels(-2), "phase must be one whose labels are stored"),
