@@ -294,6 +294,61 @@ def _not_negative(**given: float) -> None:
             raise ArgumentError(name, "must be >= 0", value)
 
 
+def task_strokes(
+    n_strokes: int = 8, *, noise: float = 0.01, seed: int = 0
+) -> list[tuple[NDArray[np.float64], list[tuple[Any, Any]]]]:
+    """Simulate strokes between two task frames that differ from one to the next.
+
+    Parameters
+    ----------
+    n_strokes : int, default 8
+    noise : float, default 0.01
+        Standard deviation of positions around their curve.
+    seed : int, default 0
+
+    Returns
+    -------
+    list of (rows, frames)
+        For each stroke 90 to 129 rows of x and y, and two pairs (A, b), the axes and
+        the origin of the frame where it begins and of the one where it ends.
+
+    Notes
+    -----
+    A stroke is a cubic Bezier curve that leaves along the first axis of one frame and
+    arrives along that of the other, run through at minimum jerk (Flash and Hogan 1985).
+    Ends differ by up to 1.2 in each coordinate, directions by up to 1.2 radians.
+
+    Examples
+    --------
+    >>> rows, frames = task_strokes(1)[0]
+    >>> rows.shape[1], len(frames)
+    (2, 2)
+    """
+    rng = params.generator(seed)
+    _not_negative(noise=noise)
+    strokes = []
+    for _ in range(params.count("n_strokes", n_strokes, 0)):
+        goal = np.array([3.0, 1.0]) + rng.uniform(-1.2, 1.2, size=2)
+        frames = [
+            (_turn(rng.uniform(-0.6, 0.6)), rng.uniform(-0.3, 0.3, size=2)),
+            (_turn(rng.uniform(-1.2, 1.2)), goal),
+        ]
+        (A, a), (B, b) = frames
+        points = np.array([a, a + 1.2 * A[:, 0], b - 1.2 * B[:, 0], b])
+        t = np.linspace(0.0, 1.0, int(rng.integers(90, 130)))
+        s = 10.0 * t**3 - 15.0 * t**4 + 6.0 * t**5
+        share = [(1 - s) ** 3, 3 * s * (1 - s) ** 2, 3 * s**2 * (1 - s), s**3]
+        rows = np.stack(share, axis=1) @ points
+        strokes.append((rows + noise * rng.normal(size=rows.shape), frames))
+    return strokes
+
+
+def _turn(angle: float) -> NDArray[np.float64]:
+    """Axes turned by an angle."""
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, -s], [s, c]])
+
+
 def evolving_gaussians(
     n_phases: int = 80,
     n_rows: int = 100,

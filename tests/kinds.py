@@ -31,6 +31,7 @@ from dyntree.mixtures import (
     OnlineDPMPPCA,
     OnlineHDPHSMM,
     RandomWalk,
+    TaskParameterizedMixture,
 )
 from dyntree.mixtures.canopy import options as canopy
 from dyntree.mixtures.canopy.options import CanopyOptions, MixturePrior
@@ -112,6 +113,19 @@ def learn_documents(model: Any, options: Options, part: int) -> None:
     tracks = asked is not None and asked.track_documents and len(found) == 6
     ids = [f"{part} {k}" for k in range(6)] if tracks else None
     model.partial_fit(found, ids=ids)
+
+
+def movement(options: Options, part: int) -> tuple[np.ndarray, Any]:
+    """A bent line, and the frames at its ends."""
+    rng = np.random.default_rng(part)
+    line = np.linspace([0.0, 0.0], rng.uniform(1.0, 4.0, size=2), 50)
+    line[:, 1] += np.sin(np.linspace(0.0, 3.0, 50)) + 0.01 * rng.normal(size=50)
+    ends = [(np.eye(2), line[0]), (TURNED, line[-1])]
+    return line, ends[: options.get("n_frames", 2)]
+
+
+def learn_movement(model: Any, options: Options, part: int) -> None:
+    model.update(*movement(options, part))
 
 
 # ------------------------------------------------------------ options
@@ -231,6 +245,13 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
                      "duration": ["negative-binomial"], "max_duration": [20],
                      "emission": ["gmm"], "covariance": ["spherical"],
                      "warm_up": [20]}, learn_rows,
+    ),
+    "TaskParameterizedMixture": (
+        TaskParameterizedMixture, {}, [{}, {"tied": True}],
+        {"n_frames": [1], "time_weight": [20.0], "tied": [True],
+         "mixture": [OnlineDPGMM(9.0, check_every=20, seed=0),
+                     OnlineHDPHSMM(64.0, noise=2.0, emission="gmm", seed=0)]},
+        learn_movement,
     ),
     "DependentDPMixture": (
         DependentDPMixture, {"family": GaussianKnownVariance(), "n_sweeps": 6,

@@ -29,9 +29,16 @@ from dyntree.mixtures.hdp.records import (
 from dyntree.mixtures.hdp.reports import memory_report, to_lda, topics
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
-from dyntree.mixtures.sva.frames import product_over_frames
 from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
-from dyntree.mixtures.sva.records import Clusters, Durations, LambdaPath, Path
+from dyntree.mixtures.sva.records import (
+    Clusters,
+    Durations,
+    FrameClusters,
+    LambdaPath,
+    Path,
+    Reproduction,
+)
+from dyntree.mixtures.sva.task_parameterized import TaskParameterizedMixture
 from dyntree.mixtures.teaching.finite import DynamicFiniteMixture
 from dyntree.mixtures.teaching.metrics import variation_of_information
 from dyntree.mixtures.teaching.processes import (
@@ -63,6 +70,7 @@ __all__ = [
     "Durations",
     "DynamicFiniteMixture",
     "EpochReport",
+    "FrameClusters",
     "GaussianKnownVariance",
     "GaussianUnknown",
     "GeneralizedPolyaUrnMixture",
@@ -80,8 +88,10 @@ __all__ = [
     "Path",
     "RandomWalk",
     "RecurrentCRPMixture",
+    "Reproduction",
     "Retrieved",
     "SweepReport",
+    "TaskParameterizedMixture",
     "TopicLabels",
     "TopicTable",
     "draw_dirichlet_process",
@@ -89,7 +99,6 @@ __all__ = [
     "merge",
     "merge_models",
     "move",
-    "product_over_frames",
     "split",
     "superpose",
     "thin",

@@ -123,6 +123,7 @@ FREE: dict[str, dict[str, str]] = {  # kind -> array -> why nothing contradicts 
     "OnlineDPGMM": MEANS,
     "OnlineDPMPPCA": SUBSPACES,
     "OnlineHDPHSMM": SUBSPACES,
+    "TaskParameterizedMixture": {f"mixture_{name}": MEANS[name] for name in MEANS},
     "DependentDPMixture": {
         "particles_alive": "the chance to live of one without rows, by votes of sweeps",
         "cells": "how far the values of the first rows are rounded",
@@ -158,6 +159,12 @@ def answers(kind: str, model: Any, options: kinds.Options) -> Answers:
         asked = {"predict": model.predict(X), "evidence": model.log_evidence}
     elif learn is kinds.learn_keyed:
         asked = {"predict": model.predict(kinds.keyed(options, 1)[0])}
+    elif learn is kinds.learn_movement:
+        line, frames = kinds.movement(options, 90)
+        asked = {
+            "predict": model.predict(line, frames), "clusters": model.clusters(),
+            "path": model.reproduce(frames).path,
+        }  # fmt: skip
     elif learn is kinds.learn_documents:
         X = kinds.documents(options, 90)
         asked = {"transform": model.transform(X), "score": model.score(X)}

@@ -111,7 +111,7 @@ def test_a_model_of_several_options_continues(kind: str, draw: st.DataObject) ->
 
 
 @pytest.mark.usefixtures("drawn_seeds")
-@pytest.mark.parametrize("kind", KIND)
+@pytest.mark.parametrize("kind", [kind for kind in KIND if "seed" in KIND[kind][3]])
 def test_a_drawn_seed_is_saved(kind: str) -> None:
     one, other = (made(kind, {"seed": None}) for _ in range(2))
     assert one.seed != other.seed  # fails once in 2^31

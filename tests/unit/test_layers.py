@@ -130,8 +130,8 @@ FOLDER_ORDER = {
          "column_laws"},
         {"resolution", "gaps"}, {"tied"}, {"state", "emission", "scales"},
         {"files"}, {"model"},
-        {"subspaces", "frames"}, {"dpgmm", "dpmppca"}, {"sequence_scales"},
-        {"hdphsmm"},
+        {"subspaces", "task_frames", "tracking"}, {"dpgmm", "dpmppca"},
+        {"sequence_scales"}, {"hdphsmm"}, {"task_parameterized"},
     ],
     "mixtures/ddp": [
         {"transitions", "records", "scales", "blocks", "nearness"},

@@ -24,6 +24,7 @@ from .mixtures import (
     plot_segments,
     plot_subspaces,
 )
+from .movements import plot_movement
 from .recorder import Recorder, Trace
 from .scores import plot_rolling
 from .surface import plot_classes, plot_surface
@@ -59,6 +60,7 @@ __all__ = [
     "plot_lifelines",
     "plot_memory",
     "plot_memory_by_epoch",
+    "plot_movement",
     "plot_relevance",
     "plot_retrieval",
     "plot_rolling",

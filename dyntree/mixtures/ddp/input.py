@@ -119,8 +119,8 @@ def _ordered(labels: Any) -> tuple[NDArray[Any], bool]:
 def parts_of(labels: Any, n_rows: int) -> list[Ids]:
     """Rows of each label, in the order of the labels.
 
-    A category between two that have rows is a phase without rows. Those before the first
-    and after the last are not phases: parts of a frame have the categories of the whole.
+    A category between two that have rows is a phase without rows. Those before the
+    first and after the last are not: parts of a frame have the categories of the whole.
     """
     plain = isinstance(labels, np.ndarray | list | tuple)
     values, are_places = (

@@ -246,3 +246,18 @@ class HSMMOptions(SubspaceOptions):
 
 MPPCA_OPTIONS = params.defaults_of(MPPCAOptions)
 HSMM_OPTIONS = params.defaults_of(HSMMOptions)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskOptions:
+    """Options of `TaskParameterizedMixture`, as named there."""
+
+    n_frames: int = checked(2, params.count, 1, 100)
+    time_weight: float = checked(128.0, params.positive)
+    tied: bool = checked(False, params.flag)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+
+
+TASK_OPTIONS = params.defaults_of(TaskOptions)

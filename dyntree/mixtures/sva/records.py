@@ -115,3 +115,60 @@ class Durations(Answer):
     count: Ids
     mean: Vector
     sd: Vector
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrameClusters(Answer):
+    """Clusters of a movement as each task frame sees them, in the order of time.
+
+    Attributes
+    ----------
+    id : ndarray of int64 of shape (n_clusters,)
+    weight : ndarray of shape (n_clusters,)
+        Rows in each, faded where the mixture forgets.
+    time : ndarray of shape (n_clusters,)
+        Mean time of its rows, as a share of a demonstration.
+    mean : ndarray of shape (n_clusters, n_frames, n_features)
+    covariance : ndarray of shape (n_clusters, n_frames, n_features, n_features)
+    """
+
+    id: Ids
+    weight: Vector
+    time: Vector
+    mean: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reproduction(Answer):
+    """A movement for frames that may be new, with what it follows.
+
+    Attributes
+    ----------
+    path, velocity : ndarray of shape (n_steps, n_features)
+        Positions in the world, and changes of position a step.
+    command : ndarray of shape (n_steps - 1, n_features)
+        Accelerations that lead along the path.
+    gain : ndarray of shape (n_steps - 1, n_features, 2 * n_features)
+        By which a deviation of position and velocity from the path changes the command:
+        subtract ``gain @ deviation``.
+    state : ndarray of int64 of shape (n_steps,)
+        Ids of the clusters that are followed.
+    mean : ndarray of shape (n_steps, n_features)
+    covariance : ndarray of shape (n_steps, n_features, n_features)
+        The Gaussians that the path follows.
+    """
+
+    path: Matrix
+    velocity: Matrix
+    command: Matrix
+    gain: NDArray[np.float64]
+    state: Ids
+    mean: Matrix
+    covariance: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.path)

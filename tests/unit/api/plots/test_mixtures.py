@@ -13,7 +13,13 @@ from matplotlib.figure import Figure
 
 from dyntree import DynamicTree
 from dyntree.api import plots
-from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
+from dyntree.datasets import task_strokes
+from dyntree.mixtures import (
+    OnlineDPGMM,
+    OnlineDPMPPCA,
+    OnlineHDPHSMM,
+    TaskParameterizedMixture,
+)
 from tests.helpers import same_bytes
 from tests.unit.mixtures.sva.test_dpgmm import blobs
 from tests.unit.mixtures.sva.test_dpmppca import planes
@@ -148,3 +154,30 @@ def test_pictures_go_into_axes_that_are_given(round_: Any) -> None:
 def test_bad_arguments_are_named(call: Any, told: str, round_: Any) -> None:
     with pytest.raises(ValueError, match=told):
         call(*round_)
+
+
+def test_a_movement_is_drawn_with_what_it_follows() -> None:
+    model = TaskParameterizedMixture(2)
+    *drawn, (_, frames) = task_strokes(5)
+    strokes = [rows for rows, _ in drawn]
+    for rows, its in drawn:
+        model.update(rows, its)
+    with same_bytes(model):
+        (axes,) = plots.plot_movement(model, frames, demonstrations=strokes).axes
+    sizes = [len(line.get_xdata()) for line in axes.lines]
+    assert sizes[:4] == [len(rows) for rows in strokes]
+    assert sizes[4:16] == [121] * 12
+    np.testing.assert_array_equal(
+        np.column_stack(axes.lines[16].get_data()), model.reproduce(frames).path
+    )
+    assert sizes[17:] == [2, 2, 1] * 2
+    for model_given, words in ((OnlineDPGMM(1.0), "TaskParameterizedMixture"),
+                               (one_column(), "at least two columns")):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            plots.plot_movement(model_given, [(np.eye(1), np.zeros(1))] * 2)
+
+
+def one_column() -> TaskParameterizedMixture:
+    line = np.linspace(0.0, 1.0, 50)[:, None]
+    unit = (np.eye(1), np.zeros(1))
+    return TaskParameterizedMixture(2).update(line, [unit, unit])

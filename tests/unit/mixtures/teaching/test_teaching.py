@@ -393,6 +393,22 @@ def test_generators_refuse_what_they_cannot_take(
         getattr(datasets, make)(4, 20, **options)
 
 
+def test_strokes_run_from_frame_to_frame() -> None:
+    strokes, same = datasets.task_strokes(3, seed=1), datasets.task_strokes(5, seed=1)
+    for (rows, frames), (again, _) in zip(strokes, same, strict=False):
+        assert rows.tobytes() == again.tobytes()
+        for at, next_to, (A, b), way in (
+            (0, 30, frames[0], 1),
+            (-1, -30, frames[1], -1),
+        ):
+            assert np.linalg.norm(rows[at] - b) < 0.1  # ten standard deviations
+            seen = np.linalg.solve(A, rows[next_to] - b)
+            assert way * seen[0] > 0.1
+    for wrong in ({"n_strokes": -1}, {"noise": -1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            datasets.task_strokes(**wrong)
+
+
 def test_clusters_live_as_long_and_are_born_as_often_as_told() -> None:
     """Means of geometric lives and Poisson births; false alarms 1e-6 each."""
     data = datasets.evolving_gaussians(4000, 0, n_start=0, births=2.0, mean_life=5.0)
