@@ -255,3 +255,20 @@ def test_bad_mixtures_are_refused() -> None:
     given = OnlineDPGMM(1.0)
     TaskParameterizedMixture(2, mixture=given).update(ROWS, [UNIT, UNIT])
     assert given.n_seen == 0
+
+
+def test_of_two_ways_the_more_frequent_is_followed_where_clusters_tell_them() -> None:
+    share = np.linspace(0.0, 1.0, 100)
+    near = TaskParameterizedMixture(2, mixture=OnlineDPGMM(1.0), time_weight=16.0)
+    default = TaskParameterizedMixture(2)
+    for k in range(9):
+        side = [1.5, 1.5, -1.5][k % 3]
+        X = np.column_stack([3.0 * share, side * np.sin(np.pi * share)])
+        for model in (near, default):
+            model.update(X, [UNIT, (np.eye(2), np.array([3.0, 0.0]))])
+    frames = [UNIT, (np.eye(2), np.array([3.0, 0.0]))]
+    followed, between = (one.reproduce(frames) for one in (near, default))
+    np.testing.assert_allclose(followed.path[50], [1.5, 1.5], atol=0.05)
+    np.testing.assert_allclose(followed.path[-1], [3.0, 0.0], atol=0.05)
+    assert between.path[50, 1] < 1.0
+    assert between.covariance[50, 1, 1] > 100.0 * followed.covariance[50, 1, 1]
