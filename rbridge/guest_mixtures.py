@@ -30,9 +30,9 @@ from dyntree.mixtures import (
     topics,
 )
 from dyntree.mixtures.canopy.options import MixtureOptions
-from dyntree.mixtures.ddp.input import separated
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
+from dyntree.mixtures.shared.phases import separated
 from dyntree.mixtures.sva.model import TOO_FEW
 from dyntree.mixtures.sva.options import GMMOptions
 from dyntree.params.table import r_names

@@ -21,6 +21,7 @@ from dyntree.mixtures import (
     AffineFlow,
     Canopy,
     DependentDPMixture,
+    DynamicMeans,
     GaussianKnownVariance,
     GaussianUnknown,
     HDPOptions,
@@ -245,6 +246,11 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
                      "duration": ["negative-binomial"], "max_duration": [20],
                      "emission": ["gmm"], "covariance": ["spherical"],
                      "warm_up": [20]}, learn_rows,
+    ),
+    "DynamicMeans": (
+        DynamicMeans, {"seed": 0}, [{}, {"lambda_": 9.0}],
+        {"lambda_": [30.0], "max_absence": [1.5], "reach": [1.0, 3.0], "n_starts": [1],
+         "max_clusters": [2], "seed": [7]}, learn_rows,
     ),
     "TaskParameterizedMixture": (
         TaskParameterizedMixture, {}, [{}, {"tied": True}],

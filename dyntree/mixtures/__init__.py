@@ -29,12 +29,14 @@ from dyntree.mixtures.hdp.records import (
 from dyntree.mixtures.hdp.reports import memory_report, to_lda, topics
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
+from dyntree.mixtures.sva.dynamic_means import DynamicMeans
 from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
 from dyntree.mixtures.sva.records import (
     Clusters,
     Durations,
     FrameClusters,
     LambdaPath,
+    MovingClusters,
     Path,
     Reproduction,
 )
@@ -69,6 +71,7 @@ __all__ = [
     "Discount",
     "Durations",
     "DynamicFiniteMixture",
+    "DynamicMeans",
     "EpochReport",
     "FrameClusters",
     "GaussianKnownVariance",
@@ -81,6 +84,7 @@ __all__ = [
     "MemoryBoundedHDP",
     "MemoryReport",
     "MixturePrior",
+    "MovingClusters",
     "Multinomial",
     "OnlineDPGMM",
     "OnlineDPMPPCA",

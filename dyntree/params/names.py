@@ -33,7 +33,8 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "folds": ("n_folds",), "cv": ("n_folds",),
     "n_topics": ("max_topics", "init_topics"), "max_iters": ("max_iter",),
     "n_iter": ("max_iter", "n_sweeps"), "covariance_type": ("covariance", "family"),
-    "warmup": ("warm_up",), "labels": ("classes",), "levels": ("categories",),
+    "warmup": ("warm_up",), "T_Q": ("max_absence",), "k_tau": ("reach",),
+    "labels": ("classes",), "levels": ("categories",),
 }  # fmt: skip
 METHODS = {
     "fit": "update", "partial_fit": "update", "learn": "update", "learn_many": "update",

@@ -121,6 +121,10 @@ FREE: dict[str, dict[str, str]] = {  # kind -> array -> why nothing contradicts 
         "waiting_log_densities": "what was predicted of a row that waits",
     },
     "OnlineDPGMM": MEANS,
+    "DynamicMeans": MEANS | {
+        "weight": "rows that a mean is worth after all of its phases",
+        "absent": "phases since a cluster had rows",
+    },
     "OnlineDPMPPCA": SUBSPACES,
     "OnlineHDPHSMM": SUBSPACES,
     "TaskParameterizedMixture": {f"mixture_{name}": MEANS[name] for name in MEANS},
@@ -170,6 +174,10 @@ def answers(kind: str, model: Any, options: kinds.Options) -> Answers:
         asked = {"transform": model.transform(X), "score": model.score(X)}
     else:
         X = kinds.rows(options, 90)
+        if kind == "DynamicMeans":
+            return arrays(
+                {"predict": model.predict(X), "distances": model.transform(X)}
+            )
         asked = {
             "predict": model.predict(X), "proba": model.predict_proba(X),
             "density": model.score_samples(X),

@@ -48,7 +48,7 @@ TREES_ORDER = [
     {"leaf_draws", "forest_draws"},
 ]  # fmt: skip
 MIXTURES_ORDER = [
-    {"chain", "decoder", "special", "addresses", "watch"},
+    {"chain", "decoder", "special", "addresses", "watch", "dynamic_means"},
     {"clusters", "shares", "topic_parts"},
     {"spheres", "directions", "topic_sweep", "topic_gaussians", "topic_words"},
     {"subspaces", "scores", "candidates", "topic_splits"}, {"tallies"}, {"sweeps"},
@@ -123,7 +123,8 @@ FOLDER_ORDER = {
         {"teaching"},
     ],
     "mixtures/shared": [
-        {"arrays", "checks", "rows"}, {"base", "lattice", "lineage", "outlying"},
+        {"arrays", "checks", "rows"}, {"base", "lattice", "lineage"},
+        {"outlying", "phases"},
     ],
     "mixtures/sva": [
         {"options", "records", "semi_markov", "background", "misfit",
@@ -131,7 +132,7 @@ FOLDER_ORDER = {
         {"resolution", "gaps"}, {"tied"}, {"state", "emission", "scales"},
         {"files"}, {"model"},
         {"subspaces", "task_frames", "tracking"}, {"dpgmm", "dpmppca"},
-        {"sequence_scales"}, {"hdphsmm"}, {"task_parameterized"},
+        {"sequence_scales", "dynamic_means"}, {"hdphsmm"}, {"task_parameterized"},
     ],
     "mixtures/ddp": [
         {"transitions", "records", "scales", "blocks", "nearness"},

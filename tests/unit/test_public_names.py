@@ -77,7 +77,7 @@ def test_methods_suggest_names_or_list_them(kind: type) -> None:
             getattr(blank, name)(**{own[-1].name + "_s": 1})
         assert re.search(r"Did you mean \w+\?|Its arguments are", str(caught.value))
         n_asked += 1
-    assert n_asked > 3
+    assert n_asked >= 3
 
 
 def test_faces_and_formulas_suggest_names_too() -> None:

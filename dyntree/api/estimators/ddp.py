@@ -20,8 +20,8 @@ from dyntree.api.estimators.arguments import seed_of
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
-from dyntree.mixtures.ddp.input import separated, without_phases
 from dyntree.mixtures.shared.arrays import settled_aliases
+from dyntree.mixtures.shared.phases import separated, without_phases
 
 WHOLE = 30  # rows, from which pieces of `partial_fit` are a phase
 

@@ -17,7 +17,7 @@ from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.files import from_arrays, to_arrays
 from dyntree.mixtures.ddp.gaussian import GaussianKnownVariance
-from dyntree.mixtures.ddp.input import read_rows, separated, without_phases
+from dyntree.mixtures.ddp.input import read_rows
 from dyntree.mixtures.ddp.learning import Phases, with_phase
 from dyntree.mixtures.ddp.options import (
     DDP_OPTIONS,
@@ -46,6 +46,7 @@ from dyntree.mixtures.ddp.superposing import superposed, superposed_options
 from dyntree.mixtures.ddp.transitions import RandomWalk, Transition
 from dyntree.mixtures.shared.arrays import Arrays, Ids, settled_aliases
 from dyntree.mixtures.shared.base import MixtureOfRows
+from dyntree.mixtures.shared.phases import separated, without_phases
 from dyntree.runtime.locking import locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn

@@ -1,4 +1,4 @@
-"""Mixture: what models of rows that have no responses do alike."""
+"""What models of rows that have no responses do alike; mixtures among them."""
 
 from __future__ import annotations
 
@@ -87,34 +87,28 @@ class StoredArrays(checkpoint.Stored):
         return cls._from_arrays(header, arrays)
 
 
-class Mixture(StoredArrays, Suggesting, ABC):
-    """What all mixtures have in common: their description, scores and files.
+class RowModel(StoredArrays, Suggesting, ABC):
+    """A model of rows without responses: its description and its files.
 
     A class defines its `unit`, its own entries in `facts` by `_own_facts`, and which of
-    these counts `repr` shows.
+    these counts `repr` shows. Its `_state` has `n_seen` and `features`.
     """
 
     unit: ClassVar[str]
     _counted: ClassVar[str]
-    seed: int
     _state: Any
 
     options: Any
 
-    def _begin(self, options: Any, seed: Any) -> None:
-        """Take options and seed, as a model that has seen no row."""
-        self.options, self._lock = options, ModelLock()
-        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
-
     # ------------------------------------------------------------ what it is
     @property
     def is_frozen(self) -> bool:
-        """Whether the model only answers; always False, as no mixture can be frozen."""
+        """Whether the model only answers; always False, as none of these can freeze."""
         return False
 
     @property
     def is_classifier(self) -> bool:
-        """Whether responses are labels; always False, as mixtures have no responses."""
+        """Whether responses are labels; always False, as there are no responses."""
         return False
 
     @property
@@ -170,6 +164,35 @@ class Mixture(StoredArrays, Suggesting, ABC):
         n = self._own_facts()[self._counted]
         parts = self._counted.removesuffix("s") if n == 1 else self._counted
         return f"<{type(self).__name__}: {n} {parts}, {self.n_seen} rows learned>"
+
+
+class SeededModel(RowModel):
+    """A model of rows that draws random numbers, or has other orders of its rows."""
+
+    seed: int
+
+    def _begin(self, options: Any, seed: Any) -> None:
+        """Take options and seed, as a model that has seen no row."""
+        self.options, self._lock = options, ModelLock()
+        self.seed = params.count("seed", seed, 0, params.MAX_SEED)
+
+    @locked
+    def reseeded(self, seed: int) -> Self:
+        """Return a copy of a model that has seen no row, with another seed."""
+        if self.n_seen:
+            raise ValueError(
+                Message(
+                    "the seed of a model can change only before its first row; it "
+                    f"has seen {self.n_seen}. Make a new one with the same options."
+                )
+            )
+        again = self.copy()
+        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
+        return again
+
+
+class Mixture(SeededModel):
+    """What all mixtures have in common: previews of rows, and densities."""
 
     # ------------------------------------------------------------ rows
     @abstractmethod
@@ -247,21 +270,6 @@ class Mixture(StoredArrays, Suggesting, ABC):
         float
         """
         return float(np.sum(self.score_samples(X)))
-
-    # ------------------------------------------------------------ copies
-    @locked
-    def reseeded(self, seed: int) -> Self:
-        """Return a copy of a model that has seen no row, with another seed."""
-        if self.n_seen:
-            raise ValueError(
-                Message(
-                    "the seed of a model can change only before its first row; it "
-                    f"has seen {self.n_seen}. Make a new one with the same options."
-                )
-            )
-        again = self.copy()
-        again.seed = params.count("seed", seed, 0, params.MAX_SEED)
-        return again
 
 
 class MixtureOfRows(Mixture):

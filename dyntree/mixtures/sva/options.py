@@ -261,3 +261,41 @@ class TaskOptions:
 
 
 TASK_OPTIONS = params.defaults_of(TaskOptions)
+
+
+def more_than_one(name: str, value: Any) -> float:
+    """Return a finite float > 1."""
+    number = params.real(name, value)
+    if not number > 1.0:
+        raise ArgumentError(name, "must be > 1", value)
+    return number
+
+
+@dataclass(frozen=True, kw_only=True)
+class DynamicMeansOptions:
+    """Options of `DynamicMeans`, as named there."""
+
+    lambda_: float | str = checked("auto", positive_or_auto, r="lambda")
+    max_absence: float = checked(7.0, more_than_one)
+    reach: float = checked(1.5, params.positive)
+    n_starts: int = checked(10, params.count, 1, 10_000)
+    max_clusters: int = checked(1000, params.count, 1, MOST_CLUSTERS)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.tau < 0.0:
+            raise ArgumentError(
+                "reach",
+                "must be at least 1 - 1 / max_absence, {least:.4g}",
+                self.reach,
+                least=1.0 - 1.0 / self.max_absence,
+            )
+
+    @property
+    def tau(self) -> float:
+        """By how much a phase adds to the variance of a centre."""
+        T = self.max_absence
+        return (T * (self.reach - 1.0) + 1.0) / (T - 1.0)
+
+
+DYNAMIC_MEANS_OPTIONS = params.defaults_of(DynamicMeansOptions)

@@ -118,6 +118,31 @@ class Durations(Answer):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class MovingClusters(Answer):
+    """Clusters over phases, in the order of their ids.
+
+    Attributes
+    ----------
+    id : ndarray of int64 of shape (n_clusters,)
+        In the order of their birth; never used twice.
+    mean : ndarray of shape (n_clusters, n_features)
+        Where each was when it last had rows.
+    weight : ndarray of shape (n_clusters,)
+        Rows that the mean was worth then.
+    absent : ndarray of int64 of shape (n_clusters,)
+        Phases without a row since.
+    """
+
+    id: Ids
+    mean: Matrix
+    weight: Vector
+    absent: Ids
+
+    def __len__(self) -> int:
+        return len(self.id)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class FrameClusters(Answer):
     """Clusters of a movement as each task frame sees them, in the order of time.
 

@@ -13,7 +13,7 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.shared.arrays import Arrays, Ids
-from dyntree.mixtures.shared.base import StoredArrays
+from dyntree.mixtures.shared.base import RowModel
 from dyntree.mixtures.shared.rows import encoded
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
@@ -28,7 +28,6 @@ from dyntree.mixtures.sva.task_frames import (
     seen_from,
 )
 from dyntree.mixtures.sva.tracking import tracked
-from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import ModelLock, locked
 
 KINDS = {kind.__name__: kind for kind in (OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM)}
@@ -57,9 +56,14 @@ class State:
     squares: float = 0.0  # of accelerations, and
     n_squares: int = 0  # their number
 
+    @property
+    def n_seen(self) -> int:
+        """Rows learned."""
+        return self.mixture.n_seen
+
 
 @checkpoint.savable
-class TaskParameterizedMixture(StoredArrays, Suggesting):
+class TaskParameterizedMixture(RowModel):
     """A movement learned from demonstrations in several task frames at once, online.
 
     A task frame is a system of coordinates that matters for a movement and differs
@@ -135,7 +139,10 @@ class TaskParameterizedMixture(StoredArrays, Suggesting):
            [3., 3.]])
     """
 
+    unit = "call"
+    _counted = "clusters"
     options: TaskOptions
+    _state: State
 
     def __init__(
         self,
@@ -221,11 +228,6 @@ class TaskParameterizedMixture(StoredArrays, Suggesting):
         return self._state.mixture.copy()
 
     @property
-    def n_seen(self) -> int:
-        """Rows learned."""
-        return self._state.mixture.n_seen
-
-    @property
     def n_demonstrations(self) -> int:
         """Demonstrations learned."""
         return self._state.n_demonstrations
@@ -240,42 +242,18 @@ class TaskParameterizedMixture(StoredArrays, Suggesting):
         """Whether there is a demonstration to answer from."""
         return self._state.n_demonstrations > 0
 
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Column names of X, if it had names; None until they are known."""
-        features = self._state.features
-        return None if features is None else features.names
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the columns; x0, x1, ... where none were given."""
-        features = self._state.features
-        return () if features is None else features.feature_names
-
     def memory_usage(self) -> int:
         """Bytes used by the model."""
         state = self._state
         return int(state.mixture.memory_usage() + state.scatter.nbytes + 1000)
 
-    @locked
-    def facts(self) -> dict[str, Any]:
-        """Description of the model, as a dict of JSON values."""
+    def _own_facts(self) -> dict[str, Any]:
         return {
-            "kind": type(self).__name__,
-            "rows learned": self.n_seen,
+            "clusters": self.n_clusters,
             "demonstrations": self.n_demonstrations,
             "frames": self.options.n_frames,
-            "columns": list(self.feature_names),
-            "clusters": self.n_clusters,
             "mixture": type(self._state.mixture).__name__,
-            "bytes in memory": self.memory_usage(),
         }
-
-    def __repr__(self) -> str:
-        return (
-            f"<{type(self).__name__}: {self.n_clusters} clusters in "
-            f"{self.options.n_frames} frames, {self.n_demonstrations} demonstrations>"
-        )
 
     # ------------------------------------------------------------ answers
     def _ready(self, what: str) -> State:

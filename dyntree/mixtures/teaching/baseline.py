@@ -13,10 +13,11 @@ from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, NotReadyError
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.input import read_rows, separated
+from dyntree.mixtures.ddp.input import read_rows
 from dyntree.mixtures.ddp.options import SweepOptions, check_family, check_transition
 from dyntree.mixtures.ddp.transitions import Transition
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.mixtures.shared.phases import separated
 from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
