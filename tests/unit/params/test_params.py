@@ -89,46 +89,6 @@ def test_names_are_among_the_choices_and_the_error_lists_them(value: Any) -> Non
         params.one_of("kind", value, ("a", "b"))
 
 
-BAD_OPTIONS: list[tuple[str, Any, dict[str, Any]]] = [
-    ("model", "logistic", {}),
-    ("model", "con", {}),
-    ("rules", "R", {}),
-    ("intercept", "aug", {"model": "linear"}),
-    ("proposal", "lu", {}),
-    *[("n_particles", value, {}) for value in NOT_COUNTS],
-    ("n_particles", 2**40, {}),
-    ("min_leaf", 0, {}),
-    ("min_leaf", 2.0, {}),
-    ("min_leaf", True, {}),
-    ("n_start", 0, {}),
-    ("n_start", 3, {"min_leaf": 4}),
-    ("n_start", "4", {}),
-    ("tree_prior", 0.95, {}),
-    ("tree_prior", (1.0, 2.0), {}),
-    ("tree_prior", (-0.1, 2.0), {}),
-    ("tree_prior", (0.5, 0.0), {}),
-    ("variance_prior", (-1.0, 1.0), {}),
-    ("variance_prior", (0.0, 1.0), {}),
-    ("first_split", -1, {"model": "linear"}),
-    ("first_split", 1, {"model": "constant"}),
-    ("n_basis", 0, {"model": "linear"}),
-    ("n_basis", 1, {"model": "class"}),
-    ("intercept", "none", {"model": "prior"}),
-    ("classes", (0, 1), {"model": "constant"}),
-    ("classes", "ab", {"model": "class"}),
-    ("classes", 2, {"model": "class"}),
-    ("classes", (), {"model": "class"}),
-    ("classes", (1, 2, 1), {"model": "class"}),
-    ("classes", (1, True), {"model": "class"}),
-]
-
-
-@pytest.mark.parametrize(("name", "value", "others"), BAD_OPTIONS)
-def test_bad_options_are_refused(name: str, value: Any, others: Any) -> None:
-    with refused(name, short(value)):
-        TreeOptions(**(others | {name: value}))
-
-
 @pytest.mark.parametrize("value", [None, float("nan"), [1]])
 def test_classes_hold_no_missing_or_unhashable_label(value: Any) -> None:
     with refused("classes", repr(value)):
@@ -210,46 +170,6 @@ def test_options_must_fit_the_width(name: str, value: int, others: Any) -> None:
     options = TreeOptions(model="linear", **(others | {name: value}))
     with refused(name, str(value)):
         options.with_width(3)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("window", 1),
-        ("window", 10.0),
-        ("window", True),
-        ("discard", "oldest"),
-        ("forget", -0.5),
-        ("forget", 1.5),
-        ("rejuvenate_every", -1),
-        ("rejuvenate_every", 1.5),
-        ("rejuvenate_every", False),
-    ],
-)
-def test_bad_stream_options_are_refused(name: str, value: Any) -> None:
-    with refused(name, repr(value)):
-        StreamOptions(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("stream", "tree", "name", "came"),
-    [
-        ({}, {"model": "linear", "rules": "r"}, "intercept", "augmented"),
-        ({"discard": "entropy"}, {"model": "prior"}, "discard", "'prior'"),
-        ({"discard": "alc"}, {"model": "class"}, "discard", "'class'"),
-        ({"window": 4}, {"min_leaf": 4}, "window", "4"),
-        ({"window": 9}, {"min_leaf": 4, "n_start": 9, "rules": "r"}, "window", "9"),
-    ],
-)
-def test_streams_and_trees_must_fit(
-    stream: Any, tree: Any, name: str, came: str
-) -> None:
-    with refused(name, came):
-        StreamOptions(**stream).check_model(TreeOptions(**tree))
-
-
-def test_a_stream_that_fits_is_accepted() -> None:
-    StreamOptions(window=5).check_model(TreeOptions(min_leaf=4))
 
 
 @pytest.mark.parametrize("n", [0, 20])

@@ -349,25 +349,6 @@ def test_indexes_of_exposures_must_be_those_of_rows() -> None:
         )
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"model": "poisson", "rules": "r"}, "model='poisson' is for rules='native'"),
-        ({"model": "poisson", "dispersion": 1.0}, "dispersion is an option of"),
-        ({"model": "constant", "dispersion": 1.0}, "dispersion is an option of"),
-        ({"model": "negbin", "dispersion": 0.0}, "dispersion must be > 0"),
-        ({"model": "negbin", "weighting": "variance"}, "weighting='variance' needs"),
-        ({"model": "negbin", "n_basis": 1}, "n_basis is an option of model='linear'"),
-        ({"model": "negbin", "classes": (1, 2)}, "classes is an option of"),
-    ],
-)  # fmt: skip
-def test_options_that_counts_do_not_have_are_refused(
-    options: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        DynamicTree(**options)
-
-
 @pytest.mark.parametrize("rule", ["ei", "ieci", "qei", "qentropy"])
 def test_criteria_of_real_responses_are_refused(rule: str) -> None:
     X, y, _ = rows()

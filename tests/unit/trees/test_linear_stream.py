@@ -218,29 +218,8 @@ def test_members_may_be_regressions_but_not_the_first() -> None:
     stream = AveragedStream("class", members=members, seed=1).update(X, y)
     assert stream.facts()["members"][1]["linear"] is True
     assert stream.members[1].options.spreads == (1.0,)
-    for wrong in (
-        members[::-1],
-        [{"window": 20}, {"linear": False}],
-        [{"window": 20}, {"linear": True, "window": 9}],
-    ):
-        with pytest.raises(ValueError, match=r"^(members|linear of member 1) must "):
-            AveragedStream("class", members=wrong)
-    with pytest.raises(ValueError, match="for labels and counts"):
-        AveragedStream("linear", members=members)
     counts = AveragedStream("poisson", members=[*members, {"window": 9}], seed=1)
     assert [isinstance(m, LinearStream) for m in counts.members] == [0, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("forget", 0.4), ("forget", 1.5), ("spreads", []), ("spreads", [0.0]),
-     ("spreads", [1e9]), ("spreads", "ab"), ("spreads", {"a": 1}), ("clip", 0.0),
-     ("model", "linear"), ("dispersion", 0.0)],
-)  # fmt: skip
-def test_bad_options_are_refused(name: str, value: Any) -> None:
-    options = {"model": "negbin"} if name == "dispersion" else {}
-    with refused(name, ""):
-        LinearStream(**options | {name: value})
 
 
 def test_draws_average_to_predictions() -> None:

@@ -10,9 +10,8 @@ import pandas as pd
 import pytest
 
 import dyntree
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree import AveragedStream, DynamicTree, StreamingTree
 from dyntree.errors import DegenerateTreesWarning, DistantInputsWarning
-from dyntree.params import NIG
 from tests.unit.models import refused
 
 SMALL: dict[str, Any] = {"n_particles": 30, "seed": 1}
@@ -82,21 +81,6 @@ def test_a_third_label_is_refused(kind: str) -> None:
         model.update(X[:1], ["maybe"])
     with refused("y", "'maybe'", model):
         model.update(X[:2], ["yes", "maybe"])
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"rules": "r"}, "model"), ({"class_mass": 2.0}, "class_mass"),
-        ({"prior": NIG()}, "prior"), ({"weighting": "variance"}, "weighting"),
-        ({"robust": True}, "robust"), ({"intercept": "none"}, "intercept"),
-    ],
-)  # fmt: skip
-def test_options_of_other_leaves_are_refused(
-    options: dict[str, Any], name: str
-) -> None:
-    with refused(name, "logit"):
-        DynamicTree("logit", **options)
 
 
 def test_a_lone_label_is_certain_until_a_second_comes() -> None:
@@ -197,21 +181,6 @@ def test_members_of_an_average_may_be_logistic(tmp_path: Path) -> None:
         np.testing.assert_allclose(by_rows.to_arrays()[1][name], value, rtol=1e-9)
     with refused("y", "'maybe'", average):
         average.update(X[:1], ["maybe"])
-
-
-def test_a_logistic_member_is_not_the_first_and_of_labels() -> None:
-    with refused("members", "class"):
-        AveragedStream("class", members=MEMBERS[1:])
-    with refused("members", "'model'"):
-        AveragedStream("negbin", members=[{"window": 50, "model": "logit"}])
-    with refused("model of member 1", "'constant'"):
-        AveragedStream("class", members=[{}, {"model": "constant"}])
-
-
-@pytest.mark.parametrize("kind", [AveragedStream, AveragedTrees])
-def test_an_average_of_logistic_leaves_alone_is_refused(kind: Any) -> None:
-    with refused("model", "a DynamicTree or a StreamingTree"):
-        kind("logit")
 
 
 def test_slopes_by_region_gain_in_an_average() -> None:

@@ -307,31 +307,6 @@ def test_implicit_leaves_cannot_retire_rows() -> None:
         model.retire([1])
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("seed", -1),
-        ("seed", 1.5),
-        ("seed", True),
-        ("seed", "1"),
-        ("seed", 2**32),
-        ("n_particles", 0),
-        ("n_particles", 10.0),
-        ("n_particles", True),
-        ("min_leaf", 0),
-        ("n_start", 0),
-        ("tree_prior", (1.0, 2.0)),
-        ("model", "lin"),
-        ("rules", "python"),
-        ("proposal", "any"),
-        ("intercept", None),
-    ],
-)
-def test_bad_options_are_refused_at_construction(name: str, value: Any) -> None:
-    with refused(name, repr(value)):
-        DynamicTree(**({"rules": "r"} | {name: value}))
-
-
 @pytest.mark.parametrize(("name", "value"), [("first_split", 2), ("n_basis", 3)])
 def test_options_beyond_the_width_are_refused_at_the_first_rows(
     name: str, value: int

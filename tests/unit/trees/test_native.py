@@ -17,7 +17,6 @@ from dyntree.errors import (
     NotReadyError,
     StaleWindowWarning,
     UnseenLevelWarning,
-    short,
 )
 from dyntree.params import NIG
 from dyntree.trees.answers.predictions import blank_prediction
@@ -387,30 +386,9 @@ def test_declared_levels_serve_class_trees_from_the_first_row() -> None:
 def test_bad_categories_are_refused(categories: Any, came: str) -> None:
     with refused("categories", came):
         native(categories=categories).update(*two_sites())
-    with refused("categories", "rules='r'"):
-        DynamicTree(rules="r", categories={"site": ["n"]})
 
 
 # ------------------------------------------------------------ options
-def test_options_belong_to_their_rules() -> None:
-    for name, value in [("n_start", 5), ("variance_prior", (1.0, 1.0))]:
-        with refused(name, str(value)[:1]):
-            native(**{name: value})
-    for name, value in [("prior", NIG()), ("class_mass", 2.0)]:
-        with pytest.raises(ValueError, match=name):
-            DynamicTree(rules="r", **{name: value})
-    with refused("prior", "'flat'"):
-        native(prior="flat")
-    for rules in ("native", "r"):
-        with refused("prior", "ndarray of shape (2,)"):
-            DynamicTree(rules=rules, prior=np.ones(2))  # type: ignore[arg-type]
-    for value in ("no", 1, None, np.ones(2)):
-        with refused("drift", short(value)):
-            streaming(drift=value)
-    with refused("b0", "-1"):
-        NIG(b0=-1.0)
-
-
 def test_a_fixed_prior_stays_and_an_adaptive_one_moves() -> None:
     X, y = smooth(300)
     fixed = native("linear", prior=NIG(0.2)).update(X, y).state.cloud.prior_point

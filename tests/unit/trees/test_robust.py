@@ -187,22 +187,6 @@ def test_faces_pass_the_option_on() -> None:
         DynamicTreeModel(y, X, freq_weights=np.full(60, 2), robust=True).fit()
 
 
-@pytest.mark.parametrize(
-    ("options", "cause"),
-    [
-        ({"model": "class"}, "real responses"),
-        ({"model": "poisson"}, "real responses"),
-        ({"model": "prior"}, "real responses"),
-        ({"weighting": "frequency"}, "frequencies"),
-        ({"rules": "r"}, "rules='native'"),
-        ({"robust": 5.0}, "robust must be"),
-    ],
-)
-def test_what_cannot_be_robust_is_refused(options: Any, cause: str) -> None:
-    with pytest.raises(ValueError, match=cause):
-        StreamingTree(**{"robust": True} | options)
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_bad_rows_leave_the_model(name: str) -> None:
     X, y = table(60)

@@ -178,39 +178,6 @@ def test_a_bad_row_at_the_end_of_a_batch_stops_all_of_it() -> None:
         model.update(X[40:], late[40:])
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("window", 1),
-        ("window", 4),
-        ("window", 25.0),
-        ("window", True),
-        ("discard", "alm"),
-        ("discard", 3),
-        ("discard", "entropy"),
-        ("forget", 0.0),
-        ("forget", 1.5),
-        ("rejuvenate_every", -1),
-        ("rejuvenate_every", 2.0),
-        ("n_particles", 0),
-        ("rules", "python"),
-        ("model", "tree"),
-        ("seed", -3),
-    ],
-)
-def test_bad_options_are_refused_at_construction(name: str, value: Any) -> None:
-    came = "constant" if value == "entropy" else repr(value)
-    with refused(name, came):
-        StreamingTree(**({"min_leaf": 4, "rules": "r"} | {name: value}))
-
-
-def test_implicit_leaves_are_refused_and_the_remedy_named() -> None:
-    with refused("intercept", "intercept='augmented'"):
-        StreamingTree("linear", rules="r")
-    for intercept in ("augmented", "none"):
-        StreamingTree("linear", rules="r", intercept=intercept)
-
-
 @pytest.mark.parametrize(("name", "least"), [("constant", 4), ("augmented", 8)])
 def test_a_window_must_exceed_n_start(name: str, least: int) -> None:
     """Of linear leaves that is known with the columns, else at once."""

@@ -363,15 +363,6 @@ def test_weights_that_nobody_can_give_are_refused() -> None:
     for call in (lambda: own.update(X, y, w), lambda: own.predict(X, w)):
         with refused("sample_weight", "CRAN dynaTree has no weights", own):
             call()
-    with refused("weighting", "'frequency'"):
-        DynamicTree(rules="r", weighting="frequency")
-    with refused("weighting", "'precision'"):
-        DynamicTree(weighting="precision")
-    for kind in (DynamicTree, RandomTreesStream):
-        with refused("weighting", "labels have no variance"):
-            kind("class", weighting="variance")
-    with refused("members", "weighting"):
-        AveragedStream(members=[{"window": 20, "weighting": "frequency"}])
 
 
 def test_predictions_take_weights_of_variances_alone() -> None:

@@ -485,13 +485,6 @@ def test_a_column_takes_so_many_levels(
     assert model_bytes(MAKERS[name]().update(fewer, y)) == model_bytes(whole)
 
 
-def test_the_option_is_checked_and_for_native_rules() -> None:
-    with refused("new_levels", "'keep'"):
-        DynamicTree(new_levels="keep")
-    with refused("new_levels", "rules='r'"):
-        DynamicTree(rules="r", new_levels="missing")
-
-
 # ------------------------------------------------------------ growth itself
 def test_a_growth_says_what_there_is_at_a_row() -> None:
     maps = [FeatureMap(n, tuple("abcde"[:n]), allow_missing=True) for n in (2, 4, 5)]
