@@ -20,6 +20,7 @@ from dyntree.errors import (
 )
 from dyntree.params import NIG
 from dyntree.trees.answers.predictions import blank_prediction
+from tests.helpers import model_bytes
 from tests.unit.models import refused
 
 
@@ -35,11 +36,6 @@ def smooth(n: int = 120) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.random((n, 3))
     return X, 3 + np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(n)
-
-
-def model_bytes(model: Any) -> tuple[Any, dict[str, bytes]]:
-    header, arrays = model.to_arrays()
-    return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
 # ------------------------------------------------------------ cold start
