@@ -50,6 +50,20 @@ def data(name: str, n: int = 60, seed: int = 0) -> tuple[np.ndarray, Any]:
     return X, y
 
 
+def slopes(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes of opposite sign on either side of 0; labels are words."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    odds = np.where(X[:, 0] > 0, 2.5, -2.5) * X[:, 1] + 0.5
+    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no")
+
+
+def checker(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a checker of two by two fields, which no plane tells apart."""
+    X = np.random.default_rng(seed).random((n, 2))
+    return X, np.where((X[:, 0] > 0.5) == (X[:, 1] > 0.5), "same", "other")
+
+
 def labelled(name: str) -> dict[str, Any]:
     """Options that name every label of `data` at the start, where there are any."""
     return {"classes": ("a", "b", "c")} if name == "class" else {}

@@ -11,16 +11,10 @@ import pytest
 from dyntree import AveragedStream, RandomTreesStream, checkpoint
 from dyntree.errors import CheckpointError, NotReadyError
 from tests.helpers import model_bytes, same_bytes
-from tests.unit.models import data
+from tests.unit.models import checker, data
 
 SMALL: dict[str, Any] = {"n_trees": 5, "seed": 1}
 MEMBERS = [{"window": 30}, {"window": 10, "forget": 0.8}, {"n_trees": 5}]
-
-
-def checker(n: int, seed: int = 0) -> tuple[Any, Any]:
-    """Labels of a checker of two by two fields."""
-    X = np.random.default_rng(seed).random((n, 2))
-    return X, np.where((X[:, 0] > 0.5) == (X[:, 1] > 0.5), "same", "other")
 
 
 def test_a_small_window_splits_leaves_with_its_rows() -> None:
