@@ -46,14 +46,6 @@ def test_defaults_are_those_of_its_leaves() -> None:
 
 
 @KINDS
-def test_saved_models_go_on_bit_for_bit(kind: str) -> None:
-    X, y = slopes(160)
-    options = {} if kind == "tree" else {"forget": 0.9, "rejuvenate_every": 50}
-    model = made(kind, **options).update(X[:100], y[:100])
-    check_twins(model, lambda one: one.update(X[100:], y[100:]))
-
-
-@KINDS
 def test_a_third_label_is_refused(kind: str) -> None:
     """Before the first row, in it, and late; the model stays as it is."""
     X, y = slopes(40)

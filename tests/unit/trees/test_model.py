@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree
+from dyntree import DynamicTree, StreamingTree
 from dyntree.api import rmirror as r
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from tests.contract import check_twins
@@ -28,6 +28,7 @@ from tests.unit.models import (
     interrupt_after,
     labelled,
     refused,
+    stream,
 )
 
 # Both sides call the same core; sums over particles may run in another order.
@@ -135,16 +136,6 @@ def test_an_order_of_rejuvenation_names_rows_from_first_to_last() -> None:
 
 
 # ---------------------------------------------------------------- learning
-@pytest.mark.parametrize("name", MODELS)
-def test_row_by_row_and_in_one_batch_are_the_same(name: str) -> None:
-    X, y = data(name)
-    whole = fresh(name, **labelled(name)).update(X, y)
-    single = fresh(name, **labelled(name))
-    for row in range(len(X)):
-        single.update(X[row : row + 1], y[row : row + 1])
-    assert model_bytes(single) == model_bytes(whole)
-
-
 def test_rows_wait_until_r_would_fit_them() -> None:
     X, y = data("constant")
     model = fresh("constant", n_start=6)
@@ -196,12 +187,20 @@ def test_the_warning_of_rows_without_density_points_at_the_caller() -> None:
 
 
 # ---------------------------------------------------------------- refused calls
-def waiting(name: str) -> DynamicTree:
-    return fresh(name, n_start=20).update(*data(name, 9))
+def waiting(name: str, make: Callable[..., Any] = fresh) -> Any:
+    return make(name, n_start=20).update(*data(name, 9))
+
+
+def waiting_stream(name: str) -> StreamingTree:
+    return waiting(name, stream)
+
+
+def full(name: str) -> StreamingTree:
+    return stream(name).update(*data(name, 40))
 
 
 @pytest.mark.parametrize("case", bad_rows())
-@pytest.mark.parametrize("made", [grown, waiting])
+@pytest.mark.parametrize("made", [grown, waiting, full, waiting_stream])
 @pytest.mark.parametrize("name", ["constant", "augmented", "class"])
 def test_bad_rows_are_refused(name: str, made: Callable[..., Any], case: str) -> None:
     X, y, argument, came = bad_rows()[case]
@@ -213,23 +212,24 @@ def test_bad_rows_are_refused(name: str, made: Callable[..., Any], case: str) ->
 
 
 @pytest.mark.parametrize("case", BAD_REAL)
-@pytest.mark.parametrize("made", [fresh, waiting, grown])
-def test_bad_responses_are_refused(made: Callable[..., Any], case: str) -> None:
-    model, (y, came) = made("constant"), BAD_REAL[case]
+@pytest.mark.parametrize("name", ["constant", "augmented"])
+@pytest.mark.parametrize("made", [fresh, waiting, grown, stream, waiting_stream, full])
+def test_bad_responses_are_refused(
+    made: Callable[..., Any], name: str, case: str
+) -> None:
+    model, (y, came) = made(name), BAD_REAL[case]
     with refused("y", came, model):
         model.update(np.full((3, 2), 0.5), y)
 
 
 @pytest.mark.parametrize("case", BAD_LABELS)
-@pytest.mark.parametrize("made", [fresh, waiting, grown])
-def test_bad_labels_are_refused(made: Callable[..., Any], case: str) -> None:
+@pytest.mark.parametrize("n", [0, 1, 60])
+@pytest.mark.parametrize("make", [fresh, stream])
+def test_bad_labels_are_refused(make: Callable[..., Any], n: int, case: str) -> None:
     y, came = BAD_LABELS[case]
-    if made is grown:
-        model = grown("class")
-    else:
-        model = fresh("class", classes=("a", "b"))
-        if made is waiting:
-            model.update([[0.5, 0.5]], ["a"])
+    model = make("class", classes=None if n > 1 else ("a", "b"))
+    if n:
+        model.update([[0.5, 0.5]], ["a"]) if n == 1 else model.update(*data("class", n))
     with refused("y", came, model):
         model.update(np.full((3, 2), 0.5), y)
 
@@ -412,15 +412,16 @@ def test_ctrl_c_at_the_end_of_rejuvenation_keeps_all_of_it() -> None:
 
 
 # ---------------------------------------------------------------- progress
-def test_a_callable_hears_of_every_row_given() -> None:
+@pytest.mark.parametrize("make", [fresh, stream])
+def test_a_callable_hears_of_every_row_given(make: Callable[..., Any]) -> None:
     X, y = data("constant", 1000)
     told: list[tuple[int, int]] = []
 
     def tell(done: int, total: int) -> None:
         told.append((done, total))
 
-    model = fresh("constant", n_start=10).update(X[:7], y[:7], progress=tell)
-    assert told == [(7, 7)]
+    model = make("constant", n_start=10).update(X[:7], y[:7], progress=tell)
+    assert told[-1] == (7, 7)
     told.clear()
     model.update(X[7:], y[7:], progress=tell)
     assert told[-1] == (993, 993)

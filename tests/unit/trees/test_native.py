@@ -117,15 +117,6 @@ def test_equal_responses_are_no_obstacle() -> None:
     assert tree.predict([[3.0]]).mean[0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("model", ["constant", "linear"])
-def test_rows_one_by_one_are_rows_at_once(model: str) -> None:
-    X, y = smooth(60)
-    whole, parts = native(model).update(X, y), native(model)
-    for row, label in zip(X, y, strict=True):
-        parts.update(row[None], [label])
-    assert model_bytes(whole) == model_bytes(parts)
-
-
 # ------------------------------------------------------------ labels
 def test_new_labels_take_their_place_after_the_others() -> None:
     tree = native("class").update([[0.0], [1.0]] * 10, ["a", "b"] * 10)

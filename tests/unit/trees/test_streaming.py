@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,9 @@ from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from dyntree.trees.learning import warmup, windows
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import (
-    BAD_LABELS,
-    BAD_REAL,
     DISCARDS,
     MODELS,
     RETIRING,
-    bad_rows,
     data,
     fresh,
     interrupt_after,
@@ -60,17 +56,6 @@ def test_a_stream_is_its_tree_driven_by_hand(
         if options.get("rejuvenate_every") and (row + 1) % 7 == 0:
             tree.rejuvenate()
     assert model_bytes(model.tree) == model_bytes(tree)
-
-
-@pytest.mark.parametrize("name", RETIRING)
-def test_batches_of_any_size_are_the_same(name: str) -> None:
-    X, y = data(name, 80)
-    more = {"discard": "random", "rejuvenate_every": 9, "forget": 0.95}
-    more |= labelled(name)
-    whole, cut = stream(name, **more).update(X, y), stream(name, **more)
-    for rows in np.split(np.arange(80), [1, 3, 20, 30, 31, 60]):
-        cut.update(X[rows], y[rows])
-    assert model_bytes(cut) == model_bytes(whole)
 
 
 def test_age_keeps_the_newest_rows() -> None:
@@ -137,47 +122,6 @@ def test_a_model_frozen_before_its_first_tree_checks_its_rows() -> None:
 
 
 # ---------------------------------------------------------------- refused calls
-def full(name: str) -> StreamingTree:
-    return stream(name).update(*data(name, 40))
-
-
-def waiting(name: str) -> StreamingTree:
-    return stream(name, n_start=20).update(*data(name, 9))
-
-
-@pytest.mark.parametrize("case", bad_rows())
-@pytest.mark.parametrize("made", [full, waiting])
-def test_bad_rows_are_refused(made: Callable[..., Any], case: str) -> None:
-    X, y, argument, came = bad_rows()[case]
-    with refused(argument, came, model := made("constant")):
-        model.update(X, y)
-
-
-@pytest.mark.parametrize("case", BAD_REAL)
-@pytest.mark.parametrize("made", [stream, waiting, full])
-def test_bad_responses_are_refused(made: Callable[..., Any], case: str) -> None:
-    y, came = BAD_REAL[case]
-    with refused("y", came, model := made("augmented")):
-        model.update(np.full((3, 2), 0.5), y)
-
-
-@pytest.mark.parametrize("case", BAD_LABELS)
-def test_bad_labels_are_refused(case: str) -> None:
-    y, came = BAD_LABELS[case]
-    for model in (full("class"), stream("class", classes=("a", "b"))):
-        with refused("y", came, model):
-            model.update(np.full((3, 2), 0.5), y)
-
-
-def test_a_bad_row_at_the_end_of_a_batch_stops_all_of_it() -> None:
-    X, y = data("class", 80)
-    model = stream("class").update(X[:40], y[:40])
-    late = y.astype(object)
-    late[79] = "z"
-    with refused("y", "'z' in row 39", model):
-        model.update(X[40:], late[40:])
-
-
 @pytest.mark.parametrize(("name", "least"), [("constant", 4), ("augmented", 8)])
 def test_a_window_must_exceed_n_start(name: str, least: int) -> None:
     """Of linear leaves that is known with the columns, else at once."""
@@ -190,11 +134,6 @@ def test_a_window_must_exceed_n_start(name: str, least: int) -> None:
         with refused("window", "8; got 8. Give a larger window, a", model):
             model.update(X, y)
     assert stream(name, window=least + 1).update(X, y).tree.n_active == least + 1
-
-
-def test_bad_progress_is_refused_before_anything_changes() -> None:
-    with refused("progress", "'yes'", model := stream("constant")):
-        model.update(*data("constant"), progress="yes")
 
 
 NATIVE = [
@@ -373,19 +312,6 @@ def test_an_interrupt_inside_a_row_waits_for_its_end(
 
 
 # ---------------------------------------------------------------- progress, memory
-def test_a_callable_hears_of_all_rows_given() -> None:
-    X, y = data("constant")
-    told: list[tuple[int, int]] = []
-
-    def tell(done: int, total: int) -> None:
-        told.append((done, total))
-
-    stream("constant").update(X, y, progress=tell)
-    done = [rows for rows, total in told if total == 60]
-    assert done == sorted(set(done))
-    assert (len(done), done[-1]) == (len(told), 60)
-
-
 def test_the_warning_of_rows_without_density_points_at_the_caller() -> None:
     x = np.arange(40.0)[:, None]
     with pytest.warns(DegenerateWeightsWarning, match="every particle") as caught:
