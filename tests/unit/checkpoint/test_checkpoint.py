@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import resource
 import time
 import tomllib
 import zipfile
@@ -29,7 +28,7 @@ from dyntree.storage.atomic_files import PART, STALE
 from tests import kills, mutants
 from tests.contract import check_twins
 from tests.helpers import model_bytes
-from tests.unit.conftest import measures_memory, python
+from tests.unit.conftest import measures_memory, python, short_files
 from tests.unit.models import MODELS, data, frame, grown, stream
 
 SAVED = mutants.models()
@@ -393,13 +392,9 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     dyntree.save(grown("constant", 20), path)
     old = path.read_bytes()
     big = grown("constant", 400)
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(old), before[1]))
-    try:
-        with pytest.raises(OSError, match=r"File too large; the file .* as it was"):
-            dyntree.save(big, path)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    told = pytest.raises(OSError, match=r"File too large; the file .* as it was")
+    with short_files(len(old)), told:
+        dyntree.save(big, path)
     assert path.read_bytes() == old
     assert os.listdir(tmp_path) == ["m.dyn"]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import resource
 import signal
 import subprocess
 import sys
@@ -23,7 +21,7 @@ from dyntree.commands.tables import split_formula
 from dyntree.evaluate import prequential
 from tests import kills
 from tests.unit.commands.conftest import run
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import here, python, short_files
 from tests.unit.models import data
 
 SMALL = ["--particles", "20", "--seed", "1"]
@@ -51,14 +49,7 @@ def exact(path: Path) -> pd.DataFrame:
 
 def shell(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "dyntree", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        text=True,
-        timeout=300,
-        check=False,
-        **({"capture_output": True} | options),
-    )
+    return python("-m", "dyntree", *arguments, **options)
 
 
 def complaint(capsys: pytest.CaptureFixture[str]) -> str:
@@ -204,29 +195,12 @@ def test_files_of_no_model_are_refused(
     )
 
 
-def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
-    path, _ = table(tmp_path, n=400)
-    call = [sys.executable, "-m", "dyntree", "stream", str(path), "--formula", "y ~ ."]
-    with subprocess.Popen(
-        [*call, *SMALL],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.readline()
-        process.stdout.close()
-        assert process.stderr.read() == b""
-    assert process.returncode == 141
-
-
 def piped(*options: Any, answers: int = subprocess.PIPE) -> subprocess.Popen[str]:
-    """A stream of its own process that reads rows from a pipe."""
-    call = [sys.executable, "-m", "dyntree", "stream", "-", *SMALL, *map(str, options)]
+    """A stream of its own process that reads rows from a pipe where none are named."""
+    call = [sys.executable, "-m", "dyntree", "stream", *map(str, options), *SMALL]
     return subprocess.Popen(
         call,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=here(),
         stdin=subprocess.PIPE,
         stdout=answers,
         stderr=answers,
@@ -234,8 +208,19 @@ def piped(*options: Any, answers: int = subprocess.PIPE) -> subprocess.Popen[str
     )
 
 
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    path, _ = table(tmp_path, n=400)
+    with piped(path, "--formula", "y ~ .") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
 def test_ctrl_c_ends_with_130(tmp_path: Path) -> None:
-    with piped("--formula", "y ~ .") as process:
+    with piped("-", "--formula", "y ~ .") as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("a,y\n1,2\n")
@@ -352,7 +337,7 @@ def test_what_does_not_fit_the_checkpoint_is_refused(
 
 def test_checkpoints_come_by_time_too(tmp_path: Path) -> None:
     saved = tmp_path / "m.dyn"
-    options = ["--formula", "y ~ a", "--checkpoint", saved, "--seconds", "0.001"]
+    options = ["-", "--formula", "y ~ a", "--checkpoint", saved, "--seconds", "0.001"]
     with piped(*options, answers=subprocess.DEVNULL) as process:
         assert process.stdin is not None
         process.stdin.write("a,y\n")
@@ -373,12 +358,8 @@ def test_a_full_disk_ends_a_stream_that_can_be_resumed(
     rest = [path, "--formula", "y ~ .", "--quiet", "--window", 40, *SMALL]
     assert run("stream", *rest, "--out", whole) == 0
     call = ["stream", *rest, "--out", out, "--checkpoint", saved, "--every", 10]
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
-    try:
+    with short_files(20_000):
         assert run(*call) == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "File too large" in complaint(capsys)
     assert run(*call, "--resume") == 0
     assert out.read_bytes() == whole.read_bytes()

@@ -8,8 +8,6 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from dyntree import cli
 from dyntree.checkpoint import load_with
 from tests.unit.commands.conftest import STREAM, Runs
 from tests.unit.commands.test_stops import running, wait_for
+from tests.unit.conftest import short_files
 
 HEADER = "x,y\n"
 
@@ -356,18 +355,6 @@ def test_a_broken_parquet_file_is_named(runs: Runs) -> None:
     told = runs.told()
     assert "rows.parquet cannot be read: it is no Parquet: " in told
     assert ".." not in told.replace(str(runs.folder), "")
-
-
-@contextmanager
-def short_files(n_bytes: int) -> Iterator[None]:
-    """Context in which no file can be longer, as on a disk that is full."""
-    resource = pytest.importorskip("resource", reason="this system has no limits")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("option", ["--out", "--bad-rows"])

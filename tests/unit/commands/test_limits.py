@@ -22,6 +22,7 @@ from dyntree.commands.readers import Csv, Ndjson
 from dyntree.commands.stops import Stops
 from tests.unit.commands.conftest import Runs
 from tests.unit.commands.test_stops import wait_for
+from tests.unit.conftest import python
 
 N = 400
 QUOTES = {
@@ -182,10 +183,7 @@ def test_a_line_of_a_hundred_megabytes_is_refused_in_little_memory(
             file.write(b"9" * (1 << 20))
         file.write(b"\n3,4\n")
     call = ["stream", path, "--formula", "y ~ x", "--bad-rows", "skip", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, *map(str, call), "--out", str(tmp_path / "o")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python("-c", MEMORY, *call, "--out", tmp_path / "o")
     code, megabytes = map(int, done.stdout.split())
     assert code == 0
     assert megabytes < 300
