@@ -29,7 +29,7 @@ from tests import kills, mutants
 from tests.contract import check_twins
 from tests.helpers import model_bytes
 from tests.unit.conftest import measures_memory, python, short_files
-from tests.unit.models import MODELS, data, frame, grown, stream
+from tests.unit.models import MODELS, data, grown
 
 SAVED = mutants.models()
 
@@ -112,16 +112,6 @@ def test_it_goes_on_alike_in_another_process(rules: str, tmp_path: Path) -> None
     process = python("-c", code, str(path))
     assert process.returncode == 0, process.stderr
     assert path.read_bytes() == checkpoint.dumps(model.update(X[31:], y[31:]))
-
-
-def test_saving_at_any_row_changes_nothing() -> None:
-    X, y = data("class", 80)
-    plain, saved = (stream("class", rules="native", window=15) for _ in range(2))
-    for t in range(80):
-        plain.update(X[t : t + 1], y[t : t + 1])
-        saved = checkpoint.loads(checkpoint.dumps(saved))
-        saved.update(X[t : t + 1], y[t : t + 1])
-    assert model_bytes(plain) == model_bytes(saved)
 
 
 @pytest.mark.parametrize(
@@ -451,14 +441,6 @@ def test_what_killed_saves_left_goes_in_time(tmp_path: Path) -> None:
         os.utime(part, (time.time() - 2 * STALE, time.time() - 2 * STALE))
     dyntree.save(model, path)
     assert {*tmp_path.iterdir()} == {path, young, other}
-
-
-def test_frames_go_on_by_name() -> None:
-    X, y = data("constant", 40)
-    model = DynamicTree(n_particles=20, seed=1).update(frame(X, "pq"), y)
-    again = checkpoint.loads(checkpoint.dumps(model))
-    turned = frame(X[:, ::-1], "qp")
-    assert again.predict(turned).mean.tobytes() == model.predict(turned).mean.tobytes()
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -152,11 +152,6 @@ def test_missing_values_are_taken_everywhere() -> None:
         assert np.all(np.isfinite(stream.tree.relevance().values))
 
 
-def test_infinite_values_are_refused() -> None:
-    with refused("X", "inf"):
-        native().update([[np.inf]], [1.0])
-
-
 @pytest.mark.parametrize("value", [1.1e150, -1e155, 1e308])
 def test_values_whose_squares_overflow_are_refused(value: float) -> None:
     X, y = smooth(40)

@@ -181,13 +181,9 @@ def test_levels_have_the_same_columns_in_every_cloud() -> None:
     assert np.isfinite(trees.predict(rows).mean).all()
 
 
-def test_what_raises_leaves_all_clouds_as_they_were() -> None:
+def test_ctrl_c_leaves_all_clouds_as_they_were() -> None:
     X, y = data("constant", 60)
     trees = small().update(X[:40], y[:40])
-    bad = X[40:].copy()
-    bad[7, 1] = np.inf
-    with same_bytes(trees), pytest.raises(ValueError, match="row 7"):
-        trees.update(bad, y[40:])
     many_X, many_y = data("constant", 60_000)
     with same_bytes(trees), interrupt_after(0.2) as arm:
         arm()
