@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import copy
-import json
 import threading
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import dyntree
 from dyntree import AveragedStream, DelayedLabels, DynamicTree, StreamingTree
 from dyntree.checkpoint import dumps, loads
 from dyntree.errors import CheckpointError, UnusableValueError
 from dyntree.mixtures import OnlineDPGMM
-from dyntree.storage import archive
 from tests.contract import twins_of
-from tests.helpers import model_bytes, same_bytes
+from tests.helpers import changed_file, model_bytes, same_bytes
 
 N = 80
 rng = np.random.default_rng(3)
@@ -244,30 +240,18 @@ def test_only_models_with_responses_are_taken() -> None:
         {"model": {"kind": "DelayedLabels"}}, {"model": {"kind": "?"}}, {"model": 3},
     ],
 )  # fmt: skip
-def test_a_file_that_describes_none_is_refused(
-    change: dict[str, Any], tmp_path: Path
-) -> None:
-    header, arrays = halfway().to_arrays()
-    path = tmp_path / "late.dyn"
-    with open(path, "wb") as file:
-        whole = {"format": "dyntree", "version": 3, "model": header | change}
-        archive.write(file, whole | {"notes": {}}, arrays)
+def test_a_file_that_describes_none_is_refused(change: dict[str, Any]) -> None:
+    data = changed_file(halfway(), lambda header, _: header["model"].update(change))
     with pytest.raises(CheckpointError):
-        dyntree.load(path)
+        loads(data)
 
 
 @pytest.mark.parametrize("text", ["", "[", "{}", "[[1]]", "[[null, [1.0], null]]"])
-def test_broken_rows_in_a_file_are_refused(text: str, tmp_path: Path) -> None:
-    header, arrays = halfway().to_arrays()
-    words = text.encode().ljust(-(-len(text) // 8) * 8)
-    arrays["pending"] = np.frombuffer(words, "<u8")
-    path = tmp_path / "late.dyn"
-    with open(path, "wb") as file:
-        whole = {"format": "dyntree", "version": 3, "model": json.loads(
-            json.dumps(header)), "notes": {}}  # fmt: skip
-        archive.write(file, whole, arrays)
+def test_broken_rows_in_a_file_are_refused(text: str) -> None:
+    words = np.frombuffer(text.encode().ljust(-(-len(text) // 8) * 8), "<u8")
+    data = changed_file(halfway(), lambda _, arrays: arrays.update(pending=words))
     with pytest.raises(CheckpointError):
-        dyntree.load(path)
+        loads(data)
 
 
 @pytest.mark.parametrize("exposure", ["u", 0.0, -1.0, np.nan, np.inf, [1.0, 2.0]])
