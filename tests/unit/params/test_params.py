@@ -125,40 +125,26 @@ def test_options_are_frozen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "least", "start", "basis"),
+    ("rules", "given", "least", "start", "basis"),
     [
-        ({"model": "constant"}, 4, 4, None),
-        ({"model": "linear"}, 10, 10, 3),
-        ({"model": "linear", "n_basis": 1}, 6, 6, 1),
-        ({"model": "class"}, 1, 1, None),
-        ({"model": "prior"}, 1, 1, None),
-        ({"model": "constant", "min_leaf": 2}, 2, 2, None),
-        ({"model": "constant", "n_start": 9}, 4, 9, None),
+        ("r", {"model": "constant"}, 4, 4, None),
+        ("r", {"model": "linear"}, 10, 10, 3),
+        ("r", {"model": "linear", "n_basis": 1}, 6, 6, 1),
+        ("r", {"model": "class"}, 1, 1, None), ("r", {"model": "prior"}, 1, 1, None),
+        ("r", {"model": "constant", "min_leaf": 2}, 2, 2, None),
+        ("r", {"model": "constant", "n_start": 9}, 4, 9, None),
+        ("native", {"model": "constant"}, 4, None, None),
+        ("native", {"model": "linear"}, 8, None, 3),
+        ("native", {"model": "linear", "n_basis": 1}, 4, None, 1),
+        ("native", {"model": "class"}, 1, None, None),
+        ("native", {"model": "prior", "min_leaf": 2}, 2, None, None),
     ],
-)
-def test_defaults_follow_model_and_width(
-    given: Any, least: int, start: int, basis: int | None
+)  # fmt: skip
+def test_defaults_follow_rules_model_and_width(
+    rules: str, given: Any, least: int, start: int | None, basis: int | None
 ) -> None:
-    full = TreeOptions(rules="r", **given).with_width(3)
+    full = TreeOptions(rules=rules, **given).with_width(3)
     assert (full.min_leaf, full.n_start, full.n_basis) == (least, start, basis)
-    assert full.with_width(3) == full
-
-
-@pytest.mark.parametrize(
-    ("given", "least", "basis"),
-    [
-        ({"model": "constant"}, 4, None),
-        ({"model": "linear"}, 8, 3),
-        ({"model": "linear", "n_basis": 1}, 4, 1),
-        ({"model": "class"}, 1, None),
-        ({"model": "prior", "min_leaf": 2}, 2, None),
-    ],
-)
-def test_native_defaults_follow_model_and_width(
-    given: Any, least: int, basis: int | None
-) -> None:
-    full = TreeOptions(rules="native", **given).with_width(3)
-    assert (full.min_leaf, full.n_start, full.n_basis) == (least, None, basis)
     assert full.with_width(3) == full
 
 
