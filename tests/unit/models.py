@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from tests.helpers import same_bytes
+from tests.helpers import model_bytes, same_bytes
 
 MODELS: dict[str, dict[str, Any]] = {
     "constant": {"model": "constant", "rules": "r"},
@@ -127,6 +127,19 @@ def interrupt_after(seconds: float) -> Iterator[Callable[..., None]]:
         signal.signal(signal.SIGALRM, alarm)
         signal.signal(signal.SIGINT, ctrl_c)
         gc.enable()
+
+
+def check_interrupts(model: Any, X: Any, y: Any, *seconds: float) -> None:
+    """Real interrupts during `update` leave what whole rows would have."""
+    kept = model.copy()
+    for after in seconds:
+        before = model.n_seen
+        with interrupt_after(after) as arm:
+            model.update(X, y, progress=arm)
+        learned = model.n_seen - before
+        assert 0 < learned < len(X)
+        kept.update(X[:learned], y[:learned])
+        assert model_bytes(model) == model_bytes(kept)
 
 
 def frame(values: Any, names: str) -> Any:

@@ -18,9 +18,11 @@ from tests.unit.conftest import measures_memory, python
 from tests.unit.models import (
     BAD_LABELS,
     BAD_REAL,
+    DISCARDS,
     MODELS,
     RETIRING,
     bad_rows,
+    check_interrupts,
     data,
     frame,
     fresh,
@@ -325,9 +327,15 @@ def test_questions_come_after_the_first_tree(name: str) -> None:
 
 
 # ---------------------------------------------------------------- interrupts
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("calls", [1, 3])
-def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, calls: int) -> None:
+@pytest.mark.parametrize(
+    ("make", "name", "calls", "options"),
+    [*[(fresh, name, calls, {}) for name in MODELS for calls in (1, 3)],
+     *[(stream, name, 77, {"discard": rule, "rejuvenate_every": 7})
+       for name, rule in DISCARDS]],
+)  # fmt: skip
+def test_an_interrupt_by_progress_keeps_the_rows_so_far(
+    make: Callable[..., Any], name: str, calls: int, options: dict[str, Any]
+) -> None:
     X, y = data(name, 3000)
     told = []
 
@@ -336,11 +344,12 @@ def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, calls: int) -
         if len(told) == calls:
             raise KeyboardInterrupt
 
-    model = fresh(name)
+    model = make(name, **options)
     with pytest.raises(KeyboardInterrupt):
         model.update(X, y, progress=stop)
     assert model.n_seen == told[-1] < len(X)
-    again = fresh(name, classes=model.classes).update(X[: told[-1]], y[: told[-1]])
+    again = make(name, classes=model.classes, **options)
+    again.update(X[: told[-1]], y[: told[-1]])
     assert model_bytes(model) == model_bytes(again)
 
 
@@ -349,16 +358,7 @@ def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, calls: int) -
 def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
     name: str, seconds: float
 ) -> None:
-    n = 100_000  # a second's work and more
-    X, y = data(name, n)
-    model = grown(name)
-    kept = model.copy()
-    with interrupt_after(seconds) as arm:
-        model.update(X, y, progress=arm)
-    learned = model.n_seen - 60
-    assert 0 < learned < n
-    kept.update(X[:learned], y[:learned])
-    assert model_bytes(model) == model_bytes(kept)
+    check_interrupts(grown(name), *data(name, 100_000), seconds)  # a second's work
 
 
 @pytest.mark.parametrize("name", ["implicit", "augmented", "class"])

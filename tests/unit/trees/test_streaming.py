@@ -17,15 +17,16 @@ from tests.unit.models import (
     DISCARDS,
     MODELS,
     RETIRING,
+    check_interrupts,
     data,
     fresh,
-    interrupt_after,
     labelled,
     refused,
     stream,
 )
 
 OPTIONS = [{}, {"forget": 0.9}, {"rejuvenate_every": 7}]
+SECONDS = (0.03, 0.0413, 0.0537)
 
 
 @pytest.mark.parametrize(("name", "rule"), DISCARDS)
@@ -235,19 +236,6 @@ def test_an_interrupt_as_trees_are_planted_keeps_the_rows_of_earlier_calls(
     np.testing.assert_array_equal(tree.predict(X).mean, expected.predict(X).mean)
 
 
-def assert_interrupts_leave_complete_rows(model: Any, X: Any, y: Any) -> None:
-    """Real interrupts during `update` leave what whole rows would have."""
-    kept = model.copy()
-    for seconds in (0.03, 0.0413, 0.0537):
-        before = model.n_seen
-        with interrupt_after(seconds) as arm:
-            model.update(X, y, progress=arm)
-        learned = model.n_seen - before
-        assert 0 < learned < len(X)
-        kept.update(X[:learned], y[:learned])
-        assert model_bytes(model) == model_bytes(kept)
-
-
 @pytest.mark.parametrize(("model", "rule"), NATIVE)
 @pytest.mark.parametrize("every", [0, 2, 40])
 def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
@@ -255,26 +243,7 @@ def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
 ) -> None:
     X, y = native_rows(model, 200_000)  # more than a second's, of any of them
     tree = native(model, rule, rejuvenate_every=every).update(X[:100], y[:100])
-    assert_interrupts_leave_complete_rows(tree, X, y)
-
-
-@pytest.mark.parametrize(("name", "rule"), DISCARDS)
-def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, rule: str) -> None:
-    X, y = data(name, 200)
-    told = []
-
-    def stop(done: int, total: int) -> None:
-        assert total == 200
-        told.append(done)
-        if done >= 77:
-            raise KeyboardInterrupt
-
-    model = stream(name, discard=rule, rejuvenate_every=7)
-    with pytest.raises(KeyboardInterrupt):
-        model.update(X, y, progress=stop)
-    assert told[-1] == model.n_seen == 77
-    again = stream(name, discard=rule, rejuvenate_every=7, classes=model.classes)
-    assert model_bytes(model) == model_bytes(again.update(X[:77], y[:77]))
+    check_interrupts(tree, X, y, *SECONDS)
 
 
 @pytest.mark.parametrize(("name", "rule"), DISCARDS)
@@ -284,7 +253,7 @@ def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
 ) -> None:
     X, y = data(name, 20_000)
     model = stream(name, discard=rule, rejuvenate_every=every).update(X[:100], y[:100])
-    assert_interrupts_leave_complete_rows(model, X, y)
+    check_interrupts(model, X, y, *SECONDS)
 
 
 @pytest.mark.parametrize("where", ["next_to_go", "rejuvenate"])
