@@ -243,15 +243,6 @@ def test_broken_and_hostile_files_are_refused(tmp_path: Path, change: Any) -> No
         DynamicTreeModel.load(rewritten(path, change))
 
 
-def test_importing_loads_no_formulaic() -> None:
-    code = (
-        "import sys, dyntree, dyntree.formula.api\n"
-        "print({'formulaic', 'narwhals', 'pandas', 'statsmodels'} & {*sys.modules})"
-    )
-    process = python("-c", code)
-    assert process.stdout == "set()\n", process.stderr
-
-
 def test_a_table_is_taken_as_it_is() -> None:
     table = table_of(sites())
     assert table_of(table) is table
