@@ -464,11 +464,11 @@ def test_pickles_and_copies_go_on_alike(name: str) -> None:
     model = subject.learned(X[:60], None if y is None else y[:60])
     rest = X[60:], None if y is None else y[60:]
     twins = [pickle.loads(pickle.dumps(model)), model.copy()]
-    check_twins(model, lambda one: subject.learn(one, *rest))
-    found = asked(model, new, subject.questions)
+    check_twins(model, lambda twin: subject.learn(twin, *rest))
+    expected = asked(model, new, subject.questions)
     for twin in twins:
         subject.learn(twin, *rest)
-        same(asked(twin, new, subject.questions), found)
+        same(asked(twin, new, subject.questions), expected)
 
 
 # ------------------------------------------------------------ by seeds

@@ -55,8 +55,8 @@ def here() -> dict[str, str]:
 def python(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run this Python where it finds this dyntree."""
     call = [sys.executable, *map(str, arguments)]
-    given: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300}
-    return subprocess.run(call, env=here(), check=False, **given | options)
+    usual: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run(call, env=here(), check=False, **usual | options)
 
 
 @contextmanager

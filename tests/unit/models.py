@@ -131,15 +131,15 @@ def interrupt_after(seconds: float) -> Iterator[Callable[..., None]]:
 
 def check_interrupts(model: Any, X: Any, y: Any, *seconds: float) -> None:
     """Real interrupts during `update` leave what whole rows would have."""
-    kept = model.copy()
+    twin = model.copy()
     for after in seconds:
         before = model.n_seen
         with interrupt_after(after) as arm:
             model.update(X, y, progress=arm)
         learned = model.n_seen - before
         assert 0 < learned < len(X)
-        kept.update(X[:learned], y[:learned])
-        assert model_bytes(model) == model_bytes(kept)
+        twin.update(X[:learned], y[:learned])
+        assert model_bytes(model) == model_bytes(twin)
 
 
 def frame(values: Any, names: str) -> Any:

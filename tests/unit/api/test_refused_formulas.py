@@ -25,7 +25,7 @@ DATA = pd.DataFrame(OF | {1: 1.0, "a b": 1.0, "column_0": 1.0}).assign(
 WEIGHTS = np.array([1.0, 2.0])
 NO_OTHER = ("formula must", "columns of the formula")  # what quotes touch is none
 
-# A formula, options beside it, and what the message says: all of it, or one of a tuple.
+# A formula, options beside it, and what the message says: all of it, or some part.
 CASES: list[tuple[Any, dict[str, Any], str | tuple[str, ...]]] = [
     (text, {}, said) for text, said in [
         ("y", "must be like 'y ~ a"), ("~ x", "must be like"), ("y ~", "must be like"),
@@ -90,4 +90,4 @@ def test_what_cannot_be_is_refused_when_the_model_is_made(case: Any) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 # the text is asked
         dtf.dynamic_tree(formula, DATA, **{"n_particles": 5, "seed": 1} | options)
     message = str(caught.value)
-    assert any(one in message for one in ([said] if isinstance(said, str) else said))
+    assert any(part in message for part in ([said] if isinstance(said, str) else said))

@@ -61,9 +61,9 @@ def test_what_comes_back_is_the_same_and_goes_on_alike(
     assert first.read_bytes() == second.read_bytes()
     few = model.tree.options.n_particles < 100
 
-    def go_on(one: Any) -> None:
-        one.update(*rows_for(one, 1000 if few else 40))
-        for member in getattr(one, "members", [one]) if one.is_ready else []:
+    def go_on(twin: Any) -> None:
+        twin.update(*rows_for(twin, 1000 if few else 40))
+        for member in getattr(twin, "members", [twin]) if twin.is_ready else []:
             if not isinstance(member, RandomTreesStream | LinearStream):
                 member.tree.rejuvenate()
 
@@ -382,8 +382,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     dyntree.save(grown("constant", 20), path)
     old = path.read_bytes()
     big = grown("constant", 400)
-    told = pytest.raises(OSError, match=r"File too large; the file .* as it was")
-    with short_files(len(old)), told:
+    fails = pytest.raises(OSError, match=r"File too large; the file .* as it was")
+    with short_files(len(old)), fails:
         dyntree.save(big, path)
     assert path.read_bytes() == old
     assert os.listdir(tmp_path) == ["m.dyn"]

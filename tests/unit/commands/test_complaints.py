@@ -98,7 +98,7 @@ CASES: list[Case] = [
     (FEW, "stream FILE OF --missing 'a\nb'", None, ""),
     (FEW, "stream FILE --formula 'y ~ Q(\"a\nb\")'", 2, ""),
     # what argparse refuses
-    *[(None, f"stream a.csv.gz OF {more}", None, told) for more, told in [
+    *[(None, f"stream a.csv.gz OF {more}", None, words) for more, words in [
         ("--follow", "--follow needs a CSV or NDJSON file that is not packed"),
         ("--key k", "--labels and --key need each other"),
         ("--labels l.csv", "--labels and --key need each other"),
@@ -122,8 +122,8 @@ CASES: list[Case] = [
     (None, "crosscheck a.csv OF --model negbin", None, "invalid choice: 'negbin'"),
 ]  # fmt: skip
 EACH = [
-    (content, call.replace("*", command, 1), code, told)
-    for content, call, code, told in CASES
+    (content, call.replace("*", command, 1), code, said)
+    for content, call, code, said in CASES
     for command in (COMMANDS if call.startswith("*") else [""])
 ]
 
@@ -132,7 +132,7 @@ EACH = [
 def test_a_complaint_is_one_line_that_names_the_fault(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    content, call, code, told = case
+    content, call, code, said = case
     monkeypatch.chdir(tmp_path)
     name = "a.csv"
     if isinstance(content, tuple):
@@ -144,17 +144,17 @@ def test_a_complaint_is_one_line_that_names_the_fault(
     words = {"FILE": [name], "OF": ["--formula", "y ~ p"], "TO": ["--out", "out.csv"]}
     parts = [part for word in shlex.split(call) for part in words.get(word, [word])]
     try:
-        found: Any = cli.main(parts)
+        ended: Any = cli.main(parts)
     except SystemExit as end:
-        found, code = end.code, 2 if code is None else f"{code}, by no parser"
+        ended, code = end.code, 2 if code is None else f"{code}, by no parser"
     out, err = capsys.readouterr()
-    assert found == code, err
-    assert told in err
+    assert ended == code, err
+    assert said in err
     assert "\x1b" not in err
     assert "words_of" not in err
     last = err.splitlines()[-1]
     assert last.startswith("dyntree")
     if case[2] is not None:
         assert (out, err) == ("", f"{last}\n")
-    if parts[0] != "stream" or code == 2 or "no row" in told or "header" in told:
+    if parts[0] != "stream" or code == 2 or "no row" in said or "header" in said:
         assert {path.name for path in tmp_path.iterdir()} <= {name}

@@ -206,9 +206,9 @@ def test_it_goes_on_alike_after_every_file(n_rows: int) -> None:
     assert {repr(twin) for twin in twins_of(alarm)} == {repr(alarm)}
     raised: list[list[bool]] = []
     check_twins(
-        alarm, lambda one: raised.append([one.update(x) for x in scores[n_rows:]])
+        alarm, lambda twin: raised.append([twin.update(x) for x in scores[n_rows:]])
     )
-    assert all(one == raised[0] for one in raised)
+    assert all(alarms == raised[0] for alarms in raised)
 
 
 @pytest.mark.usefixtures("drawn_seeds")

@@ -125,7 +125,7 @@ def test_options_are_frozen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "given", "least", "start", "basis"),
+    ("rules", "options", "least", "start", "basis"),
     [
         ("r", {"model": "constant"}, 4, 4, None),
         ("r", {"model": "linear"}, 10, 10, 3),
@@ -141,9 +141,9 @@ def test_options_are_frozen() -> None:
     ],
 )  # fmt: skip
 def test_defaults_follow_rules_model_and_width(
-    rules: str, given: Any, least: int, start: int | None, basis: int | None
+    rules: str, options: Any, least: int, start: int | None, basis: int | None
 ) -> None:
-    full = TreeOptions(rules=rules, **given).with_width(3)
+    full = TreeOptions(rules=rules, **options).with_width(3)
     assert (full.min_leaf, full.n_start, full.n_basis) == (least, start, basis)
     assert full.with_width(3) == full
 

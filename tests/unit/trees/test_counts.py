@@ -235,8 +235,8 @@ def test_rows_one_by_one_are_rows_at_once(name: str, model: str) -> None:
 def test_files_go_on_where_they_were(name: str, model: str, n_first: int) -> None:
     X, y, e = rows()
     first, rest = slice(n_first), slice(n_first, None)
-    one = MAKERS[name](model).update(X[first], y[first], exposure=e[first])
-    check_twins(one, lambda each: each.update(X[rest], y[rest], exposure=e[rest]))
+    counts = MAKERS[name](model).update(X[first], y[first], exposure=e[first])
+    check_twins(counts, lambda twin: twin.update(X[rest], y[rest], exposure=e[rest]))
 
 
 @pytest.mark.parametrize(("name", "model"), EVERY)

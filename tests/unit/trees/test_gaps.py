@@ -90,7 +90,7 @@ def test_reloaded_and_copied_trees_go_on_alike(name: str) -> None:
     """To the bit, from any time on: whether leaves hold gaps is counted anew."""
     X, y = told_by_gaps(260, 0.2, wave=1.0)
     model = MODELS[name]().update(X[:150], y[:150])
-    check_twins(model, lambda one: one.update(X[150:], y[150:]))
+    check_twins(model, lambda twin: twin.update(X[150:], y[150:]))
 
 
 def cloud_with_gap_cuts(model: str = "constant", n: int = 150) -> Cloud:

@@ -215,7 +215,7 @@ def test_a_saved_model_goes_on_bit_for_bit(name: str) -> None:
         expected = answers(model, X[:200])
         for twin in twins_of(model):
             np.testing.assert_array_equal(answers(twin, X[:200]), expected)
-        check_twins(model, lambda one, rows=rows: quietly(one, X[rows], y[rows]))
+        check_twins(model, lambda twin, rows=rows: quietly(twin, X[rows], y[rows]))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -150,7 +150,7 @@ def test_members_of_an_average_may_be_logistic() -> None:
     assert [state.options.model for state in average.states] == [
         "class", "logit", "class",
     ]  # fmt: skip
-    check_twins(average.copy(), lambda one: one.update(X[80:], y[80:]))
+    check_twins(average.copy(), lambda twin: twin.update(X[80:], y[80:]))
     plain, by_rows = average.copy().update(X[80:], y[80:]), average.copy()
     average.update(X[80:], y[80:], threads=4)
     assert model_bytes(average) == model_bytes(plain)
@@ -179,6 +179,6 @@ def test_a_column_of_many_levels_is_one_of_effects() -> None:
     y = np.where(rng.random(400) < p, "yes", "no")
     model = DynamicTree("logit", **SMALL).update(X[:300], y[:300])
     assert "effect of g" in model.feature_names
-    check_twins(model, lambda one: one.update(X[300:], y[300:]))
+    check_twins(model, lambda twin: twin.update(X[300:], y[300:]))
     above = model.predict(X).proba[:, 1] > 0.5
     assert np.mean(above == (p > 0.5)) > 0.75

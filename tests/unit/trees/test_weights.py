@@ -206,8 +206,8 @@ def test_the_shorter_way_of_one_row_is_the_longer_one(name: str) -> None:
 def test_files_go_on_in_the_middle_of_weights(name: str, n_first: int) -> None:
     X, y, w = rows(name)
     model = MAKERS[name]().update(X[:n_first], y[:n_first], w[:n_first])
-    check_twins(model, lambda one: one.update(X[n_first:], y[n_first:], w[n_first:]))
-    check_twins(model, lambda one: one.update(X, y))  # 1, in a model that knows others
+    check_twins(model, lambda twin: twin.update(X[n_first:], y[n_first:], w[n_first:]))
+    check_twins(model, lambda twin: twin.update(X, y))  # of 1, beside others
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -262,7 +262,9 @@ def test_copies_and_files_go_on_alike(name: str) -> None:
     model = MAKERS[name]()
     for cut in (5, 60, 65, 100):
         model.update(frame[model.n_seen : cut], y[model.n_seen : cut])
-        check_twins(model.copy(), lambda one, cut=cut: one.update(frame[cut:], y[cut:]))
+        check_twins(
+            model.copy(), lambda twin, cut=cut: twin.update(frame[cut:], y[cut:])
+        )
 
 
 @pytest.mark.parametrize(
