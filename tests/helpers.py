@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
+from dyntree import checkpoint
 from dyntree._core.rng import RSource
 from dyntree._core.trees.cloud import Cloud
+from dyntree.storage import archive
 from tests.oracle.cloud import Cloud as OracleCloud
 from tests.oracle.stream import RSource as OracleSource
 
@@ -138,3 +141,12 @@ def same_bytes(model: Any, view: Callable[[Any], Any] = model_bytes) -> Iterator
     before = view(model)
     yield
     assert view(model) == before
+
+
+def changed_file(model: Any, change: Callable[..., Any]) -> bytes:
+    """The file of a model, of which a function changes the header and the arrays."""
+    header, arrays = archive.read(io.BytesIO(checkpoint.dumps(model)))
+    change(header, arrays)
+    file = io.BytesIO()
+    archive.write(file, header, arrays)
+    return file.getvalue()

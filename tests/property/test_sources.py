@@ -107,21 +107,11 @@ def test_levels(is_named: bool, kinds: list[str], places: list[int]) -> None:
     tree.update(frame[["x", "s"]], frame["y"])
     answer = tree.predict(frame[["x", "s"]]).mean.tolist()
     more = [f"--levels=s={words(kinds)}"] if is_named else []
+    rest = ["--formula", "y ~ x + s", "--model=constant", *WINDOW, *QUIET]
     with folder() as here:
         files = [write(frame, here / f"a.{kind}", missing) for kind in FORMATS]
         for path in files if is_named else files[1:]:
-            call(
-                "fit",
-                path,
-                "--formula",
-                "y ~ x + s",
-                "--out",
-                here / "m",
-                "--model=constant",
-                *WINDOW,
-                *QUIET,
-                *more,
-            )
+            call("fit", path, "--out", here / "m", *rest, *more)
             model = dyntree.load(here / "m")
             assert model.feature_names == tree.feature_names
             assert model.log_evidence == tree.log_evidence
@@ -163,17 +153,8 @@ def test_classes(kinds: list[str], places: list[int]) -> None:
             files = [write(frame, here / f"a.{kind}", "") for kind in FORMATS]
             for path in files if more else files[1:]:
                 saved = path.with_suffix(".dyn")
-                call(
-                    "fit",
-                    path,
-                    "--formula",
-                    "s ~ x",
-                    "--out",
-                    saved,
-                    *WINDOW,
-                    *QUIET,
-                    *more,
-                )
+                rest = ["--formula", "s ~ x", "--out", saved, *WINDOW, *QUIET]
+                call("fit", path, *rest, *more)
                 model = dyntree.load(saved)
                 assert model.classes == tree.classes
                 assert model.log_evidence == tree.log_evidence

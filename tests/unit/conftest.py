@@ -7,7 +7,9 @@ import random
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,16 +47,28 @@ def global_randomness_on_loan() -> Iterator[None]:
     np.random.set_state(theirs)  # noqa: NPY002
 
 
-def python(*arguments: str) -> subprocess.CompletedProcess[str]:
+def here() -> dict[str, str]:
+    """Environment in which Python finds this dyntree."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def python(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run this Python where it finds this dyntree."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    call = [sys.executable, *map(str, arguments)]
+    usual: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 300}
+    return subprocess.run(call, env=here(), check=False, **usual | options)
+
+
+@contextmanager
+def short_files(n_bytes: int) -> Iterator[None]:
+    """Context in which no file can be longer, as on a disk that is full."""
+    resource = pytest.importorskip("resource", reason="this system has no limits")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 class Demo:

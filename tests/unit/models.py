@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree
-from tests.helpers import same_bytes
+from tests.helpers import model_bytes, same_bytes
 
 MODELS: dict[str, dict[str, Any]] = {
     "constant": {"model": "constant", "rules": "r"},
@@ -48,6 +48,20 @@ def data(name: str, n: int = 60, seed: int = 0) -> tuple[np.ndarray, Any]:
     if name == "count":
         return X, np.maximum(np.round(2.0 * y), 0.0)
     return X, y
+
+
+def slopes(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Slopes of opposite sign on either side of 0; labels are words."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, 3))
+    odds = np.where(X[:, 0] > 0, 2.5, -2.5) * X[:, 1] + 0.5
+    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no")
+
+
+def checker(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Labels of a checker of two by two fields, which no plane tells apart."""
+    X = np.random.default_rng(seed).random((n, 2))
+    return X, np.where((X[:, 0] > 0.5) == (X[:, 1] > 0.5), "same", "other")
 
 
 def labelled(name: str) -> dict[str, Any]:
@@ -113,6 +127,19 @@ def interrupt_after(seconds: float) -> Iterator[Callable[..., None]]:
         signal.signal(signal.SIGALRM, alarm)
         signal.signal(signal.SIGINT, ctrl_c)
         gc.enable()
+
+
+def check_interrupts(model: Any, X: Any, y: Any, *seconds: float) -> None:
+    """Real interrupts during `update` leave what whole rows would have."""
+    twin = model.copy()
+    for after in seconds:
+        before = model.n_seen
+        with interrupt_after(after) as arm:
+            model.update(X, y, progress=arm)
+        learned = model.n_seen - before
+        assert 0 < learned < len(X)
+        twin.update(X[:learned], y[:learned])
+        assert model_bytes(model) == model_bytes(twin)
 
 
 def frame(values: Any, names: str) -> Any:

@@ -252,18 +252,6 @@ def test_inputs_are_never_written_to(name: str) -> None:
     assert ids.tolist() == [4, 7]
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_later_changes_of_an_input_do_not_reach_the_model(name: str) -> None:
-    X, y = data(name, 9)
-    for n_start in (None, 12):  # learned, and kept back
-        model = fresh(name, n_start=n_start, **labelled(name))
-        X, y = data(name, 9)
-        model.update(X, y)
-        with same_bytes(model):
-            X[:] = -1.0
-            y[:] = y[0]
-
-
 def test_answers_are_their_own() -> None:
     """Changing what a model handed out does not change the model."""
     model = grown("constant")

@@ -592,19 +592,24 @@ def test_tests_are_collected_without_what_is_optional(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement",
-    ["import dyntree", "import dyntree.api.rmirror", "import dyntree.evaluate"],
-)
-def test_importing_loads_numpy_and_scipy_only(statement: str) -> None:
+    ("module", "absent"),
+    [
+        *[(name, HEAVY | {"hypothesis", "pytest"}) for name in (
+            "dyntree", "dyntree.api.rmirror", "dyntree.evaluate")],
+        ("dyntree.formula.api", {"formulaic", "narwhals", "pandas", "statsmodels"}),
+        ("dyntree.api.report", {"matplotlib"}), ("rbridge", {"rpy2", "pandas"}),
+    ],
+)  # fmt: skip
+def test_importing_loads_what_is_needed_only(module: str, absent: set[str]) -> None:
     code = (
-        f"{statement}\nimport json, sys\n"
+        f"import {module}, json, sys\n"
         "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
     )
     process = python("-c", code)
     assert process.returncode == 0, process.stderr
     loaded = set(json.loads(process.stdout))
-    assert "dyntree" in loaded
-    assert not loaded & (HEAVY | {"hypothesis", "pytest"})
+    assert module.split(".")[0] in loaded
+    assert not loaded & absent
 
 
 def test_importing_the_package_loads_no_model() -> None:

@@ -18,13 +18,7 @@ from dyntree.encoding.tables import table_of
 from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import class_scores, real_scores
 from dyntree.runtime.seeds import spawned
-
-TREES: dict[str, dict[str, Any]] = {
-    "table": {},
-    "window": {"window": 20},
-    "averaged clouds": {"n_clouds": 2},
-    "averaged stream": {"window": "auto"},
-}
+from tests.unit.api.frames import WAYS
 
 
 def frame(n: int = 60, seed: int = 3, levels: str = "uv") -> pd.DataFrame:
@@ -160,7 +154,7 @@ def in_order(found: Any) -> Any:
     return found.tree[0] if isinstance(found.tree, AveragedTrees) else found.tree
 
 
-@pytest.mark.parametrize("options", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_extended_results_have_the_further_rows(options: dict[str, Any]) -> None:
     first, later = frame(40), frame(15, seed=9)
     whole = fit(data=pd.concat([first, later], ignore_index=True), **options)
@@ -179,7 +173,7 @@ def test_extended_results_have_the_further_rows(options: dict[str, Any]) -> None
     assert list(copied.model.endog) == list(first.y)
 
 
-@pytest.mark.parametrize("options", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_rows_that_bring_levels_are_told_as_they_came(options: dict[str, Any]) -> None:
     later = frame(12, seed=9, levels="uvw")
     one = fit(**options)

@@ -14,15 +14,10 @@ import pandas as pd
 import dyntree.formula.api as dtf
 from dyntree import DynamicTree
 from dyntree.evaluate import prequential
+from tests.unit.api.frames import WAYS
 
 pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
 SMALL: dict[str, Any] = {"n_particles": 20, "seed": 1}
-TREES: dict[str, dict[str, Any]] = {
-    "table": {},
-    "window": {"window": 20},
-    "averaged clouds": {"n_clouds": 2},
-    "averaged stream": {"window": "auto"},
-}
 
 
 def data(n: int = 60) -> pd.DataFrame:
@@ -39,7 +34,7 @@ def fit(formula: str, frame: pd.DataFrame, **options: Any) -> Any:
     return dtf.dynamic_tree(formula, frame, **SMALL, **options).fit()
 
 
-@pytest.mark.parametrize("options", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 @pytest.mark.parametrize("kind", ["weights", "freq_weights"])
 def test_rows_of_weight_zero_count_nowhere(kind: str, options: dict[str, Any]) -> None:
     frame = data().assign(w=1.0)
@@ -112,7 +107,7 @@ def test_fits_that_count_rows_otherwise_are_not_compared() -> None:
         dtf.compare(plain)
 
 
-@pytest.mark.parametrize("options", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_a_fit_that_went_on_begins_anew_where_it_is_asked(
     options: dict[str, Any],
 ) -> None:
@@ -127,7 +122,7 @@ def test_a_fit_that_went_on_begins_anew_where_it_is_asked(
     assert len(dtf.compare([later], n_repeats=2)) == 1
 
 
-@pytest.mark.parametrize("options", TREES.values(), ids=TREES)
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_labels_that_come_late_are_told_as_unknown(options: dict[str, Any]) -> None:
     frame = data()
     one = fit("g ~ x", frame, **options)

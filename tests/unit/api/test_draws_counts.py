@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from dyntree import AveragedTrees, DynamicTree, StreamingTree, fit_repeats
 from dyntree.errors import AssumedValueWarning
 from tests.helpers import model_bytes
+from tests.unit.api.frames import events
 from tests.unit.models import refused
 
 pytest.importorskip("xarray", reason="xarray is not installed: dyntree[xarray]")
@@ -20,17 +20,8 @@ SMALL: dict[str, Any] = {"n_particles": 30, "seed": 1}
 pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
 
 
-def frame(n: int = 120) -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    data = pd.DataFrame({"x": rng.random(n), "z": rng.normal(0.0, 20.0, n)})
-    data["hours"] = rng.uniform(0.5, 4.0, n)
-    data["k"] = rng.poisson(data["hours"] * np.where(data["x"] > 0.5, 8.0, 2.0))
-    data["y"] = np.sin(6.0 * data["x"]) + data["z"] + 0.2 * rng.standard_normal(n)
-    return data
-
-
 def counted(model: str) -> Any:
-    data = frame()
+    data = events()
     make = DynamicTree if model == "negbin" else StreamingTree
     own = {} if model == "negbin" else {"window": 40}
     return make(model, **own, **SMALL).update(
@@ -42,12 +33,12 @@ def results(formula: str, **more: Any) -> Any:
     pytest.importorskip("formulaic", reason="formulaic is not installed")
     import dyntree.formula.api as dtf
 
-    return dtf.dynamic_tree(formula, frame(), **{"n_clouds": 1} | SMALL | more).fit()
+    return dtf.dynamic_tree(formula, events(), **{"n_clouds": 1} | SMALL | more).fit()
 
 
 @pytest.mark.parametrize("model", ["poisson", "negbin"])
 def test_particles_make_up_the_prediction_of_counts(model: str) -> None:
-    tree, data = counted(model), frame()[:9]
+    tree, data = counted(model), events()[:9]
     before = model_bytes(tree)
     X, y, e = data[["x"]], data["k"], data["hours"]
     draws = to_datatree(tree, X, y, exposure=e, seed=1)
@@ -93,7 +84,7 @@ def test_an_exposure_is_one_by_default() -> None:
 
 
 def test_repeats_of_counts_are_chains() -> None:
-    data = frame()
+    data = events()
     repeats = fit_repeats(DynamicTree("negbin", **SMALL), data[["x"]], data["k"], 2)
     draws = to_datatree(repeats, [[0.2]], [3], exposure=2.0, seed=1)
     assert draws.posterior.rate.shape == (2, 30, 1)
@@ -102,7 +93,7 @@ def test_repeats_of_counts_are_chains() -> None:
 
 def test_results_of_counts_have_the_exposures_of_their_rows() -> None:
     fit = results("k ~ x", exposure="hours", model="negbin")
-    new = frame()[:5]
+    new = events()[:5]
     draws = to_datatree(fit, new, new["k"], seed=1)
     told = fit.get_prediction(new).distribution
     np.testing.assert_allclose(draws.constant_data.exposure, new["hours"], rtol=1e-12)
@@ -113,7 +104,7 @@ def test_results_of_counts_have_the_exposures_of_their_rows() -> None:
     for passed in ("hours", new["hours"]):  # in place of the named column
         again = to_datatree(fit, new, exposure=passed, seed=1)
         np.testing.assert_array_equal(draws.posterior.mu, again.posterior.mu)
-    by_value = results("k ~ x", exposure=frame()["hours"].to_numpy(), model="negbin")
+    by_value = results("k ~ x", exposure=events()["hours"].to_numpy(), model="negbin")
     asked = to_datatree(by_value, new, exposure="hours", seed=1)
     np.testing.assert_array_equal(draws.posterior.mu, asked.posterior.mu)
     with pytest.warns(AssumedValueWarning, match="exposure is 1"):
@@ -123,7 +114,7 @@ def test_results_of_counts_have_the_exposures_of_their_rows() -> None:
 
 def test_results_with_an_offset_include_it() -> None:
     fit = results("y ~ x + offset(z)")
-    new = frame()[:5]
+    new = events()[:5]
     draws = to_datatree(fit, new, new["y"], seed=1)
     told = fit.get_prediction(new).distribution
     z = new["z"].to_numpy()
@@ -141,7 +132,7 @@ def test_results_with_an_offset_include_it() -> None:
 
 
 def test_what_is_no_exposure_is_refused() -> None:
-    tree, data = counted("negbin"), frame()
+    tree, data = counted("negbin"), events()
     X = data[["x"]][:3]
     with refused("exposure", "0.0 in row 1"):
         to_datatree(tree, X, exposure=[1.0, 0.0, 1.0])

@@ -64,26 +64,6 @@ def test_a_response_may_have_spaces(formula: str) -> None:
     assert parse(formula, ["a", "c d"])[0].columns == ("c d",)
 
 
-@pytest.mark.parametrize(
-    ("formula", "message"),
-    [
-        ("y", "must be like 'y ~ a"), ("~ a", "must be like"), ("y ~", "must be like"),
-        (3, "must be text"), ("y ~ a +", "that formulaic can read"),
-        ("y ~ a ~ b", "that formulaic can read"), ("y ~ a | b", "no '|'"),
-        ("y ~ 1", "one input at least"), ("y ~ 0", "one input"),
-        ("1 ~ a", "a response"),
-        ("y ~ y + a", "the response as an input"),
-        ("y ~ a + y:b", "the response as an input"),
-        ("y ~ te(a, 2)", "must be made of"), ("y ~ lag(a)", "must be made of"),
-        ("y ~ exec('a = 1')", "got exec in"), ("I(y + b) ~ a + b", "the response as"),
-    ],
-)  # fmt: skip
-def test_other_formulas_are_refused(formula: Any, message: str) -> None:
-    with pytest.raises(ValueError, match="formula must") as caught:
-        parse(formula, ["a", "b", "y"])
-    assert message in str(caught.value)
-
-
 def test_a_formula_is_never_run(tmp_path: Path) -> None:
     trace = tmp_path / "trace"
     formula = f"y ~ a + {{open('{trace}', 'w')}}"
@@ -179,26 +159,6 @@ def test_missing_values() -> None:
             dropped.extend(lacking)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"missing": "keep"}, "missing must be one of"),
-        ({"new_levels": "keep"}, "new_levels must be one of"),
-        ({"categories": {"z": ["u"]}}, "categories must name"),
-        ({"drift": True}, "drift is an option of one window only"),
-        ({"forget": 0.9}, "forget is an option of one window only"),
-        ({"model": "tree"}, "model must be one of"), ({"seed": -1}, "seed must be"),
-        ({"window": 0}, "window must be"), ({"n_particles": 0}, "n_particles must be"),
-        ({"model": "class", "discard": "alc", "window": 9}, "discard|alc"),
-    ],
-)  # fmt: skip
-def test_options_are_checked_when_the_model_is_made(
-    options: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(ValueError, match=message):
-        dtf.dynamic_tree("y ~ a", sites(), **options)
-
-
 # ---------------------------------------------------------------- files
 def saved(folder: Path, **options: Any) -> tuple[Any, Path]:
     path = folder / "m.dyn"
@@ -283,29 +243,9 @@ def test_broken_and_hostile_files_are_refused(tmp_path: Path, change: Any) -> No
         DynamicTreeModel.load(rewritten(path, change))
 
 
-def test_importing_loads_no_formulaic() -> None:
-    code = (
-        "import sys, dyntree, dyntree.formula.api\n"
-        "print({'formulaic', 'narwhals', 'pandas', 'statsmodels'} & {*sys.modules})"
-    )
-    process = python("-c", code)
-    assert process.stdout == "set()\n", process.stderr
-
-
 def test_a_table_is_taken_as_it_is() -> None:
     table = table_of(sites())
     assert table_of(table) is table
-
-
-@pytest.mark.parametrize("text", ["open('f').read()", "__import__('os').system('ls')"])
-def test_what_formulaic_cannot_split_is_refused_too(text: str) -> None:
-    with pytest.raises(ValueError, match="formula must be one that formulaic can read"):
-        dtf.dynamic_tree(f"y ~ {text}", sites())
-
-
-def test_a_misspelt_column_that_is_taken_away_is_told() -> None:
-    with pytest.raises(ValueError, match=r"\['bb'\] are absent from"):
-        dtf.dynamic_tree("y ~ . - bb", sites())
 
 
 @pytest.mark.parametrize("name", ["y", "a"])
@@ -350,33 +290,6 @@ def test_a_factor_of_an_interaction_has_a_feature_each_level(encode: str) -> Non
     n_levels = len(set(g)) + 1
     assert len(names("y ~ x * g")) == 1 + 2 * n_levels
     assert not any("effect" in name for name in names("y ~ g + g:x"))
-
-
-@pytest.mark.parametrize(
-    ("formula", "shown"),
-    [
-        ("y ~ `1` %in% c", "between `1` and `in`"),
-        ("y ~ np.log(`a b`.foo)", "`a b` needs an operator before and after it"),
-        ("y ~ I(`a b` if 1 else 2)", "got `a b` if 1 else 2 in I("),
-        ("y ~ np.log(`a b`[0])", "got `a b`[0] in np.log("),
-        ("log(`a b`, 2) ~ c", "got log(`a b`, 2)."),
-        ("y ~ I(column_0 + `a b`.x)", "`a b` needs an operator before and after it"),
-    ],
-)
-def test_errors_show_columns_by_their_own_names(formula: str, shown: str) -> None:
-    data = pd.DataFrame(np.ones((30, 4)), columns=[1, "a b", "c", "column_0"])
-    with pytest.raises(ValueError, match=re.escape(shown)):
-        dtf.dynamic_tree(formula, data.assign(y=1.0), **SMALL)
-
-
-@pytest.mark.parametrize(
-    "formula",
-    ["y ~ `c`1 + `1`", "y ~ c`1`", "y ~ c.`1`", "y ~ `c`.x", "y ~ `c``1`", "c`1` ~ y"],
-)
-def test_a_quoted_name_touches_no_other(formula: str) -> None:
-    data = pd.DataFrame(np.ones((30, 4)), columns=[1, "a b", "c", "c1"])
-    with pytest.raises(ValueError, match=r"formula must|columns of the formula"):
-        dtf.dynamic_tree(formula, data.assign(y=1.0), **SMALL)
 
 
 TRUTHS = ["y > 0", "y <= 0", "I(y > 0)", "(y > 0)", "I(-1 < y <= 1)", "y == 0",

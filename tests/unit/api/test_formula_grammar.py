@@ -13,7 +13,6 @@ pytest.importorskip("formulaic", reason="formulaic is not installed: dyntree[for
 
 import dyntree.formula.api as dtf
 from dyntree.api.formula import DynamicTreeModel
-from dyntree.api.terms import parse
 from dyntree.errors import UndefinedTermWarning, UnseenLevelWarning
 from tests.helpers import model_bytes
 
@@ -43,14 +42,6 @@ def frame_of(n: int = 60, seed: int = 0) -> pd.DataFrame:
 )  # fmt: skip
 def test_terms_and_their_names(formula: str, names: list[str]) -> None:
     assert dtf.dynamic_tree(formula, frame_of(), **SMALL).exog_names == names
-
-
-@pytest.mark.parametrize(
-    "formula", ["y ~ x**2 > 3", "y ~ (x + z) > 3", "y ~ x > 3**2", "y ~ x >", "y ~ > 3"]
-)
-def test_comparisons_of_more_than_columns_need_i(formula: str) -> None:
-    with pytest.raises(ValueError, match=r"formulaic can read; got .* I\(\.\.\.\)"):
-        parse(formula, ["x", "y", "z"])
 
 
 def test_comparisons_are_columns_of_0_and_1() -> None:
@@ -177,14 +168,6 @@ def test_inputs_without_a_formula_are_ordered_too() -> None:
     plain = frame["size"].cat.as_unordered()
     model = DynamicTreeModel(frame["y"], frame[["x"]].assign(size=plain), **SMALL)
     assert model.exog_names == ["x", "size[small]", "size[big]", "size[huge]"]
-
-
-@pytest.mark.parametrize(
-    "left", ["poly(y, 2)", "bs(y, df=4)", "C(y > 0)", "C(g, Sum)", "C(g, levels=['a'])"]
-)
-def test_responses_of_several_columns_are_refused(left: str) -> None:
-    with pytest.raises(ValueError, match=r"a response of one column .*; got .*\. Put"):
-        parse(f"{left} ~ x", ["y", "x", "g"])
 
 
 def test_a_response_may_be_scaled() -> None:

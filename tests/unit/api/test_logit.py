@@ -10,14 +10,7 @@ import pytest
 
 import dyntree
 from dyntree.cli import main
-from tests.unit.models import refused
-
-
-def rows(n: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, 3))
-    odds = np.where(X[:, 0] > 0, 2.5, -2.5) * X[:, 1] + 0.5
-    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no")
+from tests.unit.models import refused, slopes
 
 
 def test_a_classifier_of_scikit_learn_has_logistic_leaves() -> None:
@@ -25,7 +18,7 @@ def test_a_classifier_of_scikit_learn_has_logistic_leaves() -> None:
     pytest.importorskip("sklearn")
     from dyntree.api.estimators import DynamicTreeClassifier
 
-    X, y = rows()
+    X, y = slopes(200)
     own: dict[str, Any] = {"n_particles": 20, "random_state": 1}
     tree = DynamicTreeClassifier(model="logit", **own).fit(X, y)
     assert tree.model_.options.model == "logit"
@@ -47,7 +40,7 @@ def test_a_classifier_of_river_has_logistic_leaves() -> None:
     pytest.importorskip("river")
     from dyntree.api.adapters import RiverDynamicTreeClassifier
 
-    X, y = rows(80)
+    X, y = slopes(80)
     tree = RiverDynamicTreeClassifier(
         model="logit", window=40, n_particles=20, seed=1
     )  # fmt: skip
@@ -69,7 +62,7 @@ def test_formulas_fit_logistic_leaves(options: dict[str, Any]) -> None:
     pd = pytest.importorskip("pandas")
     import dyntree.formula.api as dtf
 
-    X, y = rows()
+    X, y = slopes(200)
     frame = pd.DataFrame(X, columns=list("abc"))
     frame["y"], frame["g"] = y, np.where(X[:, 2] > 0, "u", "v")
     found = dtf.dynamic_tree(
@@ -83,7 +76,7 @@ def test_formulas_fit_logistic_leaves(options: dict[str, Any]) -> None:
 
 def test_the_shell_fits_logistic_leaves(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
-    X, y = rows()
+    X, y = slopes(200)
     frame = pd.DataFrame(X, columns=list("abc"))
     frame["y"] = y
     frame.to_csv(tmp_path / "rows.csv", index=False)

@@ -93,21 +93,6 @@ def test_summaries_and_copies() -> None:
     assert (several.nobs["a"], copied.nobs["a"]) == (50, 53)
 
 
-@pytest.mark.parametrize(
-    ("formula", "match"),
-    [
-        ("a + a ~ x", "responses that differ"),
-        ("a + kind ~ x + kind", "must not use a? ?the? ?response as an input"),
-        ("a + kind ~ x + np.log(a)", "must not use a? ?the? ?response as an input"),
-        ("a + 1 ~ x", "reads as several"), ("a - z ~ x", "reads as several"),
-        ("a + nowhere ~ x", "nowhere"),
-    ],
-)  # fmt: skip
-def test_formulas_that_cannot_be(formula: str, match: str) -> None:
-    with pytest.raises(ValueError, match=match):
-        dtf.dynamic_tree(formula, data(), n_particles=5)
-
-
 def test_errors_quote_the_formula_that_was_given() -> None:
     for formula in ("a + kind ~ x + np.nothing(z)", "a + kind ~ x +", "a + kind ~ 1"):
         with pytest.raises(ValueError, match="formula") as caught:

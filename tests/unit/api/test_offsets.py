@@ -15,25 +15,11 @@ from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.terms import parse
 from dyntree.errors import AssumedValueWarning
 from dyntree.evaluate import prequential
+from tests.unit.api.frames import events
 from tests.unit.models import refused
 
 SMALL: dict[str, Any] = {"n_particles": 25, "seed": 1}
 pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
-
-
-def frame(n: int = 120) -> pd.DataFrame:
-    """Numbers `y`, counts `k` over `hours`, and labels, with an index of their own."""
-    rng = np.random.default_rng(0)
-    data = pd.DataFrame(
-        {"x": rng.random(n), "z": rng.normal(0.0, 20.0, n), "g": ["u", "v"] * (n // 2)},
-        index=[f"row {k}" for k in range(n)],
-    )
-    data["hours"] = rng.uniform(0.5, 4.0, n)
-    data["log_hours"] = np.log(data["hours"])
-    data["y"] = np.sin(6.0 * data["x"]) + data["z"] + 0.2 * rng.standard_normal(n)
-    data["k"] = rng.poisson(data["hours"] * np.where(data["x"] > 0.5, 8.0, 2.0))
-    data["label"] = np.where(data["x"] > 0.4, "a", "b")
-    return data
 
 
 def asked(fit: Any, new: Any, **more: Any) -> np.ndarray:
@@ -46,7 +32,7 @@ def asked(fit: Any, new: Any, **more: Any) -> np.ndarray:
 def test_an_offset_is_taken_off_and_added_again(
     model: str, options: dict[str, Any]
 ) -> None:
-    data = frame()
+    data = events()
     options = SMALL | options | {"model": model}
     own = data.assign(less=data["y"] - data["z"])
     plain = dtf.dynamic_tree("less ~ x", own, **options).fit()
@@ -76,7 +62,7 @@ def test_an_offset_is_taken_off_and_added_again(
 
 
 def test_values_are_known_for_the_data_and_zero_for_new_rows() -> None:
-    data = frame()
+    data = events()
     fit = dtf.dynamic_tree("y ~ x", data, offset=data["z"], **SMALL).fit()
     named = dtf.dynamic_tree("y ~ x", data, offset="z", **SMALL).fit()
     np.testing.assert_array_equal(fit.predict(), named.predict())
@@ -97,7 +83,7 @@ def test_values_are_known_for_the_data_and_zero_for_new_rows() -> None:
 
 
 def test_offsets_add_up_and_may_be_part_of_terms() -> None:
-    data = frame()
+    data = events()
     both = dtf.dynamic_tree(
         "y ~ x + offset(z) + offset(2 * hours)", data, **SMALL
     ).fit()
@@ -122,7 +108,7 @@ def test_offsets_add_up_and_may_be_part_of_terms() -> None:
 @pytest.mark.parametrize("options", [{}, {"n_clouds": 3}, {"window": 40}])
 @pytest.mark.parametrize("model", ["poisson", "negbin"])
 def test_exposures_are_those_of_the_model(model: str, options: dict[str, Any]) -> None:
-    data, options = frame(), SMALL | options | {"model": model}
+    data, options = events(), SMALL | options | {"model": model}
     made: dict[str, Callable[[], Any]] = {
         "column": lambda: dtf.dynamic_tree("k ~ x", data, exposure="hours", **options),
         "values": lambda: dtf.dynamic_tree(
@@ -162,7 +148,7 @@ def test_exposures_are_those_of_the_model(model: str, options: dict[str, Any]) -
 
 
 def test_effects_of_counts_are_at_the_exposures_of_the_rows() -> None:
-    data = frame()
+    data = events()
     fit = dtf.dynamic_tree(
         "k ~ x", data, exposure="hours", model="negbin", n_clouds=3, **SMALL
     ).fit()
@@ -176,7 +162,7 @@ def test_effects_of_counts_are_at_the_exposures_of_the_rows() -> None:
 
 @pytest.mark.parametrize("model", ["poisson", "negbin"])
 def test_diagnostics_of_counts(model: str) -> None:
-    data = frame()
+    data = events()
     fit = dtf.dynamic_tree("k ~ x", data, exposure="hours", model=model, **SMALL).fit()
     seen = fit.one_step_ahead()
     low, high = seen.pit[10:].T
@@ -189,7 +175,7 @@ def test_diagnostics_of_counts(model: str) -> None:
 
 
 def test_results_learn_on_with_offsets() -> None:
-    data = frame()
+    data = events()
     one = {"n_clouds": 1} | SMALL
     whole = dtf.dynamic_tree("y ~ x + C(g) + offset(z)", data, **one).fit()
     part = dtf.dynamic_tree("y ~ x + C(g) + offset(z)", data[:80], **one).fit()
@@ -216,7 +202,7 @@ def test_results_learn_on_with_offsets() -> None:
 
 
 def test_levels_that_come_late_bring_their_offsets() -> None:
-    data = frame()
+    data = events()
     fit = dtf.dynamic_tree("y ~ x + C(g) + offset(z)", data[:60], **SMALL).fit()
     fit.append(data[60:].assign(g="new"))
     assert "C(g)[new]" in fit.exog_names
@@ -225,7 +211,7 @@ def test_levels_that_come_late_bring_their_offsets() -> None:
 
 
 def test_files_keep_offsets(tmp_path: Any) -> None:
-    data = frame()
+    data = events()
     fit = dtf.dynamic_tree(
         "k ~ x", data, exposure="hours", model="negbin", **SMALL
     ).fit()
@@ -237,7 +223,7 @@ def test_files_keep_offsets(tmp_path: Any) -> None:
 
 
 def test_comparisons_of_fits_and_folds_take_offsets() -> None:
-    data = frame()
+    data = events()
     with_z = dtf.dynamic_tree("y ~ x + offset(z)", data, **SMALL).fit()
     without = dtf.dynamic_tree("y ~ x", data, **SMALL).fit()
     table = dtf.compare({"with": with_z, "without": without}, n_repeats=2)
@@ -251,7 +237,7 @@ def test_comparisons_of_fits_and_folds_take_offsets() -> None:
 
 
 def test_several_responses_have_one_offset() -> None:
-    data = frame().assign(w=lambda one: one["y"] + one["x"])
+    data = events().assign(w=lambda one: one["y"] + one["x"])
     single = {"n_clouds": 1} | SMALL
     both = dtf.dynamic_tree("y + w ~ x + offset(z)", data[:80], **single).fit()
     both.append(data[80:])
@@ -288,7 +274,7 @@ def named(kind: str, data: Any, **more: Any) -> tuple[Any, str, str]:
 @pytest.mark.parametrize("kind", NAMED)
 def test_what_a_call_passes_replaces_what_the_model_names(kind: str, way: str) -> None:
     """By name, by value, and by a number, in every call that takes it."""
-    data = frame()
+    data = events()
     fit, argument, column = named(kind, data[:80], **WAYS[way])
     new, lacks = data[80:], data[80:].drop(columns=column)
     expected, neutral = asked(fit, new), 1.0 if argument == "exposure" else 0.0
@@ -325,7 +311,7 @@ def test_what_a_call_passes_replaces_what_the_model_names(kind: str, way: str) -
 @pytest.mark.parametrize("kind", NAMED)
 def test_effects_of_rows_that_came_with_others(kind: str) -> None:
     """Rows of `extend` have what was passed, also where the columns are absent."""
-    data = frame()
+    data = events()
     fit, argument, column = named(kind, data[:80])
     new, lacks = data[80:], data[80:].drop(columns=column)
     plain = fit.extend(new)
@@ -340,7 +326,7 @@ def test_effects_of_rows_that_came_with_others(kind: str) -> None:
 
 def test_arguments_replace_one_another_by_name() -> None:
     """A named offset stays where an exposure is passed, as in R."""
-    data = frame()
+    data = events()
     fit = dtf.dynamic_tree(
         "k ~ x", data, model="poisson", offset="log_hours", exposure="hours", **SMALL
     ).fit()
@@ -365,7 +351,7 @@ def test_arguments_replace_one_another_by_name() -> None:
 
 
 def test_several_responses_replace_them_too() -> None:
-    data = frame().assign(n=lambda one: one["k"] + 1)
+    data = events().assign(n=lambda one: one["k"] + 1)
     fit = dtf.dynamic_tree(
         "k + n ~ x", data, model="negbin", exposure="hours", **SMALL
     ).fit()
@@ -382,7 +368,7 @@ def test_several_responses_replace_them_too() -> None:
 
 
 def test_files_know_what_was_named(tmp_path: Any) -> None:
-    data = frame()
+    data = events()
     for kind in NAMED:
         fit, argument, column = named(kind, data)
         fit.save(tmp_path / "fit")
@@ -397,7 +383,7 @@ def test_files_know_what_was_named(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_values_of_the_model_are_not_those_of_further_rows(way: str) -> None:
-    data, options = frame(), SMALL | WAYS[way]
+    data, options = events(), SMALL | WAYS[way]
     made: list[tuple[str, dict[str, Any]]] = [
         ("k ~ x", {"exposure": data["hours"], "model": "negbin"}),
         ("y ~ x", {"offset": data["z"].to_numpy()}),
@@ -440,7 +426,7 @@ AS: dict[str, Callable[[Any], Any]] = {
 
 def with_gaps(n: int = 60) -> pd.DataFrame:
     """Rows 3, 50 and the last have no value `v`; row 50 alone has the level "only"."""
-    data = frame(n).assign(v=lambda one: one["hours"])
+    data = events(n).assign(v=lambda one: one["hours"])
     data.iloc[[3, 50, n - 1], data.columns.get_loc("v")] = np.nan
     data.iloc[50, data.columns.get_loc("g")] = "only"
     return data
@@ -498,7 +484,7 @@ def test_rows_without_what_they_have_beside_are_refused(
 
 def test_all_of_them_go_together() -> None:
     """Any of four may be missing in a row, and in all rows."""
-    data = frame()
+    data = events()
     for row, name in enumerate(("hours", "z", "x", "k")):
         data.iloc[10 * row, data.columns.get_loc(name)] = np.nan
     weights = np.where(np.arange(len(data)) == 5, np.nan, 1.0)
@@ -521,7 +507,7 @@ def test_all_of_them_go_together() -> None:
 
 # ------------------------------------------------------------ what is refused
 def test_what_is_no_offset_is_refused() -> None:
-    data = frame()
+    data = events()
     for formula, words in {
         "y ~ x:offset(z)": "a term of its own",
         "y ~ x + offset(C(g))": "an offset of numbers",
@@ -554,7 +540,7 @@ def test_what_is_no_offset_is_refused() -> None:
 
 
 def test_bad_offsets_of_later_rows_leave_the_results_as_they_were() -> None:
-    data = frame()
+    data = events()
     fit = dtf.dynamic_tree(
         "k ~ x", data, exposure="hours", model="negbin", **SMALL
     ).fit()
@@ -579,7 +565,7 @@ def test_offsets_are_read_from_formulas() -> None:
 
 def test_a_glm_and_trees_see_the_same_offset() -> None:
     """Means over an offset that is all there is: those of one leaf."""
-    data = frame()
+    data = events()
     tree = DynamicTree("poisson", tree_prior=(0.0, 1.0), **SMALL)
     tree.update(data[["x"]], data["k"], exposure=data["hours"])
     rate = data["k"].sum() / data["hours"].sum()

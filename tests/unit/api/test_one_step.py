@@ -16,14 +16,9 @@ from scipy.special import ndtr
 import dyntree.formula.api as dtf
 from dyntree import AveragedTrees
 from dyntree.evaluate.residuals import OneStepAhead
+from tests.unit.api.frames import WAYS
 
 ROWS = 40
-OPTIONS: dict[str, dict[str, Any]] = {
-    "table": {},
-    "window": {"window": 20},
-    "averaged clouds": {"n_clouds": 2},
-    "averaged stream": {"window": "auto"},
-}
 
 
 def data(is_class: bool, n: int = ROWS) -> pd.DataFrame:
@@ -40,7 +35,7 @@ def fit(is_class: bool = False, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("is_class", [False, True])
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("options", WAYS.values(), ids=WAYS)
 def test_rows_are_those_that_a_stream_would_have_met(
     options: dict[str, Any], is_class: bool
 ) -> None:

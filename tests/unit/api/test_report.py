@@ -16,7 +16,6 @@ import dyntree
 from dyntree import DynamicTree, StreamingTree, cli
 from dyntree.evaluate import Prequential, prequential
 from tests.helpers import model_bytes
-from tests.unit.conftest import python
 from tests.unit.models import data, frame, refused
 
 mpl = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -249,10 +248,3 @@ def test_a_page_that_cannot_be_written_is_an_error_in_one_line(
     assert error.startswith("dyntree: ")
     assert error.count("\n") == 1
     assert "report.html" in error
-
-
-def test_importing_the_report_loads_no_matplotlib() -> None:
-    process = python(
-        "-c", "import dyntree.api.report, sys; print('matplotlib' in sys.modules)"
-    )
-    assert (process.returncode, process.stdout) == (0, "False\n"), process.stderr

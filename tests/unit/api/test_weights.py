@@ -172,23 +172,6 @@ def test_files_of_formulas_go_on_with_weights(tmp_path: Path) -> None:
         assert again.llf == fit.llf
 
 
-@pytest.mark.parametrize(
-    ("text", "given", "words"),
-    [
-        ("y ~ x", {"weights": "w", "freq_weights": "w"}, "must not both be given"),
-        ("y ~ x", {"weights": "v"}, r"name a column of the data, one of \['x'.*'v'"),
-        ("y ~ x", {"weights": [1.0, 2.0]}, "one value a row of X, 80; got 2"),
-        ("y ~ x", {"freq_weights": -1.0}, "freq_weights must be finite and >= 0"),
-        ("y ~ x", {"weights": 0.0}, "must not be zero in all rows"),
-        ("y ~ x", {"weights": "g"}, "weights must be numbers"),
-        ("label ~ x", {"weights": "w"}, "labels have none; give freq_weights"),
-    ],
-)
-def test_formulas_refuse_other_weights(text: str, given: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        formula(text, **given)
-
-
 def test_append_takes_weights_of_the_same_meaning() -> None:
     data = table()
     for kind, other in (("weights", "freq_weights"), ("freq_weights", "weights")):

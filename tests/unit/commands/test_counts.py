@@ -330,9 +330,3 @@ def test_offsets_that_cannot_be_are_refused(
             said = complaint(capsys)
             assert told in said
             assert "missing='drop'" not in said
-
-
-def test_the_r_package_has_no_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run("crosscheck", "t.csv", "--formula", "k ~ x", "--model", "negbin")
-    assert "invalid choice: 'negbin'" in capsys.readouterr().err

@@ -18,7 +18,7 @@ import pytest
 import dyntree
 from dyntree.storage.atomic_files import descriptor_of
 from tests.unit.commands.conftest import SMALL, run
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import here, short_files
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs pipes and modes")
 FORMULA = ["--formula", "y ~ x"]
@@ -202,7 +202,7 @@ def shell(text: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", command + text],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=here(),
         text=True,
         errors="replace",
         timeout=120,
@@ -427,14 +427,9 @@ def test_a_resumed_stream_makes_no_other_output(rows: Path, capsys: Any) -> None
 
 def test_a_lock_that_cannot_be_written_is_named(rows: Path, capsys: Any) -> None:
     """As on a full disk: no file may be longer than nothing."""
-    resource = pytest.importorskip("resource", reason="this system has no limits")
     call = predict(rows, rows.with_name("o.csv"))
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
-    try:
+    with short_files(0):
         assert run(*call) == 1
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     told = capsys.readouterr().err
     assert "o.csv: cannot be written, as its lock" in told
     assert "standard output" not in told

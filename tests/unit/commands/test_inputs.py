@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import os
 import random
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ from dyntree import cli
 from dyntree.checkpoint import load_with
 from tests.unit.commands.conftest import STREAM, Runs
 from tests.unit.commands.test_stops import running, wait_for
+from tests.unit.conftest import short_files
 
 HEADER = "x,y\n"
 
@@ -278,25 +276,6 @@ def test_a_file_cut_in_place_is_told(tmp_path: Path) -> None:
     assert "was truncated. It is now read from its beginning" in complaint
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (["--follow"], "--follow needs a CSV or NDJSON file that is not packed"),
-        (["--key", "k"], "--labels and --key need each other"),
-        (["--labels", "l.csv"], "--labels and --key need each other"),
-        (["--bad-rows", "-"], "--bad-rows must name a file"),
-        (["--status", "-"], "--status must name a file"),
-        (["--checkpoint", "-"], "--checkpoint must name a file"),
-        (["--every", "1.5"], "must be a whole number; got 1.5"),
-        (["--every", "often"], "must be a number; got often"),
-    ],
-)
-def test_options_that_need_one_another(more: list[str], told: str, capsys: Any) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["stream", "a.csv.gz", "--formula", "y ~ x", *more])
-    assert told in capsys.readouterr().err
-
-
 # Other formats.
 def frame() -> Any:
     pd = pytest.importorskip("pandas")
@@ -368,46 +347,6 @@ def test_parquet_is_resumed(runs: Runs) -> None:
     assert "its columns are" in runs.told()
 
 
-def test_times_that_are_none_are_told(runs: Runs) -> None:
-    runs.write("x,t,y\n1,2026-01-01,1\n2,soon,2\n")
-    assert runs("--formula", "y ~ .", "--times", "t") == 1
-    assert "row 1: column 't' must hold times in ISO 8601; got 'soon'" in runs.told()
-
-
-@pytest.mark.parametrize("command", ["stream", "fit", "evaluate"])
-def test_times_of_no_column_are_told(command: str, runs: Runs) -> None:
-    runs.write(HEADER, *lines(20))
-    call = [command, str(runs.path), "--out", str(runs.out), *STREAM, "--times", "z"]
-    assert cli.main(call) == 1
-    told = "--times must name columns of the table, ['x', 'y']; got 'z'."
-    assert told in runs.told()
-
-
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (["--particles", "0"], "--particles must be a whole number >= 1; got 0."),
-        (["--min-leaf", "0"], "--min-leaf must be a whole number >= 1; got 0."),
-        (["--rejuvenate-every", "-1", "--window", "auto"], "got --rejuvenate-every -1"),
-    ],
-)
-def test_options_have_their_names(more: list[str], told: str, runs: Runs) -> None:
-    runs.write(HEADER, *lines(20))
-    assert runs(*more) == 2
-    assert told in runs.told()
-
-
-def test_a_packed_file_that_is_cut_is_told(runs: Runs) -> None:
-    path = runs.folder / "rows.csv.gz"
-    path.write_bytes(gzip.compress((HEADER + "".join(lines(40))).encode())[:-20])
-    runs.path = path
-    assert runs() == 1
-    assert "rows.csv.gz cannot be unpacked: Compressed file ended" in runs.told()
-    path.write_bytes(b"plain")
-    assert runs() == 1
-    assert "rows.csv.gz cannot be unpacked: Not a gzipped file" in runs.told()
-
-
 def test_a_broken_parquet_file_is_named(runs: Runs) -> None:
     pytest.importorskip("pyarrow")
     runs.path = runs.folder / "rows.parquet"
@@ -416,18 +355,6 @@ def test_a_broken_parquet_file_is_named(runs: Runs) -> None:
     told = runs.told()
     assert "rows.parquet cannot be read: it is no Parquet: " in told
     assert ".." not in told.replace(str(runs.folder), "")
-
-
-@contextmanager
-def short_files(n_bytes: int) -> Iterator[None]:
-    """Context in which no file can be longer, as on a disk that is full."""
-    resource = pytest.importorskip("resource", reason="this system has no limits")
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize("option", ["--out", "--bad-rows"])
@@ -493,21 +420,3 @@ def test_the_name_of_an_output_says_its_format(
         pd.testing.assert_frame_equal(
             pd.read_csv(tmp_path / "out.csv"), ndjson, check_dtype=False
         )
-
-
-@pytest.mark.parametrize("name", ["o.parquet", "o.arrow", "o.csv.gz", "o.ndjson.zst"])
-@pytest.mark.parametrize("command", ["predict", "stream", "evaluate", "--bad-rows"])
-def test_outputs_of_formats_that_are_only_read_are_refused(
-    command: str, name: str, tmp_path: Path, capsys: Any
-) -> None:
-    rows, out = tmp_path / "rows.csv", tmp_path / name
-    rows.write_text("x,y\n" + "".join(f"{k},{k}\n" for k in range(9)))
-    flag, rest = "--out", [str(rows), "--formula", "y ~ x"]
-    if command == "predict":
-        rest = [str(tmp_path / "absent.dyn"), str(rows)]
-    elif command == "--bad-rows":
-        command, flag = "stream", command
-    assert cli.main([command, *rest, flag, str(out)]) == 2
-    told = capsys.readouterr().err
-    assert f"{flag} must be written as CSV or NDJSON, not packed; got {out}" in told
-    assert not out.exists()

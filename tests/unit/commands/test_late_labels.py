@@ -7,6 +7,8 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,22 @@ def learned(rows: Pairs, labels: Pairs) -> bytes:
             late.predict_later(key, {"x": by_key[key]})
             late.learn(key, y)
     return dyntree.checkpoint.dumps(late.model)
+
+
+def through_a_pipe(
+    runs: Runs, labels: Any, text: str, ready: Callable[[], Any], *more: str
+) -> Any:
+    """The model of a stream that got rows or labels by a pipe, once it was ready."""
+    source, target = os.pipe()
+    call = runs.path, runs.out, runs.saved, "--labels", labels, "--key", "id", *more
+    with running(*map(str, call), source=source) as process:
+        ready()
+        os.write(target, text.encode())
+        os.close(target)
+        _, complaint = process.communicate(timeout=60)
+    os.close(source)
+    assert process.returncode == 0, complaint
+    return runs.model()
 
 
 @pytest.mark.parametrize("chance", range(4))
@@ -212,17 +230,9 @@ def test_labels_by_a_pipe(tmp_path: Path) -> None:
     rows = pairs(40)
     runs = Runs(tmp_path, None)
     runs.write(rows, [])
-    source, target = os.pipe()
-    more = ["--labels", "-", "--key", "id", "--format", "csv"]
-    with running(str(runs.path), runs.out, runs.saved, *more, source=source) as process:
-        wait_for(runs.out, 41)
-        text = "".join(f"{key},{2 * x}\n" for key, x in rows)
-        os.write(target, f"id,y\nunknown,1\n{text}".encode())
-        os.close(target)
-        _, complaint = process.communicate(timeout=60)
-    os.close(source)
-    assert process.returncode == 0, complaint
-    late = runs.model()
+    text = "id,y\nunknown,1\n" + "".join(f"{key},{2 * x}\n" for key, x in rows)
+    ready = partial(wait_for, runs.out, 41)
+    late = through_a_pipe(runs, "-", text, ready, "--format", "csv")
     assert (late.model.n_seen, late.n_pending, late.n_unmatched) == (40, 0, 1)
 
 
@@ -230,17 +240,9 @@ def test_labels_before_the_first_row_wait_for_it(tmp_path: Path) -> None:
     """Until then nobody knows what they are labels of."""
     runs = Runs(tmp_path, None)
     runs.write([], [("a", 1.0)])
-    source, target = os.pipe()
-    more = ["--labels", runs.labels, "--key", "id", "--format", "csv"]
-    call = "-", runs.out, runs.saved, *more
-    with running(*map(str, call), source=source) as process:
-        time.sleep(0.5)
-        os.write(target, b"id,x\na,0.5\nb,0.5\n")
-        os.close(target)
-        _, complaint = process.communicate(timeout=60)
-    os.close(source)
-    assert process.returncode == 0, complaint
-    late = runs.model()
+    runs.path = Path("-")
+    text, ready = "id,x\na,0.5\nb,0.5\n", partial(time.sleep, 0.5)
+    late = through_a_pipe(runs, runs.labels, text, ready, "--format", "csv")
     assert (late.model.n_seen, late.pending, late.n_unmatched) == (1, ("b",), 0)
 
 
@@ -383,20 +385,11 @@ def test_a_stop_keeps_nothing_of_files(tmp_path: Path) -> None:
 def test_labels_by_a_pipe_beside_parquet(tmp_path: Path) -> None:
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
-    rows = pairs(30)
     runs = Runs(tmp_path, None)
     runs.path = tmp_path / "rows.parquet"
-    pd.DataFrame(rows, columns=["id", "x"]).to_parquet(runs.path)
-    source, target = os.pipe()
-    more = ["--labels", "-", "--key", "id"]
-    with running(str(runs.path), runs.out, runs.saved, *more, source=source) as process:
-        wait_for(runs.out, 31)
-        os.write(target, b"id,y\nk1,1\n")
-        os.close(target)
-        _, complaint = process.communicate(timeout=60)
-    os.close(source)
-    assert process.returncode == 0, complaint
-    assert runs.model().model.n_seen == 1
+    pd.DataFrame(pairs(30), columns=["id", "x"]).to_parquet(runs.path)
+    ready = partial(wait_for, runs.out, 31)
+    assert through_a_pipe(runs, "-", "id,y\nk1,1\n", ready).model.n_seen == 1
 
 
 @pytest.mark.parametrize("kind", ["csv", "ndjson"])

@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dyntree import cli
 from dyntree.checkpoint import load_with
 from dyntree.commands.lines import Limits, LineReader, Lines
 from dyntree.commands.readers import Csv, Ndjson
 from dyntree.commands.stops import Stops
 from tests.unit.commands.conftest import Runs
 from tests.unit.commands.test_stops import wait_for
+from tests.unit.conftest import python
 
 N = 400
 QUOTES = {
@@ -94,20 +94,6 @@ def test_cells_may_have_lines_up_to_a_limit(n_lines: int, runs: Runs) -> None:
     more = ["--most-quoted", 101, *skips]
     assert runs("--formula", "y ~ x", *more) == 0
     assert load_with(runs.saved)[1]["learned"] == 11
-
-
-def test_other_commands_stop_at_the_line(tmp_path: Path, capsys: Any) -> None:
-    path, out = tmp_path / "a.csv", tmp_path / "m.dyn"
-    path.write_text("x,y,s\n" + "".join([*good(5), '1,"2,u\n', *good(200)]))
-    assert cli.main(["fit", str(path), "--formula", "y ~ x", "--out", str(out)]) == 1
-    told = capsys.readouterr().err
-    assert "row 5: a cell of it begins with a quote that does not end within" in told
-    assert "--most-quoted" in told
-    path.write_text("x,y,s\n" + "".join([*good(5), '1,"2,u\n', *good(20)]))
-    assert cli.main(["fit", str(path), "--formula", "y ~ x", "--out", str(out)]) == 1
-    assert "row 5: a cell of it begins with a quote that has no end" in (
-        capsys.readouterr().err
-    )
 
 
 @settings(max_examples=200, deadline=None)
@@ -197,10 +183,7 @@ def test_a_line_of_a_hundred_megabytes_is_refused_in_little_memory(
             file.write(b"9" * (1 << 20))
         file.write(b"\n3,4\n")
     call = ["stream", path, "--formula", "y ~ x", "--bad-rows", "skip", "--quiet"]
-    done = subprocess.run(
-        [sys.executable, "-c", MEMORY, *map(str, call), "--out", str(tmp_path / "o")],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    done = python("-c", MEMORY, *call, "--out", tmp_path / "o")
     code, megabytes = map(int, done.stdout.split())
     assert code == 0
     assert megabytes < 300
@@ -248,18 +231,6 @@ def test_messages_are_one_line_without_controls(name: str, runs: Runs) -> None:
 
 
 # ------------------------------------------------------------ headers, rows, names
-@pytest.mark.parametrize("command", ["fit", "stream"])
-@pytest.mark.parametrize("quoted", ['"c\n1,2,3\n4,5,"6"\n', '"c\n1,2,3\n4,5,6\n'])
-def test_a_quote_in_the_header_swallows_no_row(
-    command: str, quoted: str, tmp_path: Path, capsys: Any
-) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"a,b,{quoted}7,8,9\n10,11,12\n")
-    call = [command, str(path), "--formula", "a ~ b", "--out", str(tmp_path / "o")]
-    assert cli.main(call) == 1
-    assert "the header cannot be read" in capsys.readouterr().err
-
-
 def test_a_row_of_several_lines_is_bounded_as_a_line_is(runs: Runs) -> None:
     cell = "\n".join(["z" * 90] * 8)
     runs.write("x,y,s\n", *good(5), f'1,2,"{cell}"\n', *good(5))
@@ -318,33 +289,3 @@ def test_lines_behind_a_quote_of_a_pipe_are_told(tmp_path: Path) -> None:
     os.close(source)
     assert process.returncode == 143
     assert "21 lines were read from a pipe but not used" in told
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        ["evaluate", "a.csv", "--formula", "y ~ x", "--start", "-1"],
-        ["demo", "trees"], ["demo", "trees", "out", "--seed", "-1"],
-        ["crosscheck", "a.csv", "--formula", "y"],
-        ["fit", "a.csv", "--formula", "y ~ x", "--out", "-"],
-        ["stream", "a.csv", "--formula", "y ~ x", "--checkpoint", ""],
-        ["stream", "a.csv", "--formula", 'y ~ Q("a\nb")'],
-        ["stream", "a.csv", "--formula", "y ~ x", "--window", "\x1b[31mX\nY"],
-        ["stream", "a.csv", "--formula", "y ~ x", "--missing", "a\nb"],
-        ["stream", "a.csv", "--formula", "y ~ x", "--out", "o", "--bad-rows", "o"],
-    ],
-)  # fmt: skip
-def test_wrong_use_ends_with_2_and_one_line(
-    more: list[str], tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    try:
-        code = cli.main(more)
-    except SystemExit as end:
-        code = end.code
-    told = capsys.readouterr().err
-    assert code == 2, told
-    assert "\x1b" not in told
-    assert told.splitlines()[-1].startswith("dyntree")
-    assert "words_of" not in told
-    assert not [*tmp_path.iterdir()]

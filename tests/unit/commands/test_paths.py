@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import pytest
 
 from dyntree import cli
 from tests.unit.commands.conftest import SMALL, run
-from tests.unit.conftest import ROOT
+from tests.unit.commands.test_harmless import shell
 
 CONTENT = "p,site,y\n" + "".join(
     f"{k},{'uv'[k % 2]},{k % 7 + k / 10}\n" for k in range(40)
@@ -95,12 +93,8 @@ def test_a_model_is_not_written_over_by_its_predictions(
 def test_a_shells_redirections_count(redirect: str, rows: Path) -> None:
     """The shell itself empties what ``>`` names; ``>>`` would never end."""
     where = "- " + redirect if redirect.startswith("<") else redirect
-    command = f"{sys.executable} -m dyntree stream --formula 'y ~ .'"
-    process = subprocess.run(
-        f"{command} {' '.join(SMALL)} {where}",
-        shell=True, cwd=rows.parent, text=True, capture_output=True, timeout=300,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
-    )  # fmt: skip
+    call = f"dyntree stream --formula 'y ~ .' {' '.join(SMALL)} {where}"
+    process = shell(call, rows.parent)
     assert rows.read_text() == CONTENT
     if "out.csv" in redirect:
         assert process.returncode == 0

@@ -148,14 +148,6 @@ def test_separators(command: str, separator: str, named: str, tmp_path: Path) ->
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("word", ["", ",,", '"', "\n"])
-def test_separators_are_one_character(word: str, tmp_path: Path, capsys: Any) -> None:
-    path = written(tmp_path / "a.csv", rows())
-    with pytest.raises(SystemExit):
-        run(*call("fit", path, "--separator", word))
-    assert "must be one character, or tab" in capsys.readouterr().err
-
-
 def test_predict_reads_as_fit_did(tmp_path: Path, capsys: Any) -> None:
     table = rows()
     for k, row in enumerate(table[1:]):

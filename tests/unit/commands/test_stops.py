@@ -20,7 +20,7 @@ from dyntree.checkpoint import load_with
 from dyntree.commands.lines import CHUNK, LineReader, Lines
 from dyntree.commands.stops import Stopped, Stops
 from tests.kills import heeds
-from tests.unit.commands.test_commands import ROOT
+from tests.unit.conftest import here, python
 
 POLITE = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 ROWS = [
@@ -40,7 +40,7 @@ def stream(
     ]  # fmt: skip
     return subprocess.Popen(
         call,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env=here(),
         stdin=source,
         stderr=subprocess.PIPE,
         text=True,
@@ -154,10 +154,7 @@ def test_the_second_signal_ends_at_once() -> None:
         "    signal.raise_signal(signal.SIGTERM)\n"
         "    print('still here')\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    done = python("-c", script, timeout=60)
     assert (done.returncode, done.stdout) == (-signal.SIGTERM, "15\n")
 
 

@@ -202,17 +202,6 @@ def test_a_model_of_commas_predicts_and_goes_on(tmp_path: Path, capsys: Any) -> 
     assert "decimal: , then, . now" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_numbers_with_points_are_no_numbers_among_commas(
-    command: str, tmp_path: Path, capsys: Any
-) -> None:
-    rows = [["x", "y"], *([f"{k},5", k] for k in range(N)), ["1.234", "1"]]
-    path = written(tmp_path / "a.csv", rows, ";")
-    rest = ["--formula", "y ~ x", "--separator", ";", "--decimal", ","]
-    assert run(command, path, *rest, "--out", tmp_path / "o", *SMALL) == 1
-    assert "must hold numbers; got '1.234'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("first", [[], ["7"]])  # before: a number, or nothing
 @pytest.mark.parametrize("column", ["x", "y"])
 @pytest.mark.parametrize(
@@ -394,15 +383,6 @@ def test_words_for_what_is_missing_stay_with_the_model(tmp_path: Path) -> None:
     assert len({*out.read_text().splitlines()[1:]}) == 2
 
 
-@pytest.mark.parametrize("name", ["a.ndjson", "a.parquet"])
-def test_words_for_what_is_missing_are_for_csv(
-    name: str, tmp_path: Path, capsys: Any
-) -> None:
-    call = ["fit", str(tmp_path / name), "--formula", "y ~ x", "--missing", "NA"]
-    assert cli.main([*call, "--out", str(tmp_path / "m")]) == 2
-    assert "--missing is for cells of CSV" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("command", ["fit", "stream", "evaluate"])
 def test_numbers_as_text_are_no_labels(
     command: str, tmp_path: Path, capsys: Any
@@ -416,17 +396,3 @@ def test_numbers_as_text_are_no_labels(
     assert "got the text '0.1429', which reads as a number" in capsys.readouterr().err
     more = ["--model", "class", "--particles", "5", "--quiet"]
     assert cli.main([*call, *more]) == 0
-
-
-def test_levels_of_a_column_are_named_once(tmp_path: Path, capsys: Any) -> None:
-    call = ["fit", "a.csv", "--formula", "y ~ x", "--out", str(tmp_path / "m")]
-    assert cli.main([*call, "--levels", "g=a,b", "--levels", "g=c"]) == 2
-    assert "--levels must name each column once; got 'g'" in capsys.readouterr().err
-
-
-def test_an_object_names_a_column_once(tmp_path: Path, capsys: Any) -> None:
-    path = tmp_path / "a.ndjson"
-    path.write_text('{"x": 1, "y": 2}\n{"x": 1, "x": 2, "y": 3}\n')
-    call = ["stream", str(path), "--formula", "y ~ x", "--out", str(tmp_path / "o")]
-    assert cli.main(call) == 1
-    assert "row 1: it is not JSON: it names 'x' twice" in capsys.readouterr().err

@@ -204,24 +204,6 @@ def test_late_labels_are_scored_when_they_come(tmp_path: Path) -> None:
     assert held["last_alarm"].startswith("the label of ")
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        (["--alarm", "2"], "must be in (0, 1); got 2"),
-        (["--report", "0"], "must be above 0; got 0"),
-        (["--over", "0"], "must be >= 1; got 0"),
-        (["--alarm", "u"], "must be a number; got u"),
-        (["--over", "1.5"], "must be a whole number; got 1.5"),
-        (["--seconds", "-1"], "must be above 0; got -1"),
-        (["--seconds", "nan"], "must be above 0; got nan"),
-    ],
-)
-def test_bad_figures_are_told(more: list[str], told: str, capsys: Any) -> None:
-    with pytest.raises(SystemExit):
-        cli.main(["stream", "a.csv", "--formula", "y ~ x", *more])
-    assert told in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", ["json", "prom"])
 def test_a_new_label_is_counted_apart_and_hides_no_score(
     kind: str, tmp_path: Path, capsys: Any

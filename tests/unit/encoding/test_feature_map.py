@@ -100,32 +100,6 @@ def test_no_rows_are_fine_to_encode() -> None:
     assert NAMED.encode(frame(VALUES[:0], "abc")).shape == (0, 3)
 
 
-@pytest.mark.parametrize(
-    ("X", "came"),
-    [
-        (frame(VALUES, "abd"), "missing ['c'], unknown ['d']"),
-        (frame(VALUES[:, :2], "ab"), "missing ['c']"),
-        (frame(np.ones((2, 4)), "abcd"), "unknown ['d']"),
-        ([{"a": 1.0}], "missing ['b', 'c']"),
-        (np.ones((2, 4)), "got 4"),
-        (np.ones(3), "(3,)"),
-        (frame(VALUES, "abc").astype({"b": str}), "'b'"),
-        (frame([[1.0, np.nan, 2.0]], "abc"), "nan in row 0, column 'b'"),
-        (frame([[1.0, 2.0, 3.0], [1.0, 2.0, np.inf]], "abc"), "inf in row 1, column"),
-        ([{"a": 1.0, "b": 2.0, "c": 3.0}, [1.0, 2.0, 3.0]], "row 1"),
-        ([{"a": 1.0, "b": None, "c": 3.0}], "nan in row 0, column 'b'"),
-    ],
-)
-def test_rows_that_do_not_fit_are_refused(X: Any, came: str) -> None:
-    with refused("X", came):
-        NAMED.encode(X)
-
-
-def test_named_rows_for_an_unnamed_model_must_have_its_width() -> None:
-    with refused("X", "got 2"):
-        PLAIN.encode(frame(VALUES[:, :2], "ab"))
-
-
 OBJECTS = [[1, None], [Decimal("2.5"), True], [np.float32(0.5), 10**20]]
 
 
@@ -134,28 +108,66 @@ def test_objects_that_are_numbers_are_numbers() -> None:
     given = np.array(OBJECTS, dtype=object)
     for X in (given, OBJECTS, pd.DataFrame(OBJECTS, dtype=object)):
         np.testing.assert_array_equal(FeatureMap.learn(X, True)[1], expected)
-    with refused("X", "nan in row 0, column 1"):
-        FeatureMap.learn(given)
 
 
-@pytest.mark.parametrize("size", [10**400, -(10**400)])
-@pytest.mark.parametrize("native", [True, False])
-def test_numbers_beyond_every_float_are_infinite(size: int, native: bool) -> None:
-    for X in ([[0.5, size]], np.array([[0.5, size]], dtype=object)):
-        with refused("X", "inf in row 0, column 1"):
-            FeatureMap.learn(X, native)
-    with refused("X", "inf in row 0, column 'b'"):
-        FeatureMap.learn({"a": 0.5, "b": size}, True)
+def native(X: Any, *more: Any) -> Any:
+    return FeatureMap.learn(X, True, *more)
 
 
-def test_text_among_numbers_is_told_by_its_place() -> None:
-    rows = [[0.5, 1.0], [2.0, "u"]]
-    for X in (rows, tuple(map(tuple, rows)), np.array(rows, dtype=object)):
-        with refused("X", "'u' in row 1, column 1"):
-            FeatureMap.learn(X, True)
-    mixed = np.array([[1, 1], [np.timedelta64(5, "s"), 1]], dtype=object)
-    with refused("X", "timedelta64(5,'s') in row 1, column 0"):
-        FeatureMap.learn(mixed, True)
+HOLES, _ = native(frame(VALUES, "abc"))
+WIDE, NARROW, HUGE = np.ones((2, 4)), VALUES[:, :2], 10**400
+TEXT, COLUMN = [[0.5, 1.0], [2.0, "u"]], VALUES[:, 0]
+LEVELS = "real numbers or levels in column 'a'"
+
+
+def column_of(thing: Any) -> pd.DataFrame:
+    return pd.DataFrame({"a": pd.Series([thing, "u", None], dtype=object)})
+
+
+# Who reads rows, rows, the argument at fault where it is not X, and what came of it.
+REFUSED: list[tuple[Any, ...]] = [
+    (NAMED.encode, frame(VALUES, "abd"), "missing ['c'], unknown ['d']"),
+    (NAMED.encode, frame(WIDE, "abcd"),
+     "missing [], unknown ['d']. Leave out what is unknown."),
+    (NAMED.encode, frame(NARROW, "ab"),
+     "missing ['c'], unknown []. Add what is missing."),
+    (HOLES.encode, frame(NARROW, "ab"),
+     "Add what is missing, with NaN or None for values"),
+    (PLAIN.encode, frame(NARROW, "ab"), "got 2"), (NAMED.encode, WIDE, "got 4"),
+    (NAMED.encode, np.ones(3), "(3,)"),
+    (NAMED.encode, [{"a": 1.0}], "missing ['b', 'c']"),
+    (NAMED.encode, frame(VALUES, "abc").astype({"b": str}), "'b'"),
+    (NAMED.encode, frame([[1.0, np.nan, 2.0]], "abc"), "nan in row 0, column 'b'"),
+    (NAMED.encode, frame([[1.0, 2.0, 3.0], [1.0, 2.0, np.inf]], "abc"),
+     "inf in row 1, column"),
+    (NAMED.encode, [*dicts(VALUES[:1]), [1.0, 2.0, 3.0]], "row 1"),
+    (NAMED.encode, [{"a": 1.0, "b": None, "c": 3.0}], "nan in row 0, column 'b'"),
+    (FeatureMap.learn, np.array(OBJECTS, dtype=object), "nan in row 0, column 1"),
+    *[(learn, X, "inf in row 0, column 1")
+      for learn in (FeatureMap.learn, native) for size in (HUGE, -HUGE)
+      for X in ([[0.5, size]], np.array([[0.5, size]], dtype=object))],
+    *[(native, {"a": 0.5, "b": size}, "inf in row 0, column 'b'")
+      for size in (HUGE, -HUGE)],
+    *[(native, X, "'u' in row 1, column 1")
+      for X in (TEXT, tuple(map(tuple, TEXT)), np.array(TEXT, dtype=object))],
+    (native, np.array([[1, 1], [np.timedelta64(5, "s"), 1]], dtype=object),
+     "timedelta64(5,'s') in row 1, column 0"),
+    (FeatureMap.learn, COLUMN, "got shape (2,). Use reshape(-1, 1) for one column"),
+    (FeatureMap.learn, pd.Series(COLUMN),
+     "got shape (2,). Use to_frame() for one column"),
+    *[(native, column_of(thing), LEVELS) for thing in ([1], {"b": 1}, np.ones(2), 1j)],
+    *[(lambda X: Design.learn(table_of(X), Expression.column("a"), []),
+       column_of(thing), LEVELS, "data") for thing in ([1], {"b": 1}, np.ones(2))],
+    *[(lambda X: native(X, (("sight", ("a",)),)), X, "'sight'", "categories")
+      for X in ([{"site": "a"}], [[1.0]])],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case[2])
+def test_rows_that_do_not_fit_are_refused(case: Any) -> None:
+    read, X, came, *name = case
+    with refused(*name or ["X"], came):
+        read(X)
 
 
 # ------------------------------------------------------------ levels
@@ -286,24 +298,6 @@ def test_a_column_of_numbers_takes_no_strings(first: Any) -> None:
             call(sites("north"))
 
 
-def test_columns_that_do_not_match_are_told_with_what_to_do() -> None:
-    holes, _ = FeatureMap.learn(frame(VALUES, "abc"), allow_missing=True)
-    wide, narrow = frame(np.ones((1, 4)), "abcd"), frame(np.ones((1, 2)), "ab")
-    with refused("X", "missing [], unknown ['d']. Leave out what is unknown."):
-        NAMED.encode(wide)
-    with refused("X", "missing ['c'], unknown []. Add what is missing."):
-        NAMED.encode(narrow)
-    with refused("X", "Add what is missing, with NaN or None for values"):
-        holes.encode(narrow)
-
-
-def test_one_column_is_refused_with_the_way_to_give_it() -> None:
-    column = VALUES[:, 0]
-    for given, way in ((column, "reshape(-1, 1)"), (pd.Series(column), "to_frame()")):
-        with refused("X", f"got shape (2,). Use {way} for one column"):
-            FeatureMap.learn(given)
-
-
 def test_a_column_without_values_settles_on_numbers() -> None:
     known, encoded = learned(sites(None), sites(np.nan))
     assert np.isnan(encoded).all()
@@ -320,12 +314,6 @@ def test_arrays_cannot_stand_for_columns_of_levels() -> None:
         known.encode([[1.0]])
 
 
-@pytest.mark.parametrize("X", [sites("a"), [[1.0]]])
-def test_categories_name_columns(X: Any) -> None:
-    with refused("categories", "'sight'"):
-        FeatureMap.learn(X, True, (("sight", ("a",)),))
-
-
 @pytest.mark.parametrize(
     "nothing", [None, np.nan, pd.NaT, pd.NA, np.datetime64("NaT", "D")]
 )
@@ -337,21 +325,6 @@ def test_what_is_missing(nothing: Any) -> None:
 def test_what_is_not_missing(thing: Any) -> None:
     """What cannot be read is no missing value: it has to be refused or told."""
     assert not is_missing(thing)
-
-
-def test_complex_numbers_are_neither_numbers_nor_levels() -> None:
-    frame = pd.DataFrame({"a": [1.0, 2.0], "b": np.array([1j, 2.0], dtype=object)})
-    with pytest.raises(ValueError, match="real numbers or levels in column 'b'"):
-        FeatureMap.learn(frame, True)
-
-
-@pytest.mark.parametrize("thing", [[1], {"b": 1}, np.ones(2)])
-def test_what_holds_many_values_is_no_level(thing: Any) -> None:
-    frame = pd.DataFrame({"a": pd.Series([thing, "u", None], dtype=object)})
-    with pytest.raises(ValueError, match="real numbers or levels in column 'a'"):
-        FeatureMap.learn(frame, True)
-    with pytest.raises(ValueError, match="real numbers or levels in column 'a'"):
-        Design.learn(table_of(frame), Expression.column("a"), [])
 
 
 def test_declared_whole_numbers_stay_levels_beside_a_missing_one() -> None:

@@ -350,26 +350,6 @@ def test_labels_outside_those_of_the_first_rows_are_refused_under_r() -> None:
     prequential(fresh("class"), X, y, start=51)
 
 
-@pytest.mark.parametrize(
-    ("row", "column", "value", "came"),
-    [
-        (40, "x", np.inf, "inf in row 40"),
-        (40, "x", "n", "'n' in row 40"),
-        (3, "x", "n", "'n' in row 3"),
-        (3, "x", -np.inf, "-inf in row 3"),
-        (0, "x", 1e151, "row 0"),
-    ],
-)
-def test_bad_rows_are_named_before_any_is_learned(
-    row: int, column: str, value: Any, came: str
-) -> None:
-    rows, y = mixed()
-    rows[row][column] = value
-    rows[50]["site"] = "n"
-    with refused("X", came, model := DynamicTree(rules="native", n_particles=20)):
-        prequential(model, rows, y)
-
-
 def test_columns_are_matched_by_name() -> None:
     X, y = data("constant")
     model = fresh("constant").update(frame(X[:30], "pq"), y[:30])
@@ -393,43 +373,64 @@ def test_progress_hears_of_every_row() -> None:
     assert told == [(done, 60) for done in range(50, 61)]
 
 
-BAD_CALLS: list[tuple[dict[str, Any], str, str]] = [
-    ({"start": -1}, "start", "-1"),
-    ({"start": 1.5}, "start", "1.5"),
-    ({"start": 60}, "start", "60"),
-    ({"level": 0.0}, "level", "0.0"),
-    ({"level": 1.0}, "level", "1.0"),
-    ({"level": "a"}, "level", "'a'"),
+def odd_rows(row: int, value: Any) -> dict[str, Any]:
+    """Rows of `mixed` with one value changed, and a level that comes late."""
+    rows, y = mixed()
+    rows[row]["x"] = value
+    rows[50]["site"] = "n"
+    return {"X": rows, "y": y}
+
+
+def native() -> DynamicTree:
+    return DynamicTree(rules="native", n_particles=5)
+
+
+def late_label() -> dict[str, Any]:
+    X, y = data("class")
+    return {"X": X, "y": [*y[:-1], "z"]}
+
+
+FIRST = {"start": 20}
+# Options of a call, the argument at fault, what came of it, and a model if not `grown`.
+BAD_CALLS: list[tuple[Any, ...]] = [
+    ({"start": -1}, "start", "-1"), ({"start": 1.5}, "start", "1.5"),
+    ({"start": 60}, "start", "60"), ({"level": 0.0}, "level", "0.0"),
+    ({"level": 1.0}, "level", "1.0"), ({"level": "a"}, "level", "'a'"),
     ({"progress": "yes"}, "progress", "'yes'"),
     ({"X": np.full((60, 2), np.nan)}, "X", "nan in row 0"),
-    ({"X": np.ones(60)}, "X", "(60,)"),
-    ({"X": np.ones((60, 3))}, "X", "3"),
+    ({"X": np.ones(60)}, "X", "(60,)"), ({"X": np.ones((60, 3))}, "X", "3"),
     ({"y": np.ones(59)}, "y", "(59,)"),
     ({"y": [*range(59), np.nan]}, "y", "nan in row 59"),
     ({"y": [*range(59), np.inf]}, "y", "inf in row 59"),
     ({"y": ["a"] * 60}, "y", "'a' in row 0"),
-]
+    (late_label(), "y", "'z' in row 59", lambda: grown("class")),
+    ({"alarm": 3}, "alarm", "3"), ({"on_alarm": print}, "on_alarm", "print"),
+    ({"alarm": ChangeAlarm(), "on_alarm": "x"}, "on_alarm", "'x'"),
+    *[(odd_rows(row, value), "X", came, native) for row, value, came in [
+        (40, np.inf, "inf in row 40"), (40, "n", "'n' in row 40"),
+        (3, "n", "'n' in row 3"), (3, -np.inf, "-inf in row 3"), (0, 1e151, "row 0")]],
+    *[({"sample_weight": weights} | FIRST, "sample_weight", came, native)
+      for weights, came in [
+        (-1.0, "must be finite"), (0.0, "must not be zero in all rows"),
+        ([1.0], "one value a row")]],
+    ({"sample_weight": 2.0}, "sample_weight", "CRAN dynaTree has no weights"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "name", "came"), BAD_CALLS)
-def test_bad_calls_are_refused(options: Any, name: str, came: str) -> None:
+@pytest.mark.parametrize("case", BAD_CALLS, ids=lambda case: f"{case[1]} {case[2]}")
+def test_bad_calls_are_refused(case: Any) -> None:
+    options, name, came, *make = case
     X, y = data("constant")
-    with refused(name, came, model := grown("constant")):
+    with refused(name, came, model := make[0]() if make else grown("constant")):
         prequential(model, **({"X": X, "y": y, "progress": False} | options))
 
 
-def test_a_late_unknown_label_is_refused_before_any_row_is_learned() -> None:
-    X, y = data("class")
-    y = y.astype(object)
-    y[-1] = "z"
-    with refused("y", "'z' in row 59", model := grown("class")):
-        prequential(model, X, y)
-
-
-def test_a_stream_too_short_to_score_is_refused() -> None:
-    X, y = data("constant", 4)
+def test_a_stream_without_a_row_to_score_is_refused() -> None:
     with refused("rows", "4"):
-        prequential(fresh("constant"), X, y)
+        prequential(fresh("constant"), *data("constant", 4))
+    early = np.arange(60) < 20
+    with refused("rows", "a weight above 0"):
+        prequential(native(), *data("constant"), sample_weight=early, **FIRST)
 
 
 def test_windows_of_rolling_are_counts() -> None:
@@ -543,20 +544,9 @@ def test_scores_of_labels_count_frequencies_as_rows() -> None:
         assert getattr(weighted, name) == pytest.approx(getattr(rows, name), rel=1e-12)
 
 
-def test_weights_that_score_nothing_are_refused() -> None:
+def test_weights_are_for_models_of_trees() -> None:
     X, y = np.random.default_rng(7).random((30, 1)), np.arange(30.0)
     tree = DynamicTree(n_particles=5, seed=1)
-    for weights, words in [
-        (-1.0, "sample_weight must be finite"),
-        (0.0, "must not be zero in all rows"),
-        ([1.0], "one value a row"),
-        (np.r_[np.ones(20), np.zeros(10)], "a weight above 0"),
-    ]:
-        with pytest.raises(ValueError, match=words):
-            prequential(tree.copy(), X, y, sample_weight=weights, start=20)
-    own = DynamicTree(rules="r", n_particles=5, seed=1)
-    with pytest.raises(ValueError, match="CRAN dynaTree has no weights"):
-        prequential(own, X, y, sample_weight=2.0)
     plots = pytest.importorskip("dyntree.api.plots")
     with pytest.raises(ValueError, match="is for models of trees"):
         prequential(plots.Recorder(tree), X, y, sample_weight=2.0)
@@ -643,14 +633,3 @@ def test_what_a_listener_raises_ends_the_evaluation() -> None:
         prequential(model, X, y, start=20, alarm=alarm, on_alarm=stop)
     assert alarm.last_alarm is not None
     assert model.n_seen == alarm.last_alarm + 21
-
-
-def test_bad_alarms_are_refused() -> None:
-    X, y = data("constant")
-    model = grown("constant")
-    with refused("alarm", "3", model):
-        prequential(model, X, y, alarm=3)  # type: ignore[arg-type]
-    with refused("on_alarm", "print", model):
-        prequential(model, X, y, on_alarm=print)
-    with refused("on_alarm", "'x'", model):
-        prequential(model, X, y, alarm=ChangeAlarm(), on_alarm="x")  # type: ignore[arg-type]

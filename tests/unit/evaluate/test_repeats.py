@@ -110,20 +110,33 @@ def test_every_form_of_rows_gives_the_same_bytes() -> None:
 
 
 # ---------------------------------------------------------------- refusals
-def test_arguments_are_checked_by_name() -> None:
+def with_value(row: int, value: float) -> dict[str, Any]:
+    X, _ = data("constant")
+    X[row, 1] = value
+    return {"X": X, "threads": 2}
+
+
+BAD: list[tuple[dict[str, Any], str, str]] = [
+    *[({name: value}, name, repr(value)) for name, values in {
+        "n_repeats": (0, -1, 2.0, True, "3", None), "threads": (2**40, 0, -1, 1.5, "2"),
+        "shuffle": (1, None, "yes"), "progress": (3,),
+    }.items() for value in values],
+    (with_value(17, np.nan), "X", "nan in row 17, column 1"),
+    (with_value(3, np.inf), "X", "inf in row 3, column 1"),
+    ({"y": [*range(17), np.nan, *range(42)], "threads": 2}, "y", "nan in row 17"),
+    ({"X": np.empty((0, 2)), "y": []}, "X", "none"),
+    ({"y": np.arange(59)}, "y", "(59,)"),
+    ({"y": np.zeros(60), "threads": 1}, "y", "two distinct values"),
+    ({"y": np.zeros(60), "threads": 2}, "y", "two distinct values"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "name", "came"), BAD)
+def test_arguments_are_checked_by_name(options: Any, name: str, came: str) -> None:
     X, y = data("constant")
     model = fresh("constant")
-    for bad in (0, -1, 2.0, True, "3", None):
-        with refused("n_repeats", repr(bad), model):
-            fit_repeats(model, X, y, bad)
-    for bad in (2**40, 0, -1, 1.5, "2"):
-        with refused("threads", repr(bad), model):
-            fit_repeats(model, X, y, 2, threads=bad)
-    for bad in (1, None, "yes"):
-        with refused("shuffle", repr(bad), model):
-            fit_repeats(model, X, y, 2, shuffle=bad)
-    with refused("progress", "3", model):
-        fit_repeats(model, X, y, 2, progress=3)
+    with refused(name, came, model):
+        fit_repeats(model, **{"X": X, "y": y, "n_repeats": 3} | options)
 
 
 @pytest.mark.parametrize("n_rows", [2, 60])
@@ -135,41 +148,6 @@ def test_only_models_without_rows_are_taken(n_rows: int) -> None:
     for bad in (DynamicTree, "constant", None):
         with refused("model", repr(bad)):
             fit_repeats(bad, X, y, 2)
-
-
-@pytest.mark.parametrize(
-    ("row", "value", "name", "came"),
-    [
-        (17, np.nan, "X", "nan in row 17, column 1"),
-        (3, np.inf, "X", "inf in row 3, column 1"),
-        (17, np.nan, "y", "nan in row 17"),
-    ],
-)
-def test_bad_rows_are_numbered_as_they_were_given(
-    row: int, value: float, name: str, came: str
-) -> None:
-    X, y = data("constant")
-    if name == "X":
-        X[row, 1] = value
-    else:
-        y[row] = value
-    with refused(name, came):
-        fit_repeats(fresh("constant"), X, y, 3, threads=2)
-
-
-def test_rows_and_responses_must_be_there_and_match() -> None:
-    X, y = data("constant")
-    with refused("X", "none"):
-        fit_repeats(fresh("constant"), X[:0], y[:0], 3)
-    with refused("y", "(59,)"):
-        fit_repeats(fresh("constant"), X, y[1:], 3)
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_what_a_repeat_refuses_comes_through(threads: int) -> None:
-    X, _ = data("constant")
-    with refused("y", "two distinct values"):
-        fit_repeats(fresh("constant"), X, np.zeros(60), 5, threads=threads)
 
 
 # ---------------------------------------------------------------- where they run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import io
 import json
 import pickle
 from collections.abc import Callable
@@ -28,8 +27,7 @@ from dyntree import (
 )
 from dyntree.errors import CheckpointError
 from dyntree.params.labels import can_store, from_json, plain_label, to_json
-from dyntree.storage import archive
-from tests.helpers import same_bytes
+from tests.helpers import changed_file, same_bytes
 from tests.unit.models import data
 
 TOKYO = timezone(timedelta(hours=9))
@@ -346,12 +344,12 @@ def test_headers_hold_labels(kind: str) -> None:
 @pytest.mark.parametrize("held", [{"date": "x"}, {"what": 1}, {}, {"date": "", "b": 1}])
 def test_a_broken_label_in_a_file_is_an_error_of_ours(held: Any) -> None:
     model = MODELS["tree"]().update(X, ["u", "v", "w"] * 10)
-    header, arrays = archive.read(io.BytesIO(checkpoint.dumps(model)))
-    header["model"]["options"]["classes"][0] = held
-    file = io.BytesIO()
-    archive.write(file, header, arrays)
+
+    def change(header: dict[str, Any], _: Any) -> None:
+        header["model"]["options"]["classes"][0] = held
+
     with pytest.raises(CheckpointError):
-        checkpoint.loads(file.getvalue())
+        checkpoint.loads(changed_file(model, change))
 
 
 @pytest.mark.parametrize("unit", ["ns", "us", "s", "D"])

@@ -221,35 +221,3 @@ def test_the_factory_takes_every_option() -> None:
     clouds = make_tree(given | {"n_clouds": 3, "n_particles": 7})
     assert isinstance(clouds, AveragedTrees)
     assert (len(clouds), clouds.options.n_particles) == (3, 7)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"window": "auto", "drift": True}, "drift is an option of one window only"),
-        ({"window": "auto", "n_clouds": 2}, "n_clouds is for tables"),
-        ({"window": 50, "n_clouds": 2}, "n_clouds is for tables, which are learned"),
-        ({"window": "fast"}, "window must be an int >= 2, or 'auto'.*'fast'"),
-        ({"window": "auto", "rules": "r"}, "rules='r' is for one cloud"),
-        ({"n_clouds": 3, "rules": "r"}, "rules='r' is for one cloud"),
-        ({"window": "auto", "n_start": 9}, "n_start is an option of rules='r'"),
-        ({"window": "auto", "model": "prior"}, "model='prior' is for one cloud"),
-        ({"n_clouds": True}, "n_clouds must be an int >= 1"),
-        ({"n_clouds": 0}, "n_clouds must be an int >= 1"),
-    ],
-)  # fmt: skip
-def test_what_averages_do_not_take_is_refused(
-    options: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        make_tree(options)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("forget", 0.0), ("forget", 1.0), ("drift", True), ("discard", "age"),
-     ("rejuvenate_every", 0)],
-)  # fmt: skip
-def test_what_is_for_windows_needs_one(name: str, value: Any) -> None:
-    with pytest.raises(ValueError, match=f"{name} is an option of one window only"):
-        make_tree({name: value})

@@ -320,12 +320,6 @@ def test_no_rpy2_is_told_with_both_remedies() -> None:
         check_fit((4, 2, 2), {})
 
 
-def test_importing_the_bridge_starts_nothing() -> None:
-    code = "import rbridge, sys; print({'rpy2', 'pandas'} & set(sys.modules))"
-    process = python("-c", code)
-    assert (process.returncode, process.stdout) == (0, "set()\n"), process.stderr
-
-
 def test_random_state_of_numpy_has_no_say(r: rbridge.Session) -> None:
     draws = [r.call("stats", "rnorm", {"n": 2}, seed=-7).value.data for _ in range(2)]
     assert np.array_equal(*draws)

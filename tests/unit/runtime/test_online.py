@@ -32,10 +32,13 @@ from dyntree.mixtures import (
 from dyntree.runtime.online import OnlineModel, check_online_model
 from tests.contract import OnlineModelChecks, Rows
 from tests.helpers import model_bytes
-from tests.unit.models import MODELS, data
+from tests.unit.models import MODELS, RETIRING, data
 
 SMALL: dict[str, Any] = {"n_particles": 12, "seed": 1}
 ABC = ("a", "b", "c")
+RANDOM: dict[str, Any] = {
+    "window": 20, "discard": "random", "rejuvenate_every": 9, "forget": 0.95,
+}  # fmt: skip
 
 
 def options(name: str, **more: Any) -> dict[str, Any]:
@@ -49,6 +52,9 @@ TREES: dict[str, tuple[type, dict[str, Any]]] = {
     "tree class": (DynamicTree, {"model": "class", "classes": ABC}),
     "tree prior": (DynamicTree, {"model": "prior"}),
     "tree negbin": (DynamicTree, {"model": "negbin"}),
+    "tree logit": (DynamicTree, {"model": "logit", "classes": ABC[:2]}),
+    "stream logit": (StreamingTree, {"model": "logit", "window": 20, "forget": 0.9,
+                                     "rejuvenate_every": 15, "classes": ABC[:2]}),
     "stream poisson": (StreamingTree, {"model": "poisson", "window": 20}),
     "stream constant": (StreamingTree, {"model": "constant", "window": 20}),
     "stream drift": (StreamingTree, {"model": "linear", "window": 20, "drift": True}),
@@ -56,14 +62,15 @@ TREES: dict[str, tuple[type, dict[str, Any]]] = {
 } | {f"tree {name}, R": (DynamicTree, options(name)) for name in MODELS} | {
     f"stream {name}, R": (StreamingTree, options(name, window=20))
     for name in ("constant", "augmented", "class")
-}  # fmt: skip
+} | {f"stream {name} random, R": (StreamingTree, options(name, **RANDOM))
+     for name in RETIRING}  # fmt: skip
 
 
 def response_of(kind: str) -> str:
     """What `data` is to give a model of that name."""
     if "negbin" in kind or "poisson" in kind:
         return "count"
-    return "class" if "class" in kind else "constant"
+    return "class" if "class" in kind or "logit" in kind else "constant"
 
 
 class TestTrees(OnlineModelChecks):
@@ -83,7 +90,8 @@ class TestTrees(OnlineModelChecks):
 
     @pytest.fixture
     def rows(self, kind: str) -> Rows:
-        return data(response_of(kind), 45)
+        X, y = data(response_of(kind), 45)
+        return X, np.where(y == "c", "b", y) if "logit" in kind else y
 
 
 MEMORIES = [{"window": 20}, {"window": 12, "forget": 0.9}]
@@ -94,6 +102,10 @@ AVERAGES: dict[str, dict[str, Any]] = {
     "negbin": {"model": "negbin"},
     "class": {"model": "class", "classes": ABC},
     "class, two labels": {"model": "class", "classes": ("a", "b")},
+    "class, two labels, logistic": {
+        "classes": ("a", "b"),
+        "members": [*MEMORIES, {"window": 20, "model": "logit"}],
+    },
     "constant, forests": {"model": "constant", "members": [*MEMORIES, {"n_trees": 3}]},
     "class, forests": {
         "model": "class",

@@ -17,7 +17,7 @@ import pytest
 
 from dyntree.checkpoint import sole_writer
 from dyntree.storage import one_writer
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import here, python
 
 pytest.importorskip("fcntl", reason="this system has no such locks")
 
@@ -35,7 +35,7 @@ with sole_writer(sys.argv[1]):
 @contextmanager
 def other_writer(path: Path) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the lock of a path."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = here()
     call = [sys.executable, "-c", HOLD, str(path)]
     with subprocess.Popen(
         call, env=environment, stdout=subprocess.PIPE, text=True
@@ -52,9 +52,7 @@ def is_free(path: Path) -> bool:
     """Whether one can enter, as seen by a new process."""
     code = "import sys\nfrom dyntree.checkpoint import sole_writer\n"
     code += "with sole_writer(sys.argv[1]): pass"
-    call = [sys.executable, "-c", code, str(path)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(call, env=environment, capture_output=True, text=True)
+    done = python("-c", code, path)
     assert done.returncode == 0 or "is written by" in done.stderr
     return done.returncode == 0
 

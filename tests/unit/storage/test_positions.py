@@ -22,6 +22,7 @@ from dyntree.errors import CheckpointError
 from dyntree.mixtures import CoverTree
 from dyntree.storage import archive
 from dyntree.storage.positions import MAX_BYTES, MAX_DEPTH, position_text, read_position
+from tests.helpers import changed_file
 from tests.unit.models import grown
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)))
@@ -140,12 +141,10 @@ def test_what_is_just_short_enough_is_kept() -> None:
     ids=lambda one: repr(one)[:20],
 )  # fmt: skip
 def test_a_file_with_a_broken_position_is_refused(stored: Any) -> None:
-    whole = checkpoint.dumps(DynamicTree(n_particles=5, seed=1))
-    header, arrays = archive.read(io.BytesIO(whole))
-    file = io.BytesIO()
-    archive.write(file, header | {"position": stored}, arrays)
+    tree = DynamicTree(n_particles=5, seed=1)
+    data = changed_file(tree, lambda header, _: header.update(position=stored))
     with pytest.raises(CheckpointError, match="cannot be loaded"):
-        checkpoint.loads(file.getvalue())
+        checkpoint.loads(data)
 
 
 # ---------------------------------------------------------------- every kind of file

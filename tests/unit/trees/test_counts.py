@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import warnings
@@ -18,10 +17,10 @@ from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees import criteria, query
 from dyntree._core.trees.cloud import Cloud
-from dyntree.checkpoint import dumps, loads
 from dyntree.errors import AssumedValueWarning, DegenerateTreesWarning
 from dyntree.evaluate import prequential
 from dyntree.summaries.counts import CountPrediction
+from tests.contract import check_twins
 from tests.helpers import model_bytes, same_bytes
 from tests.oracle import counts as plain
 
@@ -235,13 +234,9 @@ def test_rows_one_by_one_are_rows_at_once(name: str, model: str) -> None:
 @pytest.mark.parametrize("n_first", [4, 60])
 def test_files_go_on_where_they_were(name: str, model: str, n_first: int) -> None:
     X, y, e = rows()
-    whole = MAKERS[name](model).update(X[:n_first], y[:n_first], exposure=e[:n_first])
-    header, arrays = whole.to_arrays()
-    again = type(whole).from_arrays(json.loads(json.dumps(header)), arrays)
-    read = loads(dumps(whole))
-    for one in (whole, again, read):
-        one.update(X[n_first:], y[n_first:], exposure=e[n_first:])
-    assert model_bytes(whole) == model_bytes(again) == model_bytes(read)
+    first, rest = slice(n_first), slice(n_first, None)
+    counts = MAKERS[name](model).update(X[first], y[first], exposure=e[first])
+    check_twins(counts, lambda twin: twin.update(X[rest], y[rest], exposure=e[rest]))
 
 
 @pytest.mark.parametrize(("name", "model"), EVERY)
@@ -347,25 +342,6 @@ def test_indexes_of_exposures_must_be_those_of_rows() -> None:
         DynamicTree("negbin", **SMALL).update(
             frame, pd.Series(y), exposure=pd.Series(e, index=range(5, 25))
         )
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"model": "poisson", "rules": "r"}, "model='poisson' is for rules='native'"),
-        ({"model": "poisson", "dispersion": 1.0}, "dispersion is an option of"),
-        ({"model": "constant", "dispersion": 1.0}, "dispersion is an option of"),
-        ({"model": "negbin", "dispersion": 0.0}, "dispersion must be > 0"),
-        ({"model": "negbin", "weighting": "variance"}, "weighting='variance' needs"),
-        ({"model": "negbin", "n_basis": 1}, "n_basis is an option of model='linear'"),
-        ({"model": "negbin", "classes": (1, 2)}, "classes is an option of"),
-    ],
-)  # fmt: skip
-def test_options_that_counts_do_not_have_are_refused(
-    options: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        DynamicTree(**options)
 
 
 @pytest.mark.parametrize("rule", ["ei", "ieci", "qei", "qentropy"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from dyntree._core.trees import criteria
 from dyntree._core.trees.cloud import Cloud
 from dyntree.errors import CheckpointError
 from dyntree.trees import files
+from tests.contract import check_twins
 from tests.statistical.clouds import native_cloud
 
 Rows = tuple[np.ndarray, np.ndarray]
@@ -90,14 +90,7 @@ def test_reloaded_and_copied_trees_go_on_alike(name: str) -> None:
     """To the bit, from any time on: whether leaves hold gaps is counted anew."""
     X, y = told_by_gaps(260, 0.2, wave=1.0)
     model = MODELS[name]().update(X[:150], y[:150])
-    others = [model.copy(), pickle.loads(pickle.dumps(model))]
-    for one in (model, *others):
-        for k in range(150, 260, 10):
-            one.update(X[k : k + 10], y[k : k + 10])
-    for other in others:
-        same = other.predict(X).mean == model.predict(X).mean
-        assert same.all()
-        assert other.log_evidence == model.log_evidence
+    check_twins(model, lambda twin: twin.update(X[150:], y[150:]))
 
 
 def cloud_with_gap_cuts(model: str = "constant", n: int = 150) -> Cloud:

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import dyntree
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree import AveragedStream, DynamicTree, StreamingTree
 from dyntree.errors import DegenerateTreesWarning, DistantInputsWarning
-from dyntree.params import NIG
-from tests.unit.models import refused
+from tests.contract import check_twins
+from tests.helpers import model_bytes
+from tests.unit.models import refused, slopes
 
 SMALL: dict[str, Any] = {"n_particles": 30, "seed": 1}
-
-
-def rows(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Slopes of opposite sign on either side of 0; labels are words."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, 3))
-    odds = np.where(X[:, 0] > 0, 2.5, -2.5) * X[:, 1] + 0.5
-    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no")
 
 
 def made(kind: str, **options: Any) -> Any:
@@ -37,7 +28,7 @@ KINDS = pytest.mark.parametrize("kind", ["tree", "stream"])
 
 def test_slopes_that_differ_by_region_are_seen() -> None:
     """Better than constant leaves; each side has its slope."""
-    X, y = rows(400)
+    X, y = slopes(400)
     tree = DynamicTree("logit", **SMALL).update(X, y)
     steps = DynamicTree("class", tree_prior=(0.95, 0.5), **SMALL).update(X, y)
     assert tree.log_evidence > steps.log_evidence + 5.0
@@ -48,28 +39,16 @@ def test_slopes_that_differ_by_region_are_seen() -> None:
 
 
 def test_defaults_are_those_of_its_leaves() -> None:
-    tree = DynamicTree("logit", **SMALL).update(*rows(30))
+    tree = DynamicTree("logit", **SMALL).update(*slopes(30))
     assert tree.options.min_leaf == 5
     assert tree.options.tree_prior == (0.95, 0.5)
     assert tree.is_classifier
 
 
 @KINDS
-def test_saved_models_go_on_bit_for_bit(kind: str, tmp_path: Path) -> None:
-    X, y = rows(160)
-    options = {} if kind == "tree" else {"forget": 0.9, "rejuvenate_every": 50}
-    model = made(kind, **options).update(X[:100], y[:100])
-    dyntree.save(model, tmp_path / "model.dyn")
-    loaded = dyntree.load(tmp_path / "model.dyn").update(X[100:], y[100:])
-    model.update(X[100:], y[100:])
-    for name, value in model.to_arrays()[1].items():
-        np.testing.assert_array_equal(value, loaded.to_arrays()[1][name])
-
-
-@KINDS
 def test_a_third_label_is_refused(kind: str) -> None:
     """Before the first row, in it, and late; the model stays as it is."""
-    X, y = rows(40)
+    X, y = slopes(40)
     with refused("classes", "'c'"):
         made(kind, classes=("a", "b", "c"))
     with refused("y", "'c'"):
@@ -84,23 +63,8 @@ def test_a_third_label_is_refused(kind: str) -> None:
         model.update(X[:2], ["yes", "maybe"])
 
 
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"rules": "r"}, "model"), ({"class_mass": 2.0}, "class_mass"),
-        ({"prior": NIG()}, "prior"), ({"weighting": "variance"}, "weighting"),
-        ({"robust": True}, "robust"), ({"intercept": "none"}, "intercept"),
-    ],
-)  # fmt: skip
-def test_options_of_other_leaves_are_refused(
-    options: dict[str, Any], name: str
-) -> None:
-    with refused(name, "logit"):
-        DynamicTree("logit", **options)
-
-
 def test_a_lone_label_is_certain_until_a_second_comes() -> None:
-    X, y = rows(60)
+    X, y = slopes(60)
     model = DynamicTree("logit", **SMALL).update(X[:30], ["no"] * 30)
     assert model.predict(X).proba.tolist() == [[1.0]] * 60
     assert model.log_evidence == 0.0
@@ -112,7 +76,7 @@ def test_a_lone_label_is_certain_until_a_second_comes() -> None:
 
 def test_frequencies_are_rows_written_out_in_one_leaf() -> None:
     """Nearly: xi is fixed for all copies at once."""
-    X, y = rows(80)
+    X, y = slopes(80)
     times = np.random.default_rng(2).integers(1, 4, 80)
     one = {"tree_prior": (0.0, 1.0)} | SMALL
     weighted = DynamicTree("logit", **one).update(X, y, sample_weight=times)
@@ -125,8 +89,8 @@ def test_frequencies_are_rows_written_out_in_one_leaf() -> None:
 @KINDS
 def test_draws_have_the_mean_of_predictions(kind: str) -> None:
     """Within 5 standard errors, 10 numbers: one run in 200,000 fails by chance."""
-    model = made(kind).update(*rows(150))
-    X = rows(10, 3)[0]
+    model = made(kind).update(*slopes(150))
+    X = slopes(10, 3)[0]
     with pytest.warns(DegenerateTreesWarning):
         drawn = model.posterior_draws(X, 4000, seed=1)
     values = np.asarray(drawn.values)[:, :, 1]
@@ -139,7 +103,7 @@ def test_draws_have_the_mean_of_predictions(kind: str) -> None:
 @pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
 @pytest.mark.filterwarnings("ignore::dyntree.errors.MissingInputWarning")
 def test_equal_rows_with_gaps_have_equal_draws() -> None:
-    X, y = rows(150)
+    X, y = slopes(150)
     model = made("tree").update(X, y)
     at = np.array([[0.5, np.nan, 0.0], [0.5, np.nan, 0.0], [np.nan, 1.0, 0.2]])
     values = np.asarray(model.posterior_draws(at, 200, seed=1).values)
@@ -150,7 +114,7 @@ def test_equal_rows_with_gaps_have_equal_draws() -> None:
 
 def test_questions_of_class_leaves_have_answers() -> None:
     """Importance, relevance, values of rows, partial dependence by rows."""
-    X, y = rows(150)
+    X, y = slopes(150)
     model = made("tree").update(X, y)
     assert model.importance().values.shape == (3,)
     assert np.isfinite(np.asarray(model.relevance().values)).all()
@@ -159,7 +123,7 @@ def test_questions_of_class_leaves_have_answers() -> None:
 
 
 def test_a_value_far_away_is_clipped_and_warned_of() -> None:
-    X, y = rows(60)
+    X, y = slopes(60)
     model = made("tree").update(X, y)
     far = X[:1].copy()
     far[0, 1] = 1e9
@@ -178,51 +142,35 @@ MEMBERS = [
 ]  # fmt: skip
 
 
-def test_members_of_an_average_may_be_logistic(tmp_path: Path) -> None:
+def test_members_of_an_average_may_be_logistic() -> None:
     """Beside class leaves; threads and files change nothing."""
-    X, y = rows(150)
+    X, y = slopes(150)
     average = AveragedStream("class", members=MEMBERS, seed=1, n_particles=20)
     average.update(X[:80], y[:80])
     assert [state.options.model for state in average.states] == [
         "class", "logit", "class",
     ]  # fmt: skip
-    dyntree.save(average, tmp_path / "average.dyn")
-    loaded = dyntree.load(tmp_path / "average.dyn").update(X[80:], y[80:])
+    check_twins(average.copy(), lambda twin: twin.update(X[80:], y[80:]))
+    plain, by_rows = average.copy().update(X[80:], y[80:]), average.copy()
     average.update(X[80:], y[80:], threads=4)
-    by_rows = dyntree.load(tmp_path / "average.dyn")
+    assert model_bytes(average) == model_bytes(plain)
     for k in range(80, 150):
         by_rows.update(X[k : k + 1], y[k : k + 1])
     for name, value in average.to_arrays()[1].items():
-        np.testing.assert_array_equal(value, loaded.to_arrays()[1][name])
         np.testing.assert_allclose(by_rows.to_arrays()[1][name], value, rtol=1e-9)
     with refused("y", "'maybe'", average):
         average.update(X[:1], ["maybe"])
 
 
-def test_a_logistic_member_is_not_the_first_and_of_labels() -> None:
-    with refused("members", "class"):
-        AveragedStream("class", members=MEMBERS[1:])
-    with refused("members", "'model'"):
-        AveragedStream("negbin", members=[{"window": 50, "model": "logit"}])
-    with refused("model of member 1", "'constant'"):
-        AveragedStream("class", members=[{}, {"model": "constant"}])
-
-
-@pytest.mark.parametrize("kind", [AveragedStream, AveragedTrees])
-def test_an_average_of_logistic_leaves_alone_is_refused(kind: Any) -> None:
-    with refused("model", "a DynamicTree or a StreamingTree"):
-        kind("logit")
-
-
 def test_slopes_by_region_gain_in_an_average() -> None:
-    X, y = rows(400)
+    X, y = slopes(400)
     plain = AveragedStream("class", members=MEMBERS[::2], seed=1, n_particles=20)
     whole = AveragedStream("class", members=MEMBERS, seed=1, n_particles=20)
     gain = whole.update(X, y).log_evidence - plain.update(X, y).log_evidence
     assert gain > 2.0
 
 
-def test_a_column_of_many_levels_is_one_of_effects(tmp_path: Path) -> None:
+def test_a_column_of_many_levels_is_one_of_effects() -> None:
     """As for class leaves: the log odds of the second label by level."""
     rng = np.random.default_rng(0)
     level = rng.integers(0, 40, 400)
@@ -231,9 +179,6 @@ def test_a_column_of_many_levels_is_one_of_effects(tmp_path: Path) -> None:
     y = np.where(rng.random(400) < p, "yes", "no")
     model = DynamicTree("logit", **SMALL).update(X[:300], y[:300])
     assert "effect of g" in model.feature_names
-    dyntree.save(model, tmp_path / "model.dyn")
-    loaded = dyntree.load(tmp_path / "model.dyn").update(X[300:], y[300:])
-    model.update(X[300:], y[300:])
-    np.testing.assert_array_equal(model.predict(X).proba, loaded.predict(X).proba)
+    check_twins(model, lambda twin: twin.update(X[300:], y[300:]))
     above = model.predict(X).proba[:, 1] > 0.5
     assert np.mean(above == (p > 0.5)) > 0.75

@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dyntree import DynamicTree
+from dyntree import DynamicTree, StreamingTree
 from dyntree.api import rmirror as r
 from dyntree.errors import DegenerateWeightsWarning, NotReadyError
+from tests.contract import check_twins
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.conftest import measures_memory, python
 from tests.unit.models import (
     BAD_LABELS,
     BAD_REAL,
+    DISCARDS,
     MODELS,
     RETIRING,
     bad_rows,
+    check_interrupts,
     data,
     frame,
     fresh,
@@ -27,6 +30,7 @@ from tests.unit.models import (
     interrupt_after,
     labelled,
     refused,
+    stream,
 )
 
 # Both sides call the same core; sums over particles may run in another order.
@@ -134,16 +138,6 @@ def test_an_order_of_rejuvenation_names_rows_from_first_to_last() -> None:
 
 
 # ---------------------------------------------------------------- learning
-@pytest.mark.parametrize("name", MODELS)
-def test_row_by_row_and_in_one_batch_are_the_same(name: str) -> None:
-    X, y = data(name)
-    whole = fresh(name, **labelled(name)).update(X, y)
-    single = fresh(name, **labelled(name))
-    for row in range(len(X)):
-        single.update(X[row : row + 1], y[row : row + 1])
-    assert model_bytes(single) == model_bytes(whole)
-
-
 def test_rows_wait_until_r_would_fit_them() -> None:
     X, y = data("constant")
     model = fresh("constant", n_start=6)
@@ -195,12 +189,20 @@ def test_the_warning_of_rows_without_density_points_at_the_caller() -> None:
 
 
 # ---------------------------------------------------------------- refused calls
-def waiting(name: str) -> DynamicTree:
-    return fresh(name, n_start=20).update(*data(name, 9))
+def waiting(name: str, make: Callable[..., Any] = fresh) -> Any:
+    return make(name, n_start=20).update(*data(name, 9))
+
+
+def waiting_stream(name: str) -> StreamingTree:
+    return waiting(name, stream)
+
+
+def full(name: str) -> StreamingTree:
+    return stream(name).update(*data(name, 40))
 
 
 @pytest.mark.parametrize("case", bad_rows())
-@pytest.mark.parametrize("made", [grown, waiting])
+@pytest.mark.parametrize("made", [grown, waiting, full, waiting_stream])
 @pytest.mark.parametrize("name", ["constant", "augmented", "class"])
 def test_bad_rows_are_refused(name: str, made: Callable[..., Any], case: str) -> None:
     X, y, argument, came = bad_rows()[case]
@@ -212,23 +214,24 @@ def test_bad_rows_are_refused(name: str, made: Callable[..., Any], case: str) ->
 
 
 @pytest.mark.parametrize("case", BAD_REAL)
-@pytest.mark.parametrize("made", [fresh, waiting, grown])
-def test_bad_responses_are_refused(made: Callable[..., Any], case: str) -> None:
-    model, (y, came) = made("constant"), BAD_REAL[case]
+@pytest.mark.parametrize("name", ["constant", "augmented"])
+@pytest.mark.parametrize("made", [fresh, waiting, grown, stream, waiting_stream, full])
+def test_bad_responses_are_refused(
+    made: Callable[..., Any], name: str, case: str
+) -> None:
+    model, (y, came) = made(name), BAD_REAL[case]
     with refused("y", came, model):
         model.update(np.full((3, 2), 0.5), y)
 
 
 @pytest.mark.parametrize("case", BAD_LABELS)
-@pytest.mark.parametrize("made", [fresh, waiting, grown])
-def test_bad_labels_are_refused(made: Callable[..., Any], case: str) -> None:
+@pytest.mark.parametrize("n", [0, 1, 60])
+@pytest.mark.parametrize("make", [fresh, stream])
+def test_bad_labels_are_refused(make: Callable[..., Any], n: int, case: str) -> None:
     y, came = BAD_LABELS[case]
-    if made is grown:
-        model = grown("class")
-    else:
-        model = fresh("class", classes=("a", "b"))
-        if made is waiting:
-            model.update([[0.5, 0.5]], ["a"])
+    model = make("class", classes=None if n > 1 else ("a", "b"))
+    if n:
+        model.update([[0.5, 0.5]], ["a"]) if n == 1 else model.update(*data("class", n))
     with refused("y", came, model):
         model.update(np.full((3, 2), 0.5), y)
 
@@ -248,48 +251,32 @@ def test_other_columns_are_refused() -> None:
             model.predict(rows)
 
 
-BAD_CALLS: list[tuple[str, Callable[[DynamicTree], Any], str, str]] = [
-    ("update", lambda m: m.update([[0, 0]], [0], progress="yes"), "progress", "'yes'"),
-    ("update", lambda m: m.update([[0, 0]], [0], progress=1), "progress", "1"),
-    ("retire", lambda m: m.retire([0, 60]), "row_ids", "60"),
-    ("retire", lambda m: m.retire([-1]), "row_ids", "-1"),
-    ("retire", lambda m: m.retire([10**30]), "row_ids", str(10**30)),
-    ("retire", lambda m: m.retire([5, 6, 5]), "row_ids", "[5, 6, 5]"),
-    ("retire", lambda m: m.retire([1.0]), "row_ids", "[1.0]"),
-    ("retire", lambda m: m.retire([True]), "row_ids", "[True]"),
-    ("retire", lambda m: m.retire("3"), "row_ids", "'3'"),
-    ("retire", lambda m: m.retire(None), "row_ids", "None"),
-    ("retire", lambda m: m.retire([[1, 2]]), "row_ids", "[[1, 2]]"),
-    ("retire", lambda m: m.retire([[1, 2], [3]]), "row_ids", "[3]"),
-    ("retire", lambda m: m.retire(range(60)), "row_ids", "60"),
-    ("retire", lambda m: m.retire([1], forget=0.0), "forget", "0.0"),
-    ("retire", lambda m: m.retire([1], forget=1.01), "forget", "1.01"),
-    ("retire", lambda m: m.retire([1], forget=-0.5), "forget", "-0.5"),
-    ("retire", lambda m: m.retire([1], forget=np.nan), "forget", "nan"),
-    ("retire", lambda m: m.retire([1], forget="a"), "forget", "'a'"),
-    ("retire", lambda m: m.retire([1], forget=True), "forget", "True"),
-    ("rejuvenate", lambda m: m.rejuvenate(range(59)), "order", "59"),
-    ("rejuvenate", lambda m: m.rejuvenate(range(61)), "order", "60"),
-    ("rejuvenate", lambda m: m.rejuvenate([0] * 60), "order", "[0, 0"),
-    (
-        "rejuvenate",
-        lambda m: m.rejuvenate(np.arange(60.0)),
-        "order",
-        "ndarray of shape (60,)",
-    ),
-    ("rejuvenate", lambda m: m.rejuvenate("random"), "order", "'random'"),
-    ("rejuvenate", lambda m: m.rejuvenate([]), "order", "0"),
-]
+# what a call names and shows, by a value that is refused
+BAD_CALLS: dict[str, tuple[Callable[..., Any], list[tuple[Any, str]]]] = {
+    "progress": (lambda m, v: m.update([[0, 0]], [0], progress=v),
+                 [("yes", "'yes'"), (1, "1")]),
+    "row_ids": (lambda m, v: m.retire(v), [
+        ([0, 60], "60"), ([-1], "-1"), ([10**30], str(10**30)), (range(60), "60"),
+        ([5, 6, 5], "[5, 6, 5]"), ([1.0], "[1.0]"), ([True], "[True]"), ("3", "'3'"),
+        (None, "None"), ([[1, 2]], "[[1, 2]]"), ([[1, 2], [3]], "[3]"),
+    ]),
+    "forget": (lambda m, v: m.retire([1], forget=v), [
+        (v, repr(v)) for v in (0.0, 1.01, -0.5, np.nan, "a", True)
+    ]),
+    "order": (lambda m, v: m.rejuvenate(v), [
+        (range(59), "59"), (range(61), "60"), ([0] * 60, "[0, 0"), ([], "0"),
+        (np.arange(60.0), "ndarray of shape (60,)"), ("random", "'random'"),
+    ]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("door", "call", "name", "came"), BAD_CALLS)
+@pytest.mark.parametrize("name", BAD_CALLS)
 @pytest.mark.parametrize("model", ["constant", "augmented"])
-def test_bad_calls_are_refused(
-    model: str, door: str, call: Callable[..., Any], name: str, came: str
-) -> None:
-    m = grown(model)
-    with refused(name, came, m):
-        call(m)
+def test_bad_calls_are_refused(model: str, name: str) -> None:
+    m, (call, values) = grown(model), BAD_CALLS[name]
+    for value, came in values:
+        with refused(name, came, m):
+            call(m, value)
     m.retire([0]).rejuvenate().update([[0.5, 0.5]], [1.0])  # and it works on
 
 
@@ -305,31 +292,6 @@ def test_implicit_leaves_cannot_retire_rows() -> None:
     model = grown("implicit")
     with refused("intercept", "augmented", model):
         model.retire([1])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("seed", -1),
-        ("seed", 1.5),
-        ("seed", True),
-        ("seed", "1"),
-        ("seed", 2**32),
-        ("n_particles", 0),
-        ("n_particles", 10.0),
-        ("n_particles", True),
-        ("min_leaf", 0),
-        ("n_start", 0),
-        ("tree_prior", (1.0, 2.0)),
-        ("model", "lin"),
-        ("rules", "python"),
-        ("proposal", "any"),
-        ("intercept", None),
-    ],
-)
-def test_bad_options_are_refused_at_construction(name: str, value: Any) -> None:
-    with refused(name, repr(value)):
-        DynamicTree(**({"rules": "r"} | {name: value}))
 
 
 @pytest.mark.parametrize(("name", "value"), [("first_split", 2), ("n_basis", 3)])
@@ -365,9 +327,15 @@ def test_questions_come_after_the_first_tree(name: str) -> None:
 
 
 # ---------------------------------------------------------------- interrupts
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("calls", [1, 3])
-def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, calls: int) -> None:
+@pytest.mark.parametrize(
+    ("make", "name", "calls", "options"),
+    [*[(fresh, name, calls, {}) for name in MODELS for calls in (1, 3)],
+     *[(stream, name, 77, {"discard": rule, "rejuvenate_every": 7})
+       for name, rule in DISCARDS]],
+)  # fmt: skip
+def test_an_interrupt_by_progress_keeps_the_rows_so_far(
+    make: Callable[..., Any], name: str, calls: int, options: dict[str, Any]
+) -> None:
     X, y = data(name, 3000)
     told = []
 
@@ -376,11 +344,12 @@ def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, calls: int) -
         if len(told) == calls:
             raise KeyboardInterrupt
 
-    model = fresh(name)
+    model = make(name, **options)
     with pytest.raises(KeyboardInterrupt):
         model.update(X, y, progress=stop)
     assert model.n_seen == told[-1] < len(X)
-    again = fresh(name, classes=model.classes).update(X[: told[-1]], y[: told[-1]])
+    again = make(name, classes=model.classes, **options)
+    again.update(X[: told[-1]], y[: told[-1]])
     assert model_bytes(model) == model_bytes(again)
 
 
@@ -389,16 +358,7 @@ def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, calls: int) -
 def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
     name: str, seconds: float
 ) -> None:
-    n = 100_000  # a second's work and more
-    X, y = data(name, n)
-    model = grown(name)
-    kept = model.copy()
-    with interrupt_after(seconds) as arm:
-        model.update(X, y, progress=arm)
-    learned = model.n_seen - 60
-    assert 0 < learned < n
-    kept.update(X[:learned], y[:learned])
-    assert model_bytes(model) == model_bytes(kept)
+    check_interrupts(grown(name), *data(name, 100_000), seconds)  # a second's work
 
 
 @pytest.mark.parametrize("name", ["implicit", "augmented", "class"])
@@ -436,15 +396,16 @@ def test_ctrl_c_at_the_end_of_rejuvenation_keeps_all_of_it() -> None:
 
 
 # ---------------------------------------------------------------- progress
-def test_a_callable_hears_of_every_row_given() -> None:
+@pytest.mark.parametrize("make", [fresh, stream])
+def test_a_callable_hears_of_every_row_given(make: Callable[..., Any]) -> None:
     X, y = data("constant", 1000)
     told: list[tuple[int, int]] = []
 
     def tell(done: int, total: int) -> None:
         told.append((done, total))
 
-    model = fresh("constant", n_start=10).update(X[:7], y[:7], progress=tell)
-    assert told == [(7, 7)]
+    model = make("constant", n_start=10).update(X[:7], y[:7], progress=tell)
+    assert told[-1] == (7, 7)
     told.clear()
     model.update(X[7:], y[7:], progress=tell)
     assert told[-1] == (993, 993)
@@ -472,13 +433,8 @@ def test_a_copy_is_independent_and_goes_on_alike(name: str, n: int) -> None:
         model.update(frame(X[:n, ::-1], "qp"), y[:n])
     if n == 60:
         model.rejuvenate()
-    twin = model.copy()
-    assert model_bytes(twin) == model_bytes(model)
-    with same_bytes(model):
-        go_on(twin)
-    go_on(model)
-    assert model_bytes(model) == model_bytes(twin)
-    assert twin.feature_names == (("q", "p") if n else ("p", "q"))
+    check_twins(model, go_on)
+    assert model.feature_names == (("q", "p") if n else ("p", "q"))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -17,10 +17,10 @@ from dyntree.errors import (
     NotReadyError,
     StaleWindowWarning,
     UnseenLevelWarning,
-    short,
 )
 from dyntree.params import NIG
 from dyntree.trees.answers.predictions import blank_prediction
+from tests.helpers import model_bytes
 from tests.unit.models import refused
 
 
@@ -36,11 +36,6 @@ def smooth(n: int = 120) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.random((n, 3))
     return X, 3 + np.sin(6 * X[:, 0]) + 0.1 * rng.standard_normal(n)
-
-
-def model_bytes(model: Any) -> tuple[Any, dict[str, bytes]]:
-    header, arrays = model.to_arrays()
-    return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
 # ------------------------------------------------------------ cold start
@@ -122,15 +117,6 @@ def test_equal_responses_are_no_obstacle() -> None:
     assert tree.predict([[3.0]]).mean[0] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("model", ["constant", "linear"])
-def test_rows_one_by_one_are_rows_at_once(model: str) -> None:
-    X, y = smooth(60)
-    whole, parts = native(model).update(X, y), native(model)
-    for row, label in zip(X, y, strict=True):
-        parts.update(row[None], [label])
-    assert model_bytes(whole) == model_bytes(parts)
-
-
 # ------------------------------------------------------------ labels
 def test_new_labels_take_their_place_after_the_others() -> None:
     tree = native("class").update([[0.0], [1.0]] * 10, ["a", "b"] * 10)
@@ -164,11 +150,6 @@ def test_missing_values_are_taken_everywhere() -> None:
         assert np.all(np.isfinite(p.mean))
         assert np.all(np.isfinite(stream.tree.active_values("alc")))
         assert np.all(np.isfinite(stream.tree.relevance().values))
-
-
-def test_infinite_values_are_refused() -> None:
-    with refused("X", "inf"):
-        native().update([[np.inf]], [1.0])
 
 
 @pytest.mark.parametrize("value", [1.1e150, -1e155, 1e308])
@@ -387,30 +368,9 @@ def test_declared_levels_serve_class_trees_from_the_first_row() -> None:
 def test_bad_categories_are_refused(categories: Any, came: str) -> None:
     with refused("categories", came):
         native(categories=categories).update(*two_sites())
-    with refused("categories", "rules='r'"):
-        DynamicTree(rules="r", categories={"site": ["n"]})
 
 
 # ------------------------------------------------------------ options
-def test_options_belong_to_their_rules() -> None:
-    for name, value in [("n_start", 5), ("variance_prior", (1.0, 1.0))]:
-        with refused(name, str(value)[:1]):
-            native(**{name: value})
-    for name, value in [("prior", NIG()), ("class_mass", 2.0)]:
-        with pytest.raises(ValueError, match=name):
-            DynamicTree(rules="r", **{name: value})
-    with refused("prior", "'flat'"):
-        native(prior="flat")
-    for rules in ("native", "r"):
-        with refused("prior", "ndarray of shape (2,)"):
-            DynamicTree(rules=rules, prior=np.ones(2))  # type: ignore[arg-type]
-    for value in ("no", 1, None, np.ones(2)):
-        with refused("drift", short(value)):
-            streaming(drift=value)
-    with refused("b0", "-1"):
-        NIG(b0=-1.0)
-
-
 def test_a_fixed_prior_stays_and_an_adaptive_one_moves() -> None:
     X, y = smooth(300)
     fixed = native("linear", prior=NIG(0.2)).update(X, y).state.cloud.prior_point

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,21 +14,19 @@ from dyntree.errors import DegenerateWeightsWarning, NotReadyError
 from dyntree.trees.learning import warmup, windows
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import (
-    BAD_LABELS,
-    BAD_REAL,
     DISCARDS,
     MODELS,
     RETIRING,
-    bad_rows,
+    check_interrupts,
     data,
     fresh,
-    interrupt_after,
     labelled,
     refused,
     stream,
 )
 
 OPTIONS = [{}, {"forget": 0.9}, {"rejuvenate_every": 7}]
+SECONDS = (0.03, 0.0413, 0.0537)
 
 
 @pytest.mark.parametrize(("name", "rule"), DISCARDS)
@@ -60,17 +57,6 @@ def test_a_stream_is_its_tree_driven_by_hand(
         if options.get("rejuvenate_every") and (row + 1) % 7 == 0:
             tree.rejuvenate()
     assert model_bytes(model.tree) == model_bytes(tree)
-
-
-@pytest.mark.parametrize("name", RETIRING)
-def test_batches_of_any_size_are_the_same(name: str) -> None:
-    X, y = data(name, 80)
-    more = {"discard": "random", "rejuvenate_every": 9, "forget": 0.95}
-    more |= labelled(name)
-    whole, cut = stream(name, **more).update(X, y), stream(name, **more)
-    for rows in np.split(np.arange(80), [1, 3, 20, 30, 31, 60]):
-        cut.update(X[rows], y[rows])
-    assert model_bytes(cut) == model_bytes(whole)
 
 
 def test_age_keeps_the_newest_rows() -> None:
@@ -137,80 +123,6 @@ def test_a_model_frozen_before_its_first_tree_checks_its_rows() -> None:
 
 
 # ---------------------------------------------------------------- refused calls
-def full(name: str) -> StreamingTree:
-    return stream(name).update(*data(name, 40))
-
-
-def waiting(name: str) -> StreamingTree:
-    return stream(name, n_start=20).update(*data(name, 9))
-
-
-@pytest.mark.parametrize("case", bad_rows())
-@pytest.mark.parametrize("made", [full, waiting])
-def test_bad_rows_are_refused(made: Callable[..., Any], case: str) -> None:
-    X, y, argument, came = bad_rows()[case]
-    with refused(argument, came, model := made("constant")):
-        model.update(X, y)
-
-
-@pytest.mark.parametrize("case", BAD_REAL)
-@pytest.mark.parametrize("made", [stream, waiting, full])
-def test_bad_responses_are_refused(made: Callable[..., Any], case: str) -> None:
-    y, came = BAD_REAL[case]
-    with refused("y", came, model := made("augmented")):
-        model.update(np.full((3, 2), 0.5), y)
-
-
-@pytest.mark.parametrize("case", BAD_LABELS)
-def test_bad_labels_are_refused(case: str) -> None:
-    y, came = BAD_LABELS[case]
-    for model in (full("class"), stream("class", classes=("a", "b"))):
-        with refused("y", came, model):
-            model.update(np.full((3, 2), 0.5), y)
-
-
-def test_a_bad_row_at_the_end_of_a_batch_stops_all_of_it() -> None:
-    X, y = data("class", 80)
-    model = stream("class").update(X[:40], y[:40])
-    late = y.astype(object)
-    late[79] = "z"
-    with refused("y", "'z' in row 39", model):
-        model.update(X[40:], late[40:])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("window", 1),
-        ("window", 4),
-        ("window", 25.0),
-        ("window", True),
-        ("discard", "alm"),
-        ("discard", 3),
-        ("discard", "entropy"),
-        ("forget", 0.0),
-        ("forget", 1.5),
-        ("rejuvenate_every", -1),
-        ("rejuvenate_every", 2.0),
-        ("n_particles", 0),
-        ("rules", "python"),
-        ("model", "tree"),
-        ("seed", -3),
-    ],
-)
-def test_bad_options_are_refused_at_construction(name: str, value: Any) -> None:
-    came = "constant" if value == "entropy" else repr(value)
-    with refused(name, came):
-        StreamingTree(**({"min_leaf": 4, "rules": "r"} | {name: value}))
-
-
-def test_implicit_leaves_are_refused_and_the_remedy_named() -> None:
-    with refused("intercept", "intercept='augmented'"):
-        StreamingTree("linear", rules="r")
-    for intercept in ("augmented", "none"):
-        StreamingTree("linear", rules="r", intercept=intercept)
-
-
 @pytest.mark.parametrize(("name", "least"), [("constant", 4), ("augmented", 8)])
 def test_a_window_must_exceed_n_start(name: str, least: int) -> None:
     """Of linear leaves that is known with the columns, else at once."""
@@ -223,11 +135,6 @@ def test_a_window_must_exceed_n_start(name: str, least: int) -> None:
         with refused("window", "8; got 8. Give a larger window, a", model):
             model.update(X, y)
     assert stream(name, window=least + 1).update(X, y).tree.n_active == least + 1
-
-
-def test_bad_progress_is_refused_before_anything_changes() -> None:
-    with refused("progress", "'yes'", model := stream("constant")):
-        model.update(*data("constant"), progress="yes")
 
 
 NATIVE = [
@@ -329,19 +236,6 @@ def test_an_interrupt_as_trees_are_planted_keeps_the_rows_of_earlier_calls(
     np.testing.assert_array_equal(tree.predict(X).mean, expected.predict(X).mean)
 
 
-def assert_interrupts_leave_complete_rows(model: Any, X: Any, y: Any) -> None:
-    """Real interrupts during `update` leave what whole rows would have."""
-    kept = model.copy()
-    for seconds in (0.03, 0.0413, 0.0537):
-        before = model.n_seen
-        with interrupt_after(seconds) as arm:
-            model.update(X, y, progress=arm)
-        learned = model.n_seen - before
-        assert 0 < learned < len(X)
-        kept.update(X[:learned], y[:learned])
-        assert model_bytes(model) == model_bytes(kept)
-
-
 @pytest.mark.parametrize(("model", "rule"), NATIVE)
 @pytest.mark.parametrize("every", [0, 2, 40])
 def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
@@ -349,26 +243,7 @@ def test_ctrl_c_leaves_a_native_stream_after_a_complete_row(
 ) -> None:
     X, y = native_rows(model, 200_000)  # more than a second's, of any of them
     tree = native(model, rule, rejuvenate_every=every).update(X[:100], y[:100])
-    assert_interrupts_leave_complete_rows(tree, X, y)
-
-
-@pytest.mark.parametrize(("name", "rule"), DISCARDS)
-def test_an_interrupt_by_progress_keeps_the_rows_so_far(name: str, rule: str) -> None:
-    X, y = data(name, 200)
-    told = []
-
-    def stop(done: int, total: int) -> None:
-        assert total == 200
-        told.append(done)
-        if done >= 77:
-            raise KeyboardInterrupt
-
-    model = stream(name, discard=rule, rejuvenate_every=7)
-    with pytest.raises(KeyboardInterrupt):
-        model.update(X, y, progress=stop)
-    assert told[-1] == model.n_seen == 77
-    again = stream(name, discard=rule, rejuvenate_every=7, classes=model.classes)
-    assert model_bytes(model) == model_bytes(again.update(X[:77], y[:77]))
+    check_interrupts(tree, X, y, *SECONDS)
 
 
 @pytest.mark.parametrize(("name", "rule"), DISCARDS)
@@ -378,7 +253,7 @@ def test_ctrl_c_leaves_the_model_after_the_last_complete_row(
 ) -> None:
     X, y = data(name, 20_000)
     model = stream(name, discard=rule, rejuvenate_every=every).update(X[:100], y[:100])
-    assert_interrupts_leave_complete_rows(model, X, y)
+    check_interrupts(model, X, y, *SECONDS)
 
 
 @pytest.mark.parametrize("where", ["next_to_go", "rejuvenate"])
@@ -406,19 +281,6 @@ def test_an_interrupt_inside_a_row_waits_for_its_end(
 
 
 # ---------------------------------------------------------------- progress, memory
-def test_a_callable_hears_of_all_rows_given() -> None:
-    X, y = data("constant")
-    told: list[tuple[int, int]] = []
-
-    def tell(done: int, total: int) -> None:
-        told.append((done, total))
-
-    stream("constant").update(X, y, progress=tell)
-    done = [rows for rows, total in told if total == 60]
-    assert done == sorted(set(done))
-    assert (len(done), done[-1]) == (len(told), 60)
-
-
 def test_the_warning_of_rows_without_density_points_at_the_caller() -> None:
     x = np.arange(40.0)[:, None]
     with pytest.warns(DegenerateWeightsWarning, match="every particle") as caught:

@@ -18,7 +18,8 @@ from dyntree import (
     checkpoint,
     fit_repeats,
 )
-from tests.helpers import same_bytes
+from tests.contract import check_twins
+from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import refused
 
 SMALL: dict[str, Any] = {"n_particles": 15, "seed": 1}
@@ -66,11 +67,6 @@ def rows(name: str, n: int = 90) -> tuple[np.ndarray, Any, np.ndarray]:
     if name in COUNTS:
         return X, np.round(4.0 * np.abs(y)), w
     return X, y if name in REAL else np.where(y > 0.2, "u", "v"), w
-
-
-def model_bytes(model: Any) -> tuple[Any, dict[str, bytes]]:
-    header, arrays = model.to_arrays()
-    return header, {name: array.tobytes() for name, array in arrays.items()}
 
 
 def answers(model: Any, X: np.ndarray) -> np.ndarray:
@@ -210,14 +206,8 @@ def test_the_shorter_way_of_one_row_is_the_longer_one(name: str) -> None:
 def test_files_go_on_in_the_middle_of_weights(name: str, n_first: int) -> None:
     X, y, w = rows(name)
     model = MAKERS[name]().update(X[:n_first], y[:n_first], w[:n_first])
-    again = checkpoint.loads(checkpoint.dumps(model))
-    for one in (model, again):
-        one.update(X[n_first:], y[n_first:], w[n_first:])
-    assert model_bytes(again) == model_bytes(model)
-    copied = model.copy()
-    for one in (model, copied):
-        one.update(X, y)  # of weight 1 in a model that knows others
-    assert model_bytes(copied) == model_bytes(model)
+    check_twins(model, lambda twin: twin.update(X[n_first:], y[n_first:], w[n_first:]))
+    check_twins(model, lambda twin: twin.update(X, y))  # of 1, beside others
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -363,15 +353,6 @@ def test_weights_that_nobody_can_give_are_refused() -> None:
     for call in (lambda: own.update(X, y, w), lambda: own.predict(X, w)):
         with refused("sample_weight", "CRAN dynaTree has no weights", own):
             call()
-    with refused("weighting", "'frequency'"):
-        DynamicTree(rules="r", weighting="frequency")
-    with refused("weighting", "'precision'"):
-        DynamicTree(weighting="precision")
-    for kind in (DynamicTree, RandomTreesStream):
-        with refused("weighting", "labels have no variance"):
-            kind("class", weighting="variance")
-    with refused("members", "weighting"):
-        AveragedStream(members=[{"window": 20, "weighting": "frequency"}])
 
 
 def test_predictions_take_weights_of_variances_alone() -> None:

@@ -85,21 +85,11 @@ def test_small_roots_stay_and_their_children_collapse() -> None:
 @pytest.mark.parametrize(
     ("positions", "forget"),
     [
-        ([20], 1.0),
-        ([-1], 1.0),
-        ([3, 3], 1.0),
-        ([0, 5, 20], 1.0),
-        (range(20), 1.0),
-        ([2**40], 1.0),
-        ([0.5], 1.0),
-        ([True], 1.0),
-        (["a"], 1.0),
-        ([0], 0.0),
-        ([0], 1.1),
-        ([0], -0.5),
-        ([0], np.nan),
+        *[(positions, 1.0) for positions in (
+            [20], [-1], [3, 3], [0, 5, 20], range(20), [2**40], [0.5], [True], ["a"])],
+        *[([0], forget) for forget in (0.0, 1.1, -0.5, np.nan)],
     ],
-)
+)  # fmt: skip
 def test_refused_retirements_change_nothing(positions: Any, forget: float) -> None:
     cloud = helpers.grown("constant", 20)
     with (

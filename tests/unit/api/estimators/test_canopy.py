@@ -140,19 +140,6 @@ def test_it_searches_and_stands_in_pipelines() -> None:
     assert len(set(pipe.predict(X).tolist())) == 3
 
 
-@pytest.mark.parametrize(
-    ("options", "word"),
-    [
-        ({"n_init": 0}, "n_init"),
-        ({"random_state": -1}, "random_state"),
-        ({"n_components": 0}, "n_components"),
-    ],
-)
-def test_bad_parameters_are_named(options: dict[str, Any], word: str) -> None:
-    with pytest.raises(ValueError, match=word):
-        CanopyMixture(**({"random_state": 0} | options)).fit(blobs(50))
-
-
 @pytest.mark.parametrize("max_iter", [3, 15])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_fits_from_several_starts_are_judged_by_the_same_rows(

@@ -12,6 +12,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sk
 
 from dyntree.api import estimators
 from dyntree.api.estimators import (
+    CanopyMixture,
     DPGMMClusterer,
     DynamicTreeClassifier,
     DynamicTreeCountRegressor,
@@ -19,6 +20,7 @@ from dyntree.api.estimators import (
     RandomTreesClassifier,
     RandomTreesRegressor,
 )
+from tests.unit.models import refused
 
 ALL = [
     DynamicTreeRegressor, DynamicTreeClassifier, DynamicTreeCountRegressor,
@@ -41,6 +43,35 @@ Y = np.arange(30) % 3
 def test_rows_that_are_none_are_told(kind: type, X: Any, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         kind().fit(X, Y)
+
+
+FITTED: list[tuple[Any, list[tuple[str, Any]], dict[str, Any]]] = [
+    (DynamicTreeRegressor, [
+        ("discard", "age"), ("forget", 0.9), ("drift", True), ("rejuvenate_every", 10),
+        ("window", 1), ("window", "long"), ("model", "class"), ("n_particles", 0),
+        ("n_clouds", 0), ("n_jobs", 0), ("random_state", -1), ("random_state", "dice"),
+    ], {}),
+    (DynamicTreeRegressor, [("n_clouds", 3)], {"window": 50}),
+    (DynamicTreeRegressor, [("drift", True)], {"window": "auto"}),
+    (RandomTreesRegressor, [
+        ("n_trees", 0), ("discount", 1.5), ("min_split", 1), ("max_nodes", 2),
+        ("window", 1), ("n_jobs", 0),
+    ], {}),
+    (CanopyMixture, [("n_init", 0), ("random_state", -1), ("n_components", 0)],
+     {"random_state": 0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "options", "beside"), FITTED)
+def test_bad_parameters_are_refused_when_fitting(
+    kind: Any, options: list[tuple[str, Any]], beside: dict[str, Any]
+) -> None:
+    X = np.random.default_rng(0).random((30, 2))
+    for name, value in options:
+        estimator = kind(**beside | {name: value})
+        with refused(name, repr(value)):
+            estimator.fit(X, X[:, 0])
+        assert not hasattr(estimator, "model_")
 
 
 def test_remedies_name_estimators() -> None:

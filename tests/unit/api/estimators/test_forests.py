@@ -15,7 +15,7 @@ from sklearn.base import clone
 from dyntree import RandomTreesStream
 from dyntree.api.estimators import RandomTreesClassifier, RandomTreesRegressor
 from tests.helpers import model_bytes
-from tests.unit.models import data, frame, refused
+from tests.unit.models import data, frame
 
 ESTIMATORS = {
     "constant": RandomTreesRegressor(n_trees=5, random_state=1),
@@ -60,15 +60,3 @@ def test_frames_with_levels_and_gaps_are_read() -> None:
     made = RandomTreesRegressor(n_trees=5, random_state=1).fit(X, y)
     alone = RandomTreesStream("constant", n_trees=5, seed=1).update(X, y)
     np.testing.assert_array_equal(made.predict(X), alone.predict(X).mean)
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [({"n_trees": 0}, "n_trees"), ({"discount": 1.5}, "discount"),
-     ({"min_split": 1}, "min_split"), ({"max_nodes": 2}, "max_nodes"),
-     ({"window": 1}, "window"), ({"n_jobs": 0}, "n_jobs")],
-)  # fmt: skip
-def test_bad_options_are_refused(options: dict[str, Any], name: str) -> None:
-    X, y = data("constant", 20)
-    with refused(name, str(options[name])):
-        RandomTreesRegressor(**options).fit(X, y)

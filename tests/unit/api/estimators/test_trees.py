@@ -29,7 +29,7 @@ from dyntree.api.estimators import (
 from dyntree.errors import DegenerateTreesWarning, NotReadyError
 from dyntree.trees.factory import make_tree
 from tests.helpers import model_bytes
-from tests.unit.models import data, frame, refused
+from tests.unit.models import data, refused
 
 Estimator = DynamicTreeRegressor | DynamicTreeClassifier
 
@@ -163,15 +163,6 @@ def test_tables_are_averaged_over_clouds_and_streams_over_windows() -> None:
     assert isinstance(stream, AveragedStream)
     jobs = DynamicTreeRegressor(random_state=1, n_jobs=-1).fit(X, y)
     assert model_bytes(jobs.model_) == model_bytes(table)
-    for options, name, came in [
-        ({"n_clouds": 0}, "n_clouds", "0"),
-        ({"n_clouds": 3, "window": 50}, "n_clouds", "3"),
-        ({"window": "auto", "drift": True}, "drift", "True"),
-        ({"window": "long"}, "window", "'long'"),
-        ({"n_jobs": 0}, "n_jobs", "0"),
-    ]:
-        with refused(name, came):
-            DynamicTreeRegressor(**options).fit(X, y)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -288,38 +279,7 @@ def test_random_states() -> None:
     assert one.fit(X, y).model_.seed != first
 
 
-def test_names_of_columns_are_kept() -> None:
-    X, y = rows("constant")
-    estimator = clone(ESTIMATORS["constant"]).fit(frame(X, "pq"), y)
-    assert estimator.feature_names_in_.tolist() == ["p", "q"]
-    with pytest.raises(ValueError, match="feature names"):
-        estimator.predict(frame(X, "qp"))
-
-
 # ---------------------------------------------------------------- refusals
-@pytest.mark.parametrize(
-    ("name", "changes", "came"),
-    [
-        ("discard", {"discard": "age"}, "'age'"),
-        ("forget", {"forget": 0.9}, "0.9"),
-        ("drift", {"drift": True}, "True"),
-        ("rejuvenate_every", {"rejuvenate_every": 10}, "10"),
-        ("window", {"window": 1}, "1"),
-        ("model", {"model": "class"}, "'class'"),
-        ("n_particles", {"n_particles": 0}, "0"),
-        ("random_state", {"random_state": -1}, "-1"),
-        ("random_state", {"random_state": "dice"}, "'dice'"),
-    ],
-)
-def test_bad_parameters_are_refused_when_fitting(
-    name: str, changes: Any, came: str
-) -> None:
-    estimator = clone(ESTIMATORS["constant"]).set_params(**changes)
-    with refused(name, came):
-        estimator.fit(*rows("constant"))
-    assert not hasattr(estimator, "model_")
-
-
 def test_classes_are_named_first_and_stay() -> None:
     X, y = rows("class")
     estimator = clone(ESTIMATORS["class"])

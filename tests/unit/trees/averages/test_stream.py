@@ -11,7 +11,7 @@ import pytest
 
 from dyntree import AveragedStream, StreamingTree, load, save
 from dyntree._core.trees import one_row
-from dyntree.errors import ArgumentError, UnseenLevelWarning
+from dyntree.errors import UnseenLevelWarning
 from dyntree.evaluate import prequential
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.averages import stream as averaged_stream
@@ -384,32 +384,6 @@ def test_views_take_trees_by_weight() -> None:
 
 
 # ---------------------------------------------------------------- bad input, files
-@pytest.mark.parametrize(
-    ("options", "name", "came"),
-    [
-        ({"members": []}, "members", "none"),
-        ({"members": {"window": 50}}, "members", "window"),
-        ({"members": "auto"}, "members", "'auto'"),
-        ({"members": [50]}, "members", "50"),
-        ({"members": [{"size": 50}]}, "members", "'size' in member 0"),
-        ({"members": [{"window": 50, "seed": 1}]}, "members", "'seed'"),
-        ({"members": [{"window": 50, "rules": "r"}]}, "members", "'rules'"),
-        ({"members": [{"window": 1}]}, "window", "1"),
-        ({"discount": 0.0}, "discount", "0.0"),
-        ({"discount": 1.5}, "discount", "1.5"),
-        ({"tempering": 0.0}, "tempering", "0.0"),
-        ({"tempering": "hot"}, "tempering", "'hot'"),
-        ({"model": "prior"}, "model", "'prior'"),
-        ({"n_particles": 0}, "n_particles", "0"),
-        ({"tree_prior": 0}, "tree_prior", "0"),
-        ({"seed": -1}, "seed", "-1"),
-    ],
-)
-def test_bad_options_are_refused(options: Any, name: str, came: str) -> None:
-    with refused(name, came):
-        small(**options)
-
-
 def test_bad_threads_are_refused() -> None:
     X, y = data("constant", 40)
     with refused("threads", "0", stream := small().update(X, y)):
@@ -448,18 +422,6 @@ def test_a_changed_file_is_refused(tmp_path: Any) -> None:
         AveragedStream.from_arrays(header | {"members": mixed}, swapped)
     save(stream, tmp_path / "m.dyn")
     assert model_bytes(load(tmp_path / "m.dyn")) == model_bytes(stream)
-
-
-@pytest.mark.parametrize(
-    "member", [{"window": -1}, {"window": 30, "forget": 7}, {"linear": True, "clip": 0},
-               {"n_trees": 0}],
-)  # fmt: skip
-def test_an_error_in_an_option_says_which_member_has_it(member: Any) -> None:
-    name = next(n for n, value in member.items() if value not in (True, 30))
-    with pytest.raises(ArgumentError, match=f"^{name} of member 1 must "):
-        AveragedStream("class", members=[{"window": 20}, member])
-    with pytest.raises(ArgumentError, match=r"^class_mass must "):
-        AveragedStream("class", members=[{"window": 20}], class_mass=-1.0)
 
 
 def test_the_default_memories_fit_every_leaf_model() -> None:

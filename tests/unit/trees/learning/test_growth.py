@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +18,7 @@ from dyntree.evaluate import prequential
 from dyntree.trees import model as trees_model
 from dyntree.trees.learning import growth, windows
 from dyntree.trees.learning.growth import Growth
-from tests.contract import same_answers
+from tests.contract import check_twins, same_answers
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import Pressed, refused
 from tests.unit.test_threads import together
@@ -259,18 +257,14 @@ def test_rows_previewed_by_a_model_that_went_elsewhere_are_refused() -> None:
 
 # ------------------------------------------------------------ copies and files
 @pytest.mark.parametrize("name", MAKERS)
-def test_copies_and_files_go_on_alike(name: str, tmp_path: Any) -> None:
+def test_copies_and_files_go_on_alike(name: str) -> None:
     frame, y = stream_of(name)
     model = MAKERS[name]()
     for cut in (5, 60, 65, 100):
         model.update(frame[model.n_seen : cut], y[model.n_seen : cut])
-        dyntree.save(model, tmp_path / "m.dyn")
-        twins = [model.copy(), copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
-        twins.append(dyntree.load(tmp_path / "m.dyn"))
-        whole = model.copy().update(frame[cut:], y[cut:])
-        for twin in twins:
-            assert model_bytes(twin) == model_bytes(model)
-            assert model_bytes(twin.update(frame[cut:], y[cut:])) == model_bytes(whole)
+        check_twins(
+            model.copy(), lambda twin, cut=cut: twin.update(frame[cut:], y[cut:])
+        )
 
 
 @pytest.mark.parametrize(
@@ -483,13 +477,6 @@ def test_a_column_takes_so_many_levels(
     fewer = frame.copy()
     fewer.loc[~fewer["site"].isin([*"zyxw"]), "site"] = None
     assert model_bytes(MAKERS[name]().update(fewer, y)) == model_bytes(whole)
-
-
-def test_the_option_is_checked_and_for_native_rules() -> None:
-    with refused("new_levels", "'keep'"):
-        DynamicTree(new_levels="keep")
-    with refused("new_levels", "rules='r'"):
-        DynamicTree(rules="r", new_levels="missing")
 
 
 # ------------------------------------------------------------ growth itself
