@@ -9,7 +9,7 @@ from .figures import CI, PAPER, figure
 from .store import HERE, Results, run
 from .tables import table
 
-FIGURES = ("1", "2", "3", "table1", "4", "6")
+FIGURES = ("1", "2", "3", "table1", "4", "windows", "5", "6")
 
 
 def main() -> None:

@@ -111,13 +111,13 @@ def of_river_batch(model: Any, X: np.ndarray, is_class: bool) -> np.ndarray:
 
 
 def windowed_forest(X: np.ndarray, y: np.ndarray, seed: int) -> np.ndarray:
-    """scikit-learn's forest on the last 1,000 rows, fitted anew every 500."""
+    """scikit-learn's forest on the last 500 rows, fitted anew every 100."""
     from sklearn.ensemble import RandomForestClassifier
 
     told = np.full(len(y), 0.5)
-    for first in range(500, len(y), 500):
-        rows = slice(max(0, first - 1000), first)
-        some = slice(first, first + 500)
+    for first in range(500, len(y), 100):
+        rows = slice(first - 500, first)
+        some = slice(first, first + 100)
         if len(np.unique(y[rows])) < 2:
             told[some] = y[rows][0]
             continue

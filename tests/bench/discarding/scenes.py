@@ -10,17 +10,34 @@ from dyntree.datasets import load_elec2, load_spambase
 from tests.statistical.native_tables import drifting, fried, rotating_xor
 
 __all__ = [
-    "drifting", "elec2", "folds", "fried", "parabola", "rare_events", "rotating_xor",
-    "spambase",
+    "drifting", "elec2", "folds", "fried", "in_outer_sixth", "parabola", "rare_events",
+    "rotating_xor", "simple_and_not", "spambase",
 ]  # fmt: skip
 Table = tuple[np.ndarray, np.ndarray]
 
 
 def parabola(n: int, seed: int) -> Table:
-    """y = x + x^2 + N(0, 1/5^2), x uniform on (-3, 3)."""
+    """y = x + x^2 + N(0, 1), x uniform on (-3, 2), as in the paper."""
     rng = np.random.default_rng(seed)
-    x = rng.uniform(-3.0, 3.0, size=(n, 1))
-    return x, (x + x * x)[:, 0] + 0.2 * rng.standard_normal(n)
+    x = rng.uniform(-3.0, 2.0, size=(n, 1))
+    return x, (x + x * x)[:, 0] + rng.standard_normal(n)
+
+
+def in_outer_sixth(x: np.ndarray) -> np.ndarray:
+    """Whether places are in the twelfth of (-3, 2) at either end."""
+    return np.abs(x + 0.5) > 2.5 * 5.0 / 6.0
+
+
+def simple_and_not(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Friedman's function without its wave, with three times of it, and without it.
+
+    Three parts of n rows: inputs, responses with noise of variance 1, and the truth.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.random((3 * n, 10))
+    wave = 30.0 * np.sin(np.pi * X[:, 0] * X[:, 1]) * (np.arange(3 * n) // n == 1)
+    rest = 20.0 * (X[:, 2] - 0.5) ** 2 + 10.0 * X[:, 3] + 5.0 * X[:, 4]
+    return X, wave + rest + rng.standard_normal(3 * n), wave + rest
 
 
 def spambase(seed: int) -> Table:

@@ -14,9 +14,12 @@ SPAMBASE = {
     "FULL": (0.095, 0.776),
 }  # fmt: skip
 SHOWN = {
-    "1": (), "2": ("rmse", "log density", "seconds", "bytes", "height", "leaves"),
+    "1": ("rmse",),
+    "2": ("rmse", "log density", "seconds", "bytes", "height", "leaves"),
     "3": ("error", "probability", "geometric", "seconds"),
     "table1": ("error", "log loss", "microseconds"), "4": ("rmse", "seconds"),
+    "windows": ("rmse", "leaves"),
+    "5": ("height A", "height B", "height C", "rmse A", "rmse B", "rmse C"),
     "6": ("auc", "h", "error", "microseconds"),
 }  # fmt: skip
 CURVES = {"1": ("outer",), "4": ("height",), "6": ("auc by block", "h by block")}
