@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from scipy.stats import chi2
 
 from dyntree.datasets import load_elec2, load_spambase
 
+from .asking import log_density_ahead
 from .companion_clusters import diagonal_mixture
 from .companion_tables import SEEDS, Cells, Table, held_out, needs, quietly, timed
 from .sva_quality import hmm_fit
@@ -231,9 +231,12 @@ def weeks(path: str) -> Iterator[Table]:
         "DependentDPMixture": lambda seed: DependentDPMixture(
             GaussianUnknown(), seed=seed
         ),
-        "DynamicFiniteMixture of 10": lambda seed: DynamicFiniteMixture(
-            10, GaussianUnknown(), seed=seed
-        ),
+        **{
+            f"DynamicFiniteMixture of {k}": lambda seed, k=k: DynamicFiniteMixture(
+                k, GaussianUnknown(), seed=seed
+            )
+            for k in (10, 20)
+        },
     }
     for name, make in makes.items():
         for seed in SEEDS:
@@ -246,16 +249,12 @@ def weeks(path: str) -> Iterator[Table]:
 
 def week_by_week(model: Any, every: list[Any]) -> Cells:
     """Mean log density of each week before it is learned."""
-    logs, ask = [], getattr(model, "score_samples", None)
-    if ask is None:
-        ask = model.log_predictive
-    elif hasattr(model, "lifelines"):
-        ask = functools.partial(model.log_predictive, ahead=1)
+    logs = []
 
     def run() -> None:
         for week in every:
             if model.is_ready if hasattr(model, "is_ready") else model.n_phases:
-                logs.append(float(np.mean(ask(week))))
+                logs.append(float(np.mean(log_density_ahead(model, week))))
             model.update(week, progress=False)
 
     _, seconds = timed(run)
@@ -274,7 +273,7 @@ def last_week_alone(k: int, seed: int, every: list[Any]) -> Cells:
     for before, week in itertools.pairwise(every):
         fit = BayesianGaussianMixture(n_components=k, random_state=seed)
         seconds += timed(lambda fit=fit, week=before: fit.fit(week))[1]
-        logs.append(float(fit.score(week)))
+        logs.append(float(log_density_ahead(fit, week).mean()))
     return {
         "a week ahead": float(np.mean(logs)), "median week": float(np.median(logs)),
         "K": k, "CPU s": seconds,

@@ -23,6 +23,8 @@ from dyntree.mixtures import (
     variation_of_information,
 )
 
+from .asking import log_density
+
 BASE = GaussianKnownVariance(1.0, base_mean=0.0, base_variance=49.0)
 TRUTH: dict[str, Any] = {
     "concentration": 0.8, "survival": 0.975, "innovation": 0.02,
@@ -296,7 +298,7 @@ def flow_scores(model: Any, learn: EvolvingRows, ahead: EvolvingRows) -> list[fl
     for rows, held in zip(learn.phases, ahead.phases, strict=True):
         model.update(rows, progress=False)
         if len(held):
-            logs.append(model.log_predictive(held).mean())
+            logs.append(log_density(model, held).mean())
     vi = [
         variation_of_information(truth, model.labels(t))
         for t, truth in enumerate(learn.labels) if len(truth)

@@ -24,6 +24,7 @@ from dyntree.mixtures import (
 )
 from tests.oracle import ddp as oracle
 
+from .asking import log_density_ahead
 from .ddp_scenes import target
 
 TURNS = 3  # of which the fastest counts
@@ -163,9 +164,7 @@ def markets(path: str | None) -> Iterator[str]:
         clock, logs = time.process_time(), []
         for week in weeks:
             if model.n_phases:
-                ours = isinstance(model, DependentDPMixture)
-                more = {"ahead": 1} if ours else {}
-                logs.append(model.log_predictive(week, **more).mean())
+                logs.append(log_density_ahead(model, week).mean())
             model.update(week, progress=False)
         seconds = time.process_time() - clock
         yield f"    {name:<38}{np.mean(logs):>9.3f}{seconds:>9.2f}"
@@ -175,7 +174,7 @@ def markets(path: str | None) -> Iterator[str]:
             fit = BayesianGaussianMixture(
                 n_components=k, random_state=0, max_iter=200
             ).fit(before)
-            logs.append(fit.score(week))
+            logs.append(log_density_ahead(fit, week).mean())
         seconds = time.process_time() - clock
         name = f"BayesianGaussianMixture of last week, {k}"
         yield f"    {name:<38}{np.mean(logs):>9.3f}{seconds:>9.2f}"

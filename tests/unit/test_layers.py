@@ -138,7 +138,8 @@ FOLDER_ORDER = {
         {"transitions", "records", "scales", "blocks", "nearness"},
         {"families", "shapes"},
         {"input", "gaussian", "multinomial", "regression"}, {"options"}, {"state"},
-        {"sampling", "merging", "superposing", "files", "renaming"}, {"learning"},
+        {"sampling", "merging", "superposing", "files", "renaming"},
+        {"rejoining"}, {"learning"},
         {"model"},
     ],
     "mixtures/canopy": [

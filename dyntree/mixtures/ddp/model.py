@@ -35,6 +35,7 @@ from dyntree.mixtures.ddp.records import (
     Trajectory,
 )
 from dyntree.mixtures.ddp.regression import AffineFlow, GaussianMoving
+from dyntree.mixtures.ddp.rejoining import rejoined
 from dyntree.mixtures.ddp.renaming import renamed
 from dyntree.mixtures.ddp.state import (
     Particles,
@@ -744,7 +745,13 @@ class DependentDPMixture(MixtureOfRows):
 
     # ------------------------------------------------------------ several models
     @classmethod
-    def superpose(cls, models: Iterable[Self], seed: int | None = None) -> Self:
+    def superpose(
+        cls,
+        models: Iterable[Self],
+        seed: int | None = None,
+        *,
+        since: Self | None = None,
+    ) -> Self:
         """Return one model that continues several models: a node with several parents.
 
         Parameters
@@ -755,6 +762,9 @@ class DependentDPMixture(MixtureOfRows):
             `concentration` and `innovation` may differ; they are added up.
         seed : int, optional
             Seed of the new model; by default it is drawn from the system.
+        since : DependentDPMixture, optional
+            The model of which all the others are copies, as it was when they were made.
+            What it had learned counts once: see Notes.
 
         Returns
         -------
@@ -765,8 +775,10 @@ class DependentDPMixture(MixtureOfRows):
         ------
         ValueError
             If families, columns or options differ, or if two models share a past, as
-            copies of one model do: their processes are not independent, and what both
-            have learned would count twice.
+            copies of one model do, without `since`: their processes are not
+            independent, and what both have learned would count twice. With `since`, if
+            they are no copies of it, have learned different numbers of phases since, or
+            more phases than their `history`.
         NotReadyError
             If a model has seen no row.
 
@@ -779,6 +791,12 @@ class DependentDPMixture(MixtureOfRows):
         sum as on its parts. So each source may have its own model at first, and all
         share one from some phase on. Parents with a common ancestor are not
         independent, and are refused.
+
+        Copies that have learned different rows of the same phases, on two machines for
+        example, are one process that was seen in parts. With `since` they are joined as
+        such: a cluster that they share is one cluster, with the rows of all, and the
+        options are those of each. Clusters born since are those of one copy, and the
+        history merge may merge them later.
 
         Ids of the second model are increased by the number of ids in the first, and so
         on. The last phases of all models coincide: if a model has fewer phases, its
@@ -815,11 +833,20 @@ class DependentDPMixture(MixtureOfRows):
         if not parents:
             raise ArgumentError("models", "must hold one DependentDPMixture at least")
         families = [one._ready("superpose") for one in parents]
-        options = superposed_options([one.options for one in parents], families)
         states = [one._state for one in parents]
         made = cls.__new__(cls)
-        made._begin(options, given_or_drawn(seed))
-        made._state = superposed(states, options, families[0])
+        if since is None:
+            options = superposed_options([one.options for one in parents], families)
+            made._begin(options, given_or_drawn(seed))
+            made._state = superposed(states, options, families[0])
+            return made
+        if not isinstance(since, DependentDPMixture):
+            raise ArgumentError("since", "must be a DependentDPMixture", since)
+        since._ready("superpose")
+        if any(one.options != since.options for one in parents):
+            raise ArgumentError("models", "must have the options of since")
+        made._begin(since.options, given_or_drawn(seed))
+        made._state = rejoined(since._state, states, since.options, families[0])
         return made
 
     # ------------------------------------------------------------ settings

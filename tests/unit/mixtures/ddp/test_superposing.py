@@ -300,3 +300,86 @@ def test_models_that_share_a_past_are_refused() -> None:
     fresh = DependentDPMixture(BASE, **QUICK)
     apart = [fresh.copy().update(rows(places)) for places in (LEFT, RIGHT)]
     assert DependentDPMixture.superpose(apart).update(rows(LEFT)).n_phases == 2
+
+
+# ---------------------------------------------------------------- copies of one model
+def parts_of_phases(seed: int, n_phases: int, n_parts: int) -> list[list[np.ndarray]]:
+    """Phases of five clusters far apart, each in parts."""
+    rng = np.random.default_rng(seed)
+    phases = []
+    for t in range(n_phases):
+        X = rng.permutation(rows([*LEFT, *RIGHT], seed=100 * seed + t))
+        phases.append(np.array_split(X, n_parts))
+    return phases
+
+
+@pytest.mark.parametrize("more", [{}, {"weights": "counts"}, {"weight_memory": 0.8}])
+@pytest.mark.parametrize("n_parts", [2, 3])
+def test_copies_joined_are_the_model_of_all_rows(
+    n_parts: int, more: dict[str, Any]
+) -> None:
+    """Clusters are so far apart that labels are the same in every run."""
+    before, after = parts_of_phases(1, 3, 1), parts_of_phases(2, 4, n_parts)
+    start = DependentDPMixture(**{"family": BASE, "seed": 1} | QUICK | more)
+    for (X,) in before:
+        start.update(X)
+    copies, whole = [start.copy() for _ in range(n_parts)], start.copy()
+    for parts in after:
+        whole.update(np.concatenate(parts))
+        for copy_, part in zip(copies, parts, strict=True):
+            copy_.update(part)
+    saved = [model_bytes(one) for one in (start, *copies)]
+    joined = DependentDPMixture.superpose(copies, seed=2, since=start)
+    assert [model_bytes(one) for one in (start, *copies)] == saved
+    assert joined.options == start.options
+    assert (joined.n_phases, joined.n_seen) == (whole.n_phases, whole.n_seen)
+    ours, theirs = joined.particles(), whole.particles()
+    assert ours.id.tolist() == theirs.id.tolist() == [0, 1, 2, 3, 4]
+    np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(joined._state.particles.m, whole._state.particles.m)
+    np.testing.assert_array_equal(joined._state.counts, whole._state.counts)
+    assert joined.labels_.tolist() == whole.labels_.tolist()
+    E = [one._state.particles.E for one in (start, *copies)]
+    fade = more.get("weight_memory", 1.0) ** 4
+    np.testing.assert_allclose(
+        joined._state.particles.E, sum(E[1:]) - (n_parts - 1) * fade * E[0], rtol=1e-9
+    )
+    again = checkpoint.loads(checkpoint.dumps(joined))
+    for one in (joined, again):
+        one.update(np.concatenate(after[0]))
+        assert one.n_clusters == 5
+    assert checkpoint.dumps(again) == checkpoint.dumps(joined)
+
+
+def test_clusters_born_in_one_copy_join_the_others() -> None:
+    start = learned(LEFT, 3)
+    left, right = start.copy(), start.copy()
+    for t in range(3):
+        left.update(rows([*LEFT, RIGHT[0]], seed=10 + t))
+        right.update(rows([LEFT[0], RIGHT[1]], seed=20 + t))
+    joined = DependentDPMixture.superpose([left, right], since=start, seed=0)
+    assert joined.particles().id.tolist() == [0, 1, 2, 3]
+    assert joined.options.concentration == start.options.concentration
+    joined.update(rows([*LEFT, *RIGHT[:2]], seed=30))
+    assert joined.labels_.tolist() == np.repeat([0, 1, 2, 3], 25).tolist()
+
+
+def test_what_is_no_copy_is_not_joined_as_one() -> None:
+    start, other = learned(LEFT, 2), learned(LEFT, 2, seed=9)
+    one, two = start.copy().update(rows(LEFT)), start.copy().update(rows(LEFT, seed=5))
+    long = start.copy()
+    for t in range(start.options.history + 1):
+        long.update(rows(LEFT, seed=t))
+    for models, since, words in (
+        ([one, other], start, "must be copies of since"),
+        ([one, two.copy().update(rows(LEFT))], start, "as many phases"),
+        ([long, long.copy()], start, "at most .* phases"),
+        ([one, two], 3, "since must be a DependentDPMixture"),
+        (
+            [one, learned(LEFT, 3, survival=0.7)],
+            start,
+            "must have the options of since",
+        ),
+    ):
+        with pytest.raises(ValueError, match=words):
+            DependentDPMixture.superpose(models, since=since)  # type: ignore[arg-type]
