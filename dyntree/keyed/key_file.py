@@ -2,10 +2,14 @@
 
 One process writes it. Others may read it meanwhile: they see all of it as it was at one
 commit, the last one before they opened it.
+
+A process that is forked can use no file that was open at the fork: SQLite holds locks
+by processes, and would take those of the parent for its own.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import sqlite3
@@ -13,6 +17,7 @@ from collections.abc import Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from dyntree.checkpoint.models import FORMAT, VERSION
 from dyntree.errors import CheckpointError, Message, shown
@@ -27,6 +32,8 @@ TABLES = (
 )
 BASE = b"SQLite format 3\0"  # what files of SQLite begin with
 MARK = f"{FORMAT} keys {VERSION}".encode("ascii")
+open_files: WeakValueDictionary[int, KeyFile] = WeakValueDictionary()  # by their ids
+inherited: set[tuple[int, int]] = set()  # devices and inodes, open at a fork
 
 
 def is_base(path: str | os.PathLike[str]) -> bool:
@@ -66,19 +73,28 @@ class KeyFile(MutableMapping[str, bytes]):
         If there is another file of that name.
     ValueError
         If another process writes it.
+    RuntimeError
+        If it was open when this process was forked.
     """
 
     def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
         self.path, self.read_only = os.path.abspath(path), read_only
-        self.is_closed, self._stack = False, ExitStack()
+        self.is_closed, self._is_forked, self._stack = False, False, ExitStack()
+        if os.path.exists(self.path) and self._place() in inherited:
+            raise forked(self.path)
         if not read_only:
             self._stack.enter_context(sole_writer(self.path))
         try:
             self._open()
             self._n = self._one("select count(*) from keys")[0]
         except BaseException:
-            self._stack.close()
+            self.close()
             raise
+
+    def _place(self) -> tuple[int, int]:
+        """Device and inode of the file."""
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
 
     def _open(self) -> None:
         """Connect, and make the tables of a new file."""
@@ -97,6 +113,8 @@ class KeyFile(MutableMapping[str, bytes]):
                 isolation_level=None, check_same_thread=False,
             )  # fmt: skip
             self._stack.callback(self._base.close)
+            self._at_open = self._place()
+            open_files[id(self)] = self
             if self.read_only:
                 self._base.execute("pragma query_only = on")
                 self._base.execute("begin")  # the first look settles what it sees
@@ -137,6 +155,7 @@ class KeyFile(MutableMapping[str, bytes]):
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """Turn an error of the file into an OSError, after which it is closed."""
+        self.check_owned()
         if self.is_closed:
             raise OSError(f"{shown(self.path)} was closed; open it again to go on.")
         try:
@@ -156,10 +175,26 @@ class KeyFile(MutableMapping[str, bytes]):
         with self._whole():
             return self._base.execute(statement, values).fetchone()
 
+    def check_owned(self) -> None:
+        """Raise RuntimeError in a process that was forked with the file open."""
+        if self._is_forked:
+            raise forked(self.path)
+
+    def leave(self) -> None:
+        """Leave the file to the process that this one was forked from.
+
+        SQLite must not even close it here, so it stays open until the process ends.
+        """
+        self._is_forked = self.is_closed = True
+        inherited.add(self._at_open)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._base))
+
     def close(self) -> None:
         """Close the file and let others write it; what was not committed is lost."""
         self.is_closed = True
-        self._stack.close()
+        open_files.pop(id(self), None)
+        if not self._is_forked:
+            self._stack.close()
 
     def commit(self) -> None:
         """Have all changes on disk."""
@@ -206,3 +241,25 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def __len__(self) -> int:
         return int(self._n)
+
+
+def forked(path: str) -> RuntimeError:
+    """Error for a file that was open when this process was forked."""
+    return RuntimeError(
+        f"{shown(path)} was open when this process was forked, and only the process "
+        "that opened it can use it. Close the model before the fork, or start "
+        "processes by the method 'spawn' of multiprocessing; then open it anew in the "
+        "child with KeyedStream.from_store(path, read_only=True). Or use a copy() that "
+        "was made before the fork, which is in memory."
+    )
+
+
+def begin_child() -> None:
+    """Leave all open files to the process that this one was forked from."""
+    for file in [*open_files.values()]:
+        file.leave()
+    open_files.clear()
+
+
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(after_in_child=begin_child)

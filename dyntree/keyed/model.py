@@ -535,6 +535,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     def _state_of(self, key: Key) -> KeyState:
         """The state of a key that must have had a row."""
+        self._check_owned()
         plain_key = keys_of([key], 1)[0]
         state = self._keys.get(key_text(plain_key))
         if state is None:
@@ -1119,6 +1120,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ValueError
             If the input is bad.
         """
+        self._check_owned()
         if not self.n_seen and self.state.options.classes is None:
             self.state.require_rows("predict")
         rows = self._rows(X, key, exposure)
@@ -1619,8 +1621,14 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         notes = header.pop("notes", {})
         return with_labels(header, from_json) | {"notes": notes}, arrays
 
+    def _check_owned(self) -> None:
+        """Refuse a model whose store was open when this process was forked."""
+        if self._file is not None:
+            self._file.check_owned()
+
     def _check_writable(self) -> None:
         """Refuse to change a model whose store was opened to read only."""
+        self._check_owned()
         if self._file is not None and self._file.read_only:
             raise ArgumentError(
                 "store",
