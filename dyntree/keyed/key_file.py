@@ -14,7 +14,7 @@ import errno
 import os
 import sqlite3
 from collections.abc import Iterator, MutableMapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -53,6 +53,12 @@ def check_readable(path: str | os.PathLike[str]) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
 
+def stamp(path: str) -> tuple[int, ...]:
+    """What changes when a file is written."""
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 class KeyFile(MutableMapping[str, bytes]):
     """Blobs of keys by their texts, in a file that one process writes.
 
@@ -80,6 +86,7 @@ class KeyFile(MutableMapping[str, bytes]):
     def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
         self.path, self.read_only = os.path.abspath(path), read_only
         self.is_closed, self._is_forked, self._stack = False, False, ExitStack()
+        self._stamp: tuple[int, ...] = ()  # of a file that is read as it stands
         if os.path.exists(self.path) and self._place() in inherited:
             raise forked(self.path)
         if not read_only:
@@ -106,10 +113,12 @@ class KeyFile(MutableMapping[str, bytes]):
             os.close(os.open(self.path, flags, PRIVATE))
         check_readable(self.path)
         # who may write takes the log of the file away with the last connection
-        mode = "rw" if os.access(self.path, os.W_OK) else "ro"
+        mode = "mode=rw" if os.access(self.path, os.W_OK) else "mode=ro"
+        if self.read_only and self._stands_still():
+            mode, self._stamp = "immutable=1", stamp(self.path)
         try:
             self._base = sqlite3.connect(
-                f"{Path(self.path).as_uri()}?mode={mode}", uri=True,
+                f"{Path(self.path).as_uri()}?{mode}", uri=True,
                 isolation_level=None, check_same_thread=False,
             )  # fmt: skip
             self._stack.callback(self._base.close)
@@ -130,6 +139,27 @@ class KeyFile(MutableMapping[str, bytes]):
             raise self._not_ours(error) from error
         self.set_fact("format", MARK)
         self.commit()
+
+    def _stands_still(self) -> bool:
+        """Whether nobody has it open, in a folder where this process cannot write.
+
+        SQLite needs files beside it then, which it cannot make; it is read without any.
+        """
+        log, index = Path(f"{self.path}-wal"), Path(f"{self.path}-shm")
+        for beside in (log, index):
+            with suppress(FileNotFoundError):
+                check_readable(beside)
+        if index.exists() or os.access(os.path.dirname(self.path), os.W_OK):
+            return False
+        if log.exists() and log.stat().st_size:
+            raise PermissionError(
+                errno.EACCES,
+                f"cannot be read: its last commits are in {shown(str(log))}, and "
+                "SQLite has to write in the folder to read them. Open it once, and "
+                "close it, where the folder can be written",
+                self.path,
+            )
+        return True
 
     def _check_ours(self) -> None:
         """Raise CheckpointError for a database of somebody else, before it changes."""
@@ -160,6 +190,12 @@ class KeyFile(MutableMapping[str, bytes]):
             raise OSError(f"{shown(self.path)} was closed; open it again to go on.")
         try:
             yield
+            if self._stamp and self._stamp != stamp(self.path):
+                self.close()
+                raise OSError(
+                    f"{shown(self.path)} was written by another process meanwhile, and "
+                    "its folder cannot be written by this one; open it again to go on."
+                )
         except sqlite3.Error as error:
             self.close()
             raise OSError(
@@ -237,7 +273,9 @@ class KeyFile(MutableMapping[str, bytes]):
         return self._one("select 1 from keys where key = ?", text) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return (row[0] for row in self._run("select key from keys order by key"))
+        with self._whole():
+            rows = self._base.execute("select key from keys order by key").fetchall()
+        return (row[0] for row in rows)
 
     def __len__(self) -> int:
         return int(self._n)

@@ -1540,7 +1540,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         read_only : bool, default False
             Whether to read it only. Another process may write it at the same time; the
             model is as at the last commit before this call, and cannot learn. The log
-            beside the file cannot shrink until it is closed.
+            beside the file cannot shrink until it is closed. In a folder where this
+            process cannot write, a store that nobody has open is read as it stands; if
+            another process then writes it, the next question is an OSError.
 
         Returns
         -------
@@ -1555,7 +1557,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ValueError
             If it is opened to write, and another process does.
         OSError
-            If the file cannot be read.
+            If the file cannot be read; also if its folder cannot be written, and a
+            process that was killed has left commits in the log beside it.
+        RuntimeError
+            If the file was open when this process was forked.
 
         Examples
         --------

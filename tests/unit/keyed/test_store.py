@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -433,3 +435,77 @@ def test_a_forked_process_leaves_the_store_alone(what: str, tmp_path: Path) -> N
         twin = model.check().copy()
         twin.hot = 500
         assert model_bytes(twin) == model_bytes(plain.update(X[:n], X[:n, 0], key[:n]))
+
+
+NOBODY = """
+import os, sys
+from dyntree import KeyedStream
+
+path = sys.argv[1]
+KeyedStream.from_store(sys.argv[2], read_only=True).close()  # which imports all
+if os.getuid() == 0:
+    os.setuid(65534)
+assert not os.access(os.path.dirname(path), os.W_OK)
+try:
+    with KeyedStream.from_store(path, read_only=True) as model:
+        print(model.n_seen, model.facts(1)["rows learned"], model.check().keys())
+        sys.stdout.flush()
+        sys.stdin.readline()
+        print(model.facts(2)["rows learned"])
+except OSError as error:
+    print(error)
+"""
+
+
+def as_nobody(path: Path, other: Path, meanwhile: Any = None) -> list[str]:
+    """What a process says of a store in a folder where it cannot write."""
+    command = [sys.executable, "-c", NOBODY, str(path), str(other)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    path.parent.chmod(0o555)
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        path.parent.chmod(0o755)
+        if meanwhile is not None:
+            meanwhile()
+        lines += process.communicate("\n")[0].splitlines()
+    assert process.returncode == 0
+    return [line.strip() for line in lines if line]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows has other rights")
+def test_a_store_in_a_folder_that_cannot_be_written_is_read() -> None:
+    X, y, key = panel("linear", 60, 3)
+    counts = np.bincount(key)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path, other = Path(folder, "in", "fleet.db"), Path(folder, "other.db")
+        path.parent.mkdir()
+        small(store=other).update(X, y, key).close()
+        small(store=path).update(X, y, key).close()
+        path.chmod(0o644)
+        said = [f"60 {counts[1]} [0, 1, 2]", f"{counts[2]}"]
+        assert as_nobody(path, other) == said
+
+        def write() -> None:
+            with small(store=path) as model:
+                model.update(X, y, key)
+
+        assert (
+            "was written by another process meanwhile"
+            in as_nobody(path, other, write)[1]
+        )
+        with small(store=path) as model:
+            model.update(X, y, key)
+            said = [f"180 {3 * counts[1]} [0, 1, 2]", f"{3 * counts[2]}"]
+            assert as_nobody(path, other) == said  # while it may be written
+            left = Path(folder, "left", "fleet.db")
+            left.parent.mkdir()
+            for name in ("", "-wal"):  # as one that was killed would leave it
+                shutil.copy(f"{path}{name}", f"{left}{name}")
+        (line,) = as_nobody(left, other)
+        assert "its last commits are in" in line
+        Path(f"{left}-wal").chmod(0)
+        (line,) = as_nobody(left, other)
+        assert "Permission denied" in line
+        assert "fleet.db-wal" in line
