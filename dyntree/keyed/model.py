@@ -191,7 +191,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     is_frozen : bool
         Whether `update` learns nothing, because `freeze` was called.
     n_skipped : int
-        Rows that were left out because of their positions.
+        Rows that were left out because of their positions, in calls of this model and
+        of models that it took. States of keys do not have them: they do not change as
+        keys are dropped, or taken as bytes.
     snapshot_id : str or None
         The snapshot beside which keys learn; see `snapshot`.
     notes : dict
@@ -277,7 +279,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self.is_frozen, self.n_skipped = False, 0
         self.snapshot_id: str | None = None
         self._snapshots: list[str] = []  # of this model so far
-        self._n_beside = 0  # rows of keys beside a snapshot
+        self._n_beside = 0  # rows of all keys, beside a snapshot
         self.autocommit, self.notes = True, dict[str, Any]()
         self._file: KeyFile | None = None
         self._cold: MutableMapping[str, bytes] = {}
@@ -360,14 +362,23 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     @property
     def n_seen(self) -> int:
-        """Number of rows learned."""
-        waiting = sum(len(some.y) for some in self._waiting)
-        return self._shared.n_rows + waiting + self._n_beside
+        """Number of rows learned, also those of keys that were dropped since.
+
+        Of a model beside a snapshot, number of rows of its keys, with what they learned
+        before the snapshot was theirs; each row counts once, and those of dropped keys
+        do not. `facts` has the rows of the snapshot itself.
+        """
+        return self._n_beside if self.snapshot_id else self._n_streamed
+
+    @property
+    def _n_streamed(self) -> int:
+        """Number of rows that shared streams have, or wait for."""
+        return self._shared.n_rows + sum(len(some.y) for some in self._waiting)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the model can predict: whether it has learned a row."""
-        return self.n_seen > 0
+        """Whether the model can predict, because it or its snapshot learned rows."""
+        return self._n_streamed > 0
 
     def __len__(self) -> int:
         """Number of keys."""
@@ -457,6 +468,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             "columns": [*self.feature_names],
             "classes": plain(self.classes),
             "rows learned": self.n_seen,
+            "rows of the shared streams": self._shared.n_rows,
             "keys": len(self),
             "live keys": self._keys.n_hot,
             "rows skipped": self.n_skipped,
@@ -472,9 +484,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         return [name for name in super().__dir__() if name not in INTERNAL]
 
     def __repr__(self) -> str:
+        beside = f" beside a snapshot of {self._shared.n_rows}"
         return (
             f"<KeyedStream {self.model!r}: {len(self)} keys, {self.n_seen} rows "
-            "learned>"
+            f"learned{beside if self.snapshot_id else ''}>"
         )
 
     @locked
@@ -528,8 +541,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def drop(self, key: Key) -> Self:
         """Forget a key; the shared streams keep what they learned from its rows."""
         self._check_writable()
-        self._state_of(key)
-        self._keys.drop(key_text(keys_of([key], 1)[0]))
+        n_rows = self._state_of(key).n_rows
+        with late_interrupts():
+            self._keys.drop(key_text(keys_of([key], 1)[0]))
+            self._n_beside -= n_rows if self.snapshot_id else 0
         self._commit_if_due()
         return self
 
@@ -595,10 +610,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     def fix_columns(self, features: FeatureMap) -> None:
         """Set the columns of rows before the first row comes, as in `TreeModel`."""
-        if self.n_seen:
+        if self.is_ready:
             raise ValueError(
-                f"columns can be set only before the first row; {self.n_seen} rows "
-                "have come."
+                "columns can be set only before the first row; "
+                f"{self._n_streamed} rows have come."
             )
         self.state.features = features
 
@@ -791,16 +806,16 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             yield
             return
         before = dict(vars(self))
-        if not self.n_seen and are_labels(y):
+        if not self.is_ready and are_labels(y):
             options = self.state.options
             self._begin(replace(options, model="class"))
         try:
             yield
         except BaseException:
-            if not self.n_seen:
+            if not self.is_ready:
                 vars(self).update(before)
             raise
-        if self.n_seen:
+        if self.is_ready:
             self._is_open = False
 
     def _check_scale(self, X: Matrix, growth: Growth, y: list[Any]) -> None:
@@ -1121,7 +1136,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             If the input is bad.
         """
         self._check_owned()
-        if not self.n_seen and self.state.options.classes is None:
+        if not self.is_ready and self.state.options.classes is None:
             self.state.require_rows("predict")
         rows = self._rows(X, key, exposure)
         features = self.state.features
@@ -1343,7 +1358,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def _begin_beside(self, header: Header, arrays: Arrays) -> None:
         """Have the snapshot of another model, if this one has learned nothing."""
         self._check_same(header, "the other model")
-        if self.n_seen:
+        if self.is_ready:
             mine = "none" if self.snapshot_id is None else self.snapshot_id
             raise ArgumentError(
                 "other",
@@ -1406,11 +1421,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @locked
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a model that has seen no row, with another seed."""
-        if self.n_seen:
+        if self.is_ready:
             raise ValueError(
                 Message(
                     "the seed of a model can change only before its first row; "
-                    f"{self.n_seen} rows have come."
+                    f"{self._n_streamed} rows have come."
                 )
             )
         return type(self)(

@@ -134,6 +134,39 @@ def test_a_later_snapshot_continues_the_keys_of_an_earlier_one() -> None:
         second.take(first)
 
 
+def test_each_row_of_the_keys_counts_once(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 300)
+    rows_of = np.bincount(key[:200])
+    fleet = small().update(X[:200], y[:200], key[:200])
+    assert fleet.drop(7).n_seen == 200  # of which the shared streams keep those of 7
+    snapshot = fleet.snapshot()
+    assert (snapshot.n_seen, snapshot.is_ready) == (0, True)
+    assert 190 < snapshot.facts()["rows of the shared streams"] <= 200
+    for n_keys in (7, 3):
+        model = snapshot.copy().take(fleet.export(range(n_keys)))
+        assert model.n_seen == rows_of[:n_keys].sum()
+    blobs = model.export([1, 2])
+    model.drop(1)
+    assert model.n_seen == rows_of[[0, 2]].sum()
+    model.drop(2).take(blobs).update(X[200:], y[200:], key[200:])
+    in_all = rows_of[:3].sum() + 100
+    assert model.n_seen == model.facts()["rows learned"] == in_all
+    each = [model.facts(k)["rows learned"] for k in range(8) if k in model]
+    assert sum(each) == in_all
+    with small(store=tmp_path / "fleet.db").take(model) as stored:
+        blobs = stored.export([0])
+        assert stored.drop(0).take(blobs).n_seen == in_all
+    with small(store=tmp_path / "fleet.db").take(snapshot) as stored:
+        assert stored.n_seen == in_all
+    assert model_bytes(pickle.loads(pickle.dumps(model))) == model_bytes(model)
+    for bare in (snapshot, pickle.loads(pickle.dumps(snapshot))):
+        for call in (lambda m: m.reseeded(4), lambda m: m.fix_columns(None)):
+            with pytest.raises(ValueError, match="only before"):
+                call(bare)
+        answer = bare.predict(X[:1], [1])
+        assert np.isfinite(answer.mean).all()
+
+
 @pytest.mark.filterwarnings("ignore:X has levels in column 'c'")
 def test_columns_and_labels_are_those_of_the_snapshot() -> None:
     X, y, key = panel("class", 200)
