@@ -1213,8 +1213,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         -----
         A snapshot has an id, `snapshot_id`, a hash of all that is in it. The state of
         each key names that with which it learned last. A model can go on learning and
-        give another snapshot; states of keys then continue with the later one, if its
-        model gave the earlier one, too.
+        give another snapshot; keys then continue with the later one, which takes them
+        from models beside the earlier one, or as bytes. The weights and levels of a key
+        stay as they are: it is not as if it had learned its rows beside the later one.
 
         Examples
         --------
@@ -1314,10 +1315,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         Parameters
         ----------
         other : KeyedStream or dict of bytes
-            A model, which stays as it is, or what `export` returned. A model that has
-            learned nothing takes the snapshot of another model, too, so that
-            ``KeyedStream(store="fleet.db").take(snapshot)`` has its keys in a file;
-            for the same file a second time this changes nothing.
+            A model, which stays as it is, or what `export` returned, beside the same
+            snapshot or an earlier one of the same fleet. The keys of an earlier one go
+            on beside that of this model. A model that has learned nothing takes the
+            snapshot of another model, too, so that
+            ``KeyedStream(store="fleet.db").take(snapshot)`` has its keys in a file; for
+            the same file a second time this changes nothing.
 
         Returns
         -------
@@ -1328,14 +1331,14 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         Raises
         ------
         ValueError
-            If a key is in both, or the other has no snapshot, another snapshot, or
-            other options; nothing has changed then.
+            If a key is in both, or the other has no snapshot, a later or an unrelated
+            one, or other options; nothing has changed then.
         CheckpointError
             If bytes are no states of keys of such a model.
         """
         self._check_writable()
         if isinstance(other, Mapping):
-            with self._lock:
+            with self._lock, late_interrupts():
                 self._add_blobs(*self._sound_blobs(other))
             return self
         if not isinstance(other, KeyedStream) or other.snapshot_id is None:
@@ -1347,8 +1350,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             header, arrays = other._without_keys()
             header["streams"], streams = stream_arrays(other._shared)
             blobs = dict(other._keys.blobs())
-        with self._lock:
-            if self.snapshot_id != other.snapshot_id:
+        with self._lock, late_interrupts():
+            if header["snapshot"] in self._snapshots[:-1]:
+                by_key = {key_in(text): blob for text, blob in blobs.items()}
+                self._add_blobs(*self._sound_blobs(by_key), header["n_skipped"])
+                return self
+            if self.snapshot_id != header["snapshot"]:
                 self._begin_beside(header, arrays | streams)
             self._refuse_shared_keys(blobs)
             self._key_kinds |= other._key_kinds
@@ -1362,9 +1369,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             mine = "none" if self.snapshot_id is None else self.snapshot_id
             raise ArgumentError(
                 "other",
-                "must be beside the same snapshot as this model, {mine}",
+                "must be beside the same snapshot as this model, {mine}, or an earlier "
+                "one of its fleet",
                 Message("{snapshot}", snapshot=header["snapshot"]),
-                "Let all parts learn beside copies of one snapshot.",
+                "Let all parts learn beside copies of one snapshot, and take those "
+                "beside an earlier one into a later one.",
                 mine=Message(mine),
             )
         own = {"is_frozen": self.is_frozen, "n_skipped": 0}
@@ -1389,7 +1398,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 raise ArgumentError(
                     "other",
                     "must hold keys beside the snapshot {mine}, or an earlier one of "
-                    "its model",
+                    "its fleet",
                     Message("{key!r} beside {of}", key=key_in(text), of=state.snapshot),
                     mine=Message(self.snapshot_id),
                 )

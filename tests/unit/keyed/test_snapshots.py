@@ -128,10 +128,24 @@ def test_a_later_snapshot_continues_the_keys_of_an_earlier_one() -> None:
     assert moved.keys() == [0, 1, 2, 3]
     assert moved.facts(1)["rows learned"] == np.sum(key[:100] == 1)
     moved.update(X[200:], y[200:], key[200:])
-    with same_bytes(first), pytest.raises(ValueError, match="or an earlier one of its"):
+    with (
+        same_bytes(first),
+        pytest.raises(ValueError, match="or an earlier one of its fleet"),
+    ):
         first.take(moved.export([5]))
-    with same_bytes(second), pytest.raises(ValueError, match="same snapshot as this"):
-        second.take(first)
+    with same_bytes(first), pytest.raises(ValueError, match="take those beside an ear"):
+        first.take(second)
+    few = first.snapshot().take(first.export([0, 2]))
+    few.n_skipped = 4
+    as_model, as_bytes = second.copy().take(few), second.copy().take(few.export())
+    as_bytes.n_skipped = 4
+    assert model_bytes(as_model) == model_bytes(as_bytes)
+    assert (as_model.keys(), as_model.n_seen) == ([0, 2], few.n_seen)
+    for one in (as_model, as_bytes):
+        one.update(X[200:], y[200:], key[200:])
+    assert as_model.export() == as_bytes.export()
+    with same_bytes(as_model), pytest.raises(ValueError, match="other keys than this"):
+        as_model.take(few)
 
 
 def test_each_row_of_the_keys_counts_once(tmp_path: Path) -> None:
