@@ -77,6 +77,7 @@ from dyntree.keyed.rows import (
     apart_from_key,
     exposures_of,
     learnable_rows,
+    position_apart,
     positions_of,
     response_apart,
     responses_of,
@@ -141,8 +142,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         `AveragedStream` each, of mixed leaves for real responses.
     key : str, int, or another name of a column, optional
         Column of X with the keys, or its place in an array, where calls do not pass
-        any. Keys are text, integers, truth values, dates, or tuples of these; 1 and
-        "1" are two keys.
+        any. Names are compared as text, so that 0 and "0" are one column. Keys are
+        text, integers, truth values, dates, or tuples of these; 1 and "1" are two keys.
     window : int, default 50
         Active rows of a key's own tree, or those of two leaves if these are more, as
         linear leaves of many columns need.
@@ -589,6 +590,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         """Rows of users, or previewed ones, with their keys."""
         if isinstance(X, KeyedRows):
             return X
+        X, position = position_apart(X, position)
         rest, keys = apart_from_key(X, key, self.key)
         n_rows = len(keys)
         for name, values in (("exposure", exposure), ("position", position)):
@@ -656,9 +658,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             Responses, counts or labels.
         key : array_like of shape (n_rows,), or name of a column, optional
             The default is the option `key`.
-        position : array_like of int of shape (n_rows,), optional
+        position : array_like of int of shape (n_rows,), or name of a column, optional
             Positions of the rows in their source, such as offsets of a log. A row whose
-            position is not larger than the last of its key is late; see `late`.
+            position is not larger than the last of its key is late; see `late`. A
+            column of that name is no feature: leave it out in `predict`, as that of y.
         exposure : array_like of shape (n_rows,) or float, optional
             Exposures of counts; by default 1.
         progress : bool, callable or None, default None

@@ -565,3 +565,57 @@ def test_a_row_far_from_a_key_is_answered_without_its_tree() -> None:
         model.update(X, X[:, 1], key=key, position=5)
     assert 1.5 not in model
     assert None not in model
+
+
+def tables(columns: dict[Any, Any]) -> list[Any]:
+    """The same rows in every shape that has names of columns."""
+    import polars as pl
+    import pyarrow as pa
+
+    texts = {str(name): values for name, values in columns.items()}
+    each = zip(*(values.tolist() for values in columns.values()), strict=True)
+    dicts = [dict(zip(columns, row, strict=True)) for row in each]
+    frames = [pd.DataFrame(columns), pd.DataFrame(texts)]
+    return [*frames, dicts, pl.DataFrame(texts), pa.table(texts)]
+
+
+@pytest.mark.parametrize("name", [0, "0", np.int64(0)])
+def test_a_column_whose_name_is_a_number_is_named_by_it_or_its_text(name: Any) -> None:
+    X, y, key = panel("linear", 60)
+    plain = small().update(X, y, key)
+    for table in tables({0: key, "a": X[:, 0], "b": X[:, 1]}):
+        model = small(key=name).update(table, y)
+        assert (model.columns, model.keys()) == (("a", "b"), plain.keys())
+        same_answers(model.predict(table), plain.predict(X, key))
+        same_answers(model.predict(table, name), plain.predict(X, key))
+    frame = pd.DataFrame({0: key, "a": X[:, 0], "b": X[:, 1], 7: y})
+    model = small(key=name).update(frame, "7")
+    same_answers(model.predict(table), plain.predict(X, key))
+
+
+@pytest.mark.parametrize("name", ["at", 9])
+def test_positions_are_a_column_of_the_rows(name: Any) -> None:
+    X, y, key = panel("linear", 60)
+    at = np.arange(60)
+    plain = small().update(X[:40], y[:40], key[:40], position=at[:40])
+    plain.update(X[20:], y[20:], key[20:], position=at[20:])
+    assert (plain.n_seen, plain.n_skipped) == (60, 20)
+    columns = {"k": key, "a": X[:, 0], "b": X[:, 1]}
+    for table in tables(columns | {name: at}):
+        model = small(key="k")
+        for part in (slice(0, 40), slice(20, 60)):
+            rows = table[part]
+            model.predict_then_learn(rows, y[part], position=str(name))
+        assert (model.columns, model.n_skipped) == (("a", "b"), 20)
+        same_answers(model.predict(pd.DataFrame(columns)), plain.predict(X, key))
+    row = {"k": 1, "a": 0.5, "b": 0.5, name: 60}
+    for n_skipped in (20, 21):
+        assert model.update(row, [0.5], position=str(name)).n_skipped == n_skipped
+    for words, z in (
+        (r"X must have the column of the positions, 'z'; got the columns \[", "z"),
+        ("position must be one whole number a row of X", "a"),
+    ):
+        with same_bytes(model), pytest.raises(ValueError, match=words):
+            model.update(rows, y[part], position=z)
+    with same_bytes(plain), pytest.raises(ValueError, match="got no names"):
+        plain.update(X, y, key, position="at")
