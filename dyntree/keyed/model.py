@@ -15,7 +15,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from io import BytesIO
 from typing import Any, Self
@@ -110,6 +110,7 @@ from dyntree.trees.streaming import StreamingTree
 MEMBERS = "level", "history", "own"
 Ints = NDArray[np.int64]
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number as Python writes it
+AT_ONCE = 1000  # rows of a call for whose end an interrupt waits
 COMMIT_ROWS = 1000  # of a long call, after which those so far are on disk
 MANY_ROWS, MANY_NEW = 10_000, 0.9  # rows, and the share of new keys that is suspicious
 LATE = ("drop", "learn")
@@ -177,8 +178,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     store : str or path, optional
         A file of SQLite with the states of all keys, which is made or continued. Each
         call of `update` is on disk when it returns, and so are, within a long call, all
-        rows up to the end of a block after each thousand, whole or not at all. One
-        process at a time may have it; see `close`.
+        rows up to the end of a block after each thousand, whole or not at all; a model
+        goes back to these when the call is interrupted. One process at a time may have
+        it; see `close`.
     seed : int, optional
         By default it is drawn from the system. The seeds of all trees derive from it,
         those of a key's own tree also from the key.
@@ -286,6 +288,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._cold: MutableMapping[str, bytes] = {}
         self._saved_rows = -1  # of ended blocks, in the store
         self._n_uncommitted = 0  # rows since the last commit
+        self._call: dict[str, Any] | None = None  # what a call under way takes back
         self._is_open = model is None and classes is None
         self._lock = ModelLock()
         usual = "linear" if classes is None else "class"
@@ -678,6 +681,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             If the input is bad; nothing is learned then.
         TypeError
             For keys of a type that keys cannot have.
+        KeyboardInterrupt
+            If the call is interrupted. One of up to a thousand rows is learned before,
+            and of a longer one nothing is. With a store and `autocommit` a longer one
+            goes back to the last commit within it: `n_seen` says how many rows there
+            are, in the file and in memory.
 
         Warns
         -----
@@ -735,10 +743,49 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             return
         check_paired(X, y)
         with self._leaves_for(y):
-            part = self._part(X, y, key, position, exposure)
-            with rows_bar(progress, len(part), "learning") as tell:
-                self._go_through(part, answers, tell)
+            self._begin_call()
+            try:
+                part = self._part(X, y, key, position, exposure)
+                is_short = len(part) <= AT_ONCE and not callable(progress)
+                with late_interrupts() if is_short else nullcontext():
+                    if is_short:
+                        self._end_call()
+                    with rows_bar(progress, len(part), "learning") as tell:
+                        self._go_through(part, answers, tell)
+            except BaseException:
+                with late_interrupts():
+                    self._take_back()
+                raise
+            self._end_call()
         self._commit_if_due()
+
+    def _begin_call(self) -> None:
+        """Note what a call changes, so that it can be taken back.
+
+        States of keys are noted as they learn, which is a sixth of the time of a call
+        of a thousand rows. A shorter one is therefore not taken back: interrupts wait.
+        """
+        self._keys.begin()
+        names = ("_n_shares", "_shared", "_n_beside", "n_skipped", "_n_uncommitted")
+        self._call = {name: getattr(self, name) for name in names} | {
+            "_key_kinds": {*self._key_kinds},
+            "_waiting": [*self._waiting],
+            "state": (self.state.options, self.state.features),
+        }
+
+    def _end_call(self) -> None:
+        """Have all that a call has learned."""
+        self._call = None
+        self._keys.begin()
+
+    def _take_back(self) -> None:
+        """Be as before the call under way, or at the last commit within it."""
+        before, self._call = self._call, None
+        if before is None or (self._file is not None and self._file.is_closed):
+            return
+        self.state.options, self.state.features = before.pop("state")
+        vars(self).update(before)
+        self._keys.take_back()
 
     def _part(self, X: Any, y: Any, key: Any, position: Any, exposure: Any) -> Part:
         """Rows, checked; no column begins with one that is not to be learned."""
@@ -808,7 +855,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if not self._is_open:
             yield
             return
-        before = dict(vars(self))
+        before = dict(vars(self)) | {
+            "_key_kinds": {*self._key_kinds}, "_waiting": [*self._waiting]
+        }  # fmt: skip
         if not self.is_ready and are_labels(y):
             options = self.state.options
             self._begin(replace(options, model="class"))
@@ -880,7 +929,15 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             end = self._end_of_run(part, first)
             run = part[first:end]
             if part.learns[first]:
-                self._learn(run, answers)
+                with late_interrupts():
+                    try:
+                        self._learn(run, answers)
+                    except Exception:
+                        if first and self._call is None and self._file is not None:
+                            self._file.close()  # as no commit may write half a call
+                        raise
+                    if end == len(part):
+                        self._end_call()  # nobody takes it back any more
             else:
                 self.n_skipped += 0 if self.is_frozen else end - first
                 if answers is not None:
@@ -937,6 +994,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 for text in texts
             }
             numbers, _ = law.numbers(run.y)
+            if self._call is not None:
+                self._keys.remember(texts)
             owned = [*states.values()]
             members, levels = self._members_at(law, run, owned, which, numbers)
             with warnings.catch_warnings():
@@ -1066,6 +1125,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     def _end_block(self) -> None:
         """Let the shared streams learn the block."""
+        if self._call is not None and self._call["_shared"] is self._shared:
+            self._call["_shared"] = self._shared.copy()
         rows = joined_rows(self._waiting, self._features)
         if self._n_shares is None:
             self._n_shares = len(self.classes or ())
@@ -1467,10 +1528,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         twin._lock, twin.state = ModelLock(), self.state.copy()
         twin._file, twin._cold, twin._key_kinds = None, {}, {*self._key_kinds}
         twin._snapshots, twin.notes = [*self._snapshots], {**self.notes}
-        twin._waiting, shared = [], self._shared
+        twin._call = None
+        twin._waiting = []
         if self.snapshot_id is None:  # else nobody changes the streams
-            streams = [one and one.copy() for one in (shared.level, shared.history)]
-            twin._shared = replace(shared, level=streams[0], history=streams[1])
+            twin._shared = self._shared.copy()
         codec = self._keys.codec
         twin._keys = Keys(codec, lambda: twin._features, self.hot, twin._cold)
         return twin
@@ -1722,11 +1783,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             from the store, which is as it was after the last commit.
         """
         self._check_writable()
-        if notes is not None:
-            self.notes = checked_notes(notes)
-        if self._file is None:
-            return self
+        notes = self.notes if notes is None else checked_notes(notes)
         with late_interrupts():
+            self.notes = notes
+            if self._file is None:
+                return self
             self._keys.write()
             for name, described in (
                 ("streams", stream_arrays), ("model", lambda _: self._without_keys()),
@@ -1740,6 +1801,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 self._file.set_fact(name, file.getvalue())
             self._file.commit()
             self._saved_rows, self._n_uncommitted = self._shared.n_rows, 0
+            if self._call is not None:
+                self._begin_call()
         return self
 
     @locked

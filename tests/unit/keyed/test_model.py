@@ -118,6 +118,25 @@ class KeyedChecks(OnlineModelChecks):
         with same_bytes(learned), pytest.raises(ValueError, match="X"):
             learned.predict(far)
 
+    def test_an_error_of_the_callers_leaves_complete_units(
+        self, fresh: Callable[[], Any], rows: tuple[np.ndarray, Any]
+    ) -> None:
+        """Calls, as a store has these, though rows are learned one by one."""
+
+        def stop(done: int, total: int) -> None:
+            if done >= last:
+                raise InterruptedError
+
+        X, y = rows
+        for last in (1, 20, 35):  # the last one when all is learned
+            model = fresh().update(X[:25], y[:25])
+            before = model_bytes(model)
+            with pytest.raises(InterruptedError):
+                model.update(X[25:], y[25:], progress=stop)
+            if last == 35:
+                before = model_bytes(fresh().update(X, y))
+            assert model_bytes(model) == before
+
     def test_a_preview_is_the_models_own(
         self, learned: Any, rows: tuple[np.ndarray, Any]
     ) -> None:
