@@ -586,6 +586,37 @@ def test_a_row_far_from_a_key_is_answered_without_its_tree() -> None:
     assert None not in model
 
 
+def test_weights_of_rows_are_refused_by_name() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    pytest.importorskip("river", reason="river is not installed")
+    from dyntree.api.adapters import RiverKeyedRegressor
+    from dyntree.api.estimators import KeyedClassifier, KeyedRegressor
+
+    X, y, key = panel("linear", 60)
+    rows, w, labels = np.column_stack([key, X]), np.ones(60), np.where(y > 0, "a", "b")
+    model = small(key=0).update(rows, y)
+    of_rows, of_labels = KeyedRegressor(key=0), KeyedClassifier(key=0)
+    river = RiverKeyedRegressor(key="k", seed=1)
+    row = {"k": 1, "a": 0.5}
+    for call in (model.update, model.predict_then_learn):
+        with same_bytes(model), pytest.raises(TypeError, match="has no weights of row"):
+            call(rows, y, sample_weight=w)
+    with pytest.raises(TypeError, match="has no weights of rows"):
+        model.predict(rows, sample_weight=w)
+    with same_bytes(model), pytest.raises(ValueError, match="sample_weight is for mod"):
+        prequential(model, rows, y, sample_weight=w)
+    for call in (of_rows.fit, of_rows.partial_fit):
+        with pytest.raises(TypeError, match="sample_weight"):
+            call(rows, y, sample_weight=w)
+    for call in (of_labels.fit, of_labels.partial_fit):
+        with pytest.raises(TypeError, match="sample_weight"):
+            call(rows, labels, sample_weight=w)
+    with pytest.raises(TypeError, match="'w'"):
+        river.learn_one(row, 1.0, w=2.0)
+    with pytest.raises(TypeError, match="'w'"):
+        river.learn_many(pd.DataFrame([row]), pd.Series([1.0]), w=pd.Series([2.0]))
+
+
 def tables(columns: dict[Any, Any]) -> list[Any]:
     """The same rows in every shape that has names of columns."""
     import polars as pl
