@@ -762,8 +762,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def _begin_call(self) -> None:
         """Note what a call changes, so that it can be taken back.
 
-        States of keys are noted as they learn, which is a sixth of the time of a call
-        of a thousand rows. A shorter one is therefore not taken back: interrupts wait.
+        States of keys are noted as they learn, which takes a sixth of the time of a
+        call of a thousand rows. Shorter ones note nothing: interrupts wait.
         """
         self._keys.begin()
         names = ("_n_shares", "_shared", "_n_beside", "n_skipped", "_n_uncommitted")
@@ -975,37 +975,37 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         return end
 
     def _learn(self, run: Run, answers: list[Any] | None) -> None:
-        """Learn a run of rows; an interrupt waits for its end.
+        """Learn a run of rows; no interrupt may come meanwhile.
 
         What may fail, or warn, is done before anything changes that cannot be undone.
         """
-        with late_interrupts():
-            n_known = len(self.classes or ())
-            self.state.features = run.features
-            self._take_labels(run.y)
-            law = self._law
-            if isinstance(law, LabelLaw):
-                law.n_known = n_known
-            texts = [*dict.fromkeys(run.texts)]
-            place = {text: k for k, text in enumerate(texts)}
-            which = np.array([place[text] for text in run.texts])
-            states = {
-                text: self._keys.get(text) or self._fresh_state(law, text)
-                for text in texts
-            }
-            numbers, _ = law.numbers(run.y)
-            if self._call is not None:
-                self._keys.remember(texts)
-            owned = [*states.values()]
-            members, levels = self._members_at(law, run, owned, which, numbers)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the rows were looked at before
-                self._move(law, run, owned, which, members, levels, answers)
-                self._keys.put(states)
-                if self.snapshot_id is not None:
-                    self._n_beside += len(run)
-                elif self.n_seen >= self._shared.block_end(self.block):
-                    self._end_block()
+        texts = [*dict.fromkeys(run.texts)]
+        before = {text: self._keys.get(text) for text in texts}  # one may be damaged
+        n_known = len(self.classes or ())
+        self.state.features = run.features
+        self._take_labels(run.y)
+        law = self._law
+        if isinstance(law, LabelLaw):
+            law.n_known = n_known
+        place = {text: k for k, text in enumerate(texts)}
+        which = np.array([place[text] for text in run.texts])
+        states = {
+            text: state or self._fresh_state(law, text)
+            for text, state in before.items()
+        }
+        numbers, _ = law.numbers(run.y)
+        if self._call is not None:
+            self._keys.remember(texts)
+        owned = [*states.values()]
+        members, levels = self._members_at(law, run, owned, which, numbers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the rows were looked at before
+            self._move(law, run, owned, which, members, levels, answers)
+            self._keys.put(states)
+            if self.snapshot_id is not None:
+                self._n_beside += len(run)
+            elif self.n_seen >= self._shared.block_end(self.block):
+                self._end_block()
 
     def _move(
         self, law: Law, run: Run, states: Sequence[KeyState], which: Ints,

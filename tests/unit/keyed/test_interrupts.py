@@ -149,6 +149,28 @@ def test_progress_that_raises_takes_a_call_back() -> None:
     )
 
 
+def test_a_damaged_key_in_the_first_rows_of_a_call_changes_nothing(
+    tmp_path: Path,
+) -> None:
+    X, y, key = panel("class", N, 3)
+    path = tmp_path / "fleet.db"
+    small("class", store=path).update(X, y, key).close()
+    damage(path)
+    with small("class", store=path) as model:
+        labels = model.classes
+        with pytest.raises(CheckpointError, match="checksum"):
+            model.update(X[:9], ["late"] * 9, [2] * 9)
+        assert model.classes == labels
+        assert model.update(X, y, [1] * N).n_seen == 2 * N
+
+
+def damage(path: Path) -> None:
+    """Cut off the state of key 2 in a file."""
+    with sqlite3.connect(path) as base:
+        base.execute("update keys set blob = x'00' where key = '2'")
+    base.close()
+
+
 @pytest.mark.parametrize("short", [True, False])
 def test_a_damaged_key_within_a_call_leaves_the_file_as_it_was(
     short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -157,9 +179,7 @@ def test_a_damaged_key_within_a_call_leaves_the_file_as_it_was(
     X, y, key = panel("linear", N, 3)
     path = tmp_path / "fleet.db"
     small(store=path).update(X, y, key).close()
-    with sqlite3.connect(path) as base:
-        base.execute("update keys set blob = x'00' where key = '2'")
-    base.close()
+    damage(path)
     before = contents(path)
     key = np.where(np.arange(N) < N - 3, 1, 2)
     with small(store=path) as model, pytest.raises(CheckpointError, match="checksum"):
