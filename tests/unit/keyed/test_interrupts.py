@@ -100,6 +100,25 @@ def test_a_call_that_is_interrupted_is_whole_or_not_at_all(
     assert (True, short) in results
 
 
+def test_a_long_call_beside_a_snapshot_is_taken_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(keyed_model, "AT_ONCE", 0)
+    monkeypatch.setattr(keyed_model, "MOST_BESIDE", 7)
+    X, y, key = panel("linear", N)
+    snapshot = small(hot=3).update(X, y, key).snapshot()
+    whole = snapshot.copy().update(X[:FIRST], y[:FIRST], key[:FIRST])
+    before = model_bytes(whole)
+    _, n_calls = interrupted(lambda: whole.update(X, y, key), 0)
+    for at in np.random.default_rng(0).integers(1, n_calls, 5).tolist():
+        model = snapshot.copy().update(X[:FIRST], y[:FIRST], key[:FIRST])
+        interrupted(lambda model=model: model.update(X, y, key), at)
+        if model.n_seen == FIRST:
+            assert model_bytes(model) == before
+            model.update(X, y, key)
+        assert model_bytes(model) == model_bytes(whole)
+
+
 @pytest.mark.parametrize("how", ["Ctrl-C", "a callable"])
 def test_a_long_call_on_a_file_goes_back_to_its_last_commit(
     how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
