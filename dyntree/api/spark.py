@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hashlib import blake2b
 from importlib.util import find_spec
 from typing import Any
 
@@ -230,7 +231,7 @@ class _Task:
     """What a worker has to know: the snapshot, in the format of files, and columns."""
 
     snapshot: bytes
-    snapshot_id: str
+    digest: str
     y: str
     key: str
     position: str
@@ -264,8 +265,12 @@ class _Task:
         return result
 
     def _decoded(self) -> KeyedStream:
-        """The snapshot, which each Python worker decodes once."""
-        if self.snapshot_id not in _snapshots:
+        """The snapshot, which each Python worker decodes once.
+
+        It is known by all of its bytes: its id says nothing of `late`, or of the
+        earlier snapshots whose keys it continues.
+        """
+        if self.digest not in _snapshots:
             if self.release.split(".")[0] != RELEASE.split(".")[0]:
                 raise RuntimeError(
                     f"the driver has dyntree {self.release} and this worker {RELEASE}: "
@@ -275,8 +280,8 @@ class _Task:
             model = checkpoint.loads(self.snapshot)
             assert isinstance(model, KeyedStream)
             _snapshots.clear()
-            _snapshots[self.snapshot_id] = model
-        return _snapshots[self.snapshot_id]
+            _snapshots[self.digest] = model
+        return _snapshots[self.digest]
 
 
 _snapshots: dict[str, KeyedStream] = {}  # the last that this process has decoded
@@ -403,6 +408,5 @@ def _task(
         )  # fmt: skip
     file = checkpoint.dumps(snapshot.snapshot())
     assert key is not None
-    return _Task(
-        file, snapshot.snapshot_id, y, key, position, exposure, snapshot.columns
-    )
+    digest = blake2b(file, digest_size=16).hexdigest()
+    return _Task(file, digest, y, key, position, exposure, snapshot.columns)

@@ -330,7 +330,7 @@ class Session:
         if self.design is not None:
             options |= {"categories": None}  # the design has the levels
         model = new_model(options, self.key_by, self.path)
-        if model.n_seen or model.notes:
+        if model.is_ready or model.notes:
             model.close()
             raise ValueError(
                 f"{self.path} exists already, as another process made it meanwhile; "

@@ -2,17 +2,22 @@
 
 One process writes it. Others may read it meanwhile: they see all of it as it was at one
 commit, the last one before they opened it.
+
+A process that is forked can use no file that was open at the fork: SQLite holds locks
+by processes, and would take those of the parent for its own.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import sqlite3
 from collections.abc import Iterator, MutableMapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from dyntree.checkpoint.models import FORMAT, VERSION
 from dyntree.errors import CheckpointError, Message, shown
@@ -27,6 +32,8 @@ TABLES = (
 )
 BASE = b"SQLite format 3\0"  # what files of SQLite begin with
 MARK = f"{FORMAT} keys {VERSION}".encode("ascii")
+open_files: WeakValueDictionary[int, KeyFile] = WeakValueDictionary()  # by their ids
+inherited: set[tuple[int, int]] = set()  # devices and inodes, open at a fork
 
 
 def is_base(path: str | os.PathLike[str]) -> bool:
@@ -44,6 +51,12 @@ def check_readable(path: str | os.PathLike[str]) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not os.access(path, os.R_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def stamp(path: str) -> tuple[int, ...]:
+    """What changes when a file is written."""
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class KeyFile(MutableMapping[str, bytes]):
@@ -66,19 +79,29 @@ class KeyFile(MutableMapping[str, bytes]):
         If there is another file of that name.
     ValueError
         If another process writes it.
+    RuntimeError
+        If it was open when this process was forked.
     """
 
     def __init__(self, path: str | os.PathLike[str], read_only: bool = False) -> None:
         self.path, self.read_only = os.path.abspath(path), read_only
-        self.is_closed, self._stack = False, ExitStack()
+        self.is_closed, self._is_forked, self._stack = False, False, ExitStack()
+        self._stamp: tuple[int, ...] = ()  # of a file that is read as it stands
+        if os.path.exists(self.path) and self._place() in inherited:
+            raise forked(self.path)
         if not read_only:
             self._stack.enter_context(sole_writer(self.path))
         try:
             self._open()
             self._n = self._one("select count(*) from keys")[0]
         except BaseException:
-            self._stack.close()
+            self.close()
             raise
+
+    def _place(self) -> tuple[int, int]:
+        """Device and inode of the file."""
+        found = os.stat(self.path)
+        return found.st_dev, found.st_ino
 
     def _open(self) -> None:
         """Connect, and make the tables of a new file."""
@@ -90,13 +113,17 @@ class KeyFile(MutableMapping[str, bytes]):
             os.close(os.open(self.path, flags, PRIVATE))
         check_readable(self.path)
         # who may write takes the log of the file away with the last connection
-        mode = "rw" if os.access(self.path, os.W_OK) else "ro"
+        mode = "mode=rw" if os.access(self.path, os.W_OK) else "mode=ro"
+        if self.read_only and self._stands_still():
+            mode, self._stamp = "immutable=1", stamp(self.path)
         try:
             self._base = sqlite3.connect(
-                f"{Path(self.path).as_uri()}?mode={mode}", uri=True,
+                f"{Path(self.path).as_uri()}?{mode}", uri=True,
                 isolation_level=None, check_same_thread=False,
             )  # fmt: skip
             self._stack.callback(self._base.close)
+            self._at_open = self._place()
+            open_files[id(self)] = self
             if self.read_only:
                 self._base.execute("pragma query_only = on")
                 self._base.execute("begin")  # the first look settles what it sees
@@ -112,6 +139,27 @@ class KeyFile(MutableMapping[str, bytes]):
             raise self._not_ours(error) from error
         self.set_fact("format", MARK)
         self.commit()
+
+    def _stands_still(self) -> bool:
+        """Whether nobody has it open, in a folder where this process cannot write.
+
+        SQLite needs files beside it then, which it cannot make; it is read without any.
+        """
+        log, index = Path(f"{self.path}-wal"), Path(f"{self.path}-shm")
+        for beside in (log, index):
+            with suppress(FileNotFoundError):
+                check_readable(beside)
+        if index.exists() or os.access(os.path.dirname(self.path), os.W_OK):
+            return False
+        if log.exists() and log.stat().st_size:
+            raise PermissionError(
+                errno.EACCES,
+                f"cannot be read: its last commits are in {shown(str(log))}, and "
+                "SQLite has to write in the folder to read them. Open it once, and "
+                "close it, where the folder can be written",
+                self.path,
+            )
+        return True
 
     def _check_ours(self) -> None:
         """Raise CheckpointError for a database of somebody else, before it changes."""
@@ -137,10 +185,17 @@ class KeyFile(MutableMapping[str, bytes]):
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """Turn an error of the file into an OSError, after which it is closed."""
+        self.check_owned()
         if self.is_closed:
             raise OSError(f"{shown(self.path)} was closed; open it again to go on.")
         try:
             yield
+            if self._stamp and self._stamp != stamp(self.path):
+                self.close()
+                raise OSError(
+                    f"{shown(self.path)} was written by another process meanwhile, and "
+                    "its folder cannot be written by this one; open it again to go on."
+                )
         except sqlite3.Error as error:
             self.close()
             raise OSError(
@@ -156,10 +211,26 @@ class KeyFile(MutableMapping[str, bytes]):
         with self._whole():
             return self._base.execute(statement, values).fetchone()
 
+    def check_owned(self) -> None:
+        """Raise RuntimeError in a process that was forked with the file open."""
+        if self._is_forked:
+            raise forked(self.path)
+
+    def leave(self) -> None:
+        """Leave the file to the process that this one was forked from.
+
+        SQLite must not even close it here, so it stays open until the process ends.
+        """
+        self._is_forked = self.is_closed = True
+        inherited.add(self._at_open)
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._base))
+
     def close(self) -> None:
         """Close the file and let others write it; what was not committed is lost."""
         self.is_closed = True
-        self._stack.close()
+        open_files.pop(id(self), None)
+        if not self._is_forked:
+            self._stack.close()
 
     def commit(self) -> None:
         """Have all changes on disk."""
@@ -202,7 +273,31 @@ class KeyFile(MutableMapping[str, bytes]):
         return self._one("select 1 from keys where key = ?", text) is not None
 
     def __iter__(self) -> Iterator[str]:
-        return (row[0] for row in self._run("select key from keys order by key"))
+        with self._whole():
+            rows = self._base.execute("select key from keys order by key").fetchall()
+        return (row[0] for row in rows)
 
     def __len__(self) -> int:
         return int(self._n)
+
+
+def forked(path: str) -> RuntimeError:
+    """Error for a file that was open when this process was forked."""
+    return RuntimeError(
+        f"{shown(path)} was open when this process was forked, and only the process "
+        "that opened it can use it. Close the model before the fork, or start "
+        "processes by the method 'spawn' of multiprocessing; then open it anew in the "
+        "child with KeyedStream.from_store(path, read_only=True). Or use a copy() that "
+        "was made before the fork, which is in memory."
+    )
+
+
+def begin_child() -> None:
+    """Leave all open files to the process that this one was forked from."""
+    for file in [*open_files.values()]:
+        file.leave()
+    open_files.clear()
+
+
+if hasattr(os, "register_at_fork"):  # there is no fork on Windows
+    os.register_at_fork(after_in_child=begin_child)

@@ -15,7 +15,7 @@ from collections.abc import (
     MutableMapping,
     Sequence,
 )
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, replace
 from io import BytesIO
 from typing import Any, Self
@@ -77,6 +77,7 @@ from dyntree.keyed.rows import (
     apart_from_key,
     exposures_of,
     learnable_rows,
+    position_apart,
     positions_of,
     response_apart,
     responses_of,
@@ -109,6 +110,7 @@ from dyntree.trees.streaming import StreamingTree
 MEMBERS = "level", "history", "own"
 Ints = NDArray[np.int64]
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number as Python writes it
+AT_ONCE = 1000  # rows of a call for whose end an interrupt waits
 COMMIT_ROWS = 1000  # of a long call, after which those so far are on disk
 MANY_ROWS, MANY_NEW = 10_000, 0.9  # rows, and the share of new keys that is suspicious
 LATE = ("drop", "learn")
@@ -141,8 +143,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         `AveragedStream` each, of mixed leaves for real responses.
     key : str, int, or another name of a column, optional
         Column of X with the keys, or its place in an array, where calls do not pass
-        any. Keys are text, integers, truth values, dates, or tuples of these; 1 and
-        "1" are two keys.
+        any. Names are compared as text, so that 0 and "0" are one column. Keys are
+        text, integers, truth values, dates, or tuples of these; 1 and "1" are two keys.
     window : int, default 50
         Active rows of a key's own tree, or those of two leaves if these are more, as
         linear leaves of many columns need.
@@ -176,8 +178,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     store : str or path, optional
         A file of SQLite with the states of all keys, which is made or continued. Each
         call of `update` is on disk when it returns, and so are, within a long call, all
-        rows up to the end of a block after each thousand, whole or not at all. One
-        process at a time may have it; see `close`.
+        rows up to the end of a block after each thousand, whole or not at all; a model
+        goes back to these when the call is interrupted. One process at a time may have
+        it; see `close`.
     seed : int, optional
         By default it is drawn from the system. The seeds of all trees derive from it,
         those of a key's own tree also from the key.
@@ -191,7 +194,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     is_frozen : bool
         Whether `update` learns nothing, because `freeze` was called.
     n_skipped : int
-        Rows that were left out because of their positions.
+        Rows that were left out because of their positions, in calls of this model and
+        of models that it took. States of keys do not have them: they do not change as
+        keys are dropped, or taken as bytes.
     snapshot_id : str or None
         The snapshot beside which keys learn; see `snapshot`.
     notes : dict
@@ -277,12 +282,13 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self.is_frozen, self.n_skipped = False, 0
         self.snapshot_id: str | None = None
         self._snapshots: list[str] = []  # of this model so far
-        self._n_beside = 0  # rows of keys beside a snapshot
+        self._n_beside = 0  # rows of all keys, beside a snapshot
         self.autocommit, self.notes = True, dict[str, Any]()
         self._file: KeyFile | None = None
         self._cold: MutableMapping[str, bytes] = {}
         self._saved_rows = -1  # of ended blocks, in the store
         self._n_uncommitted = 0  # rows since the last commit
+        self._call: dict[str, Any] | None = None  # what a call under way takes back
         self._is_open = model is None and classes is None
         self._lock = ModelLock()
         usual = "linear" if classes is None else "class"
@@ -360,14 +366,23 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     @property
     def n_seen(self) -> int:
-        """Number of rows learned."""
-        waiting = sum(len(some.y) for some in self._waiting)
-        return self._shared.n_rows + waiting + self._n_beside
+        """Number of rows learned, also those of keys that were dropped since.
+
+        Of a model beside a snapshot, number of rows of its keys, with what they learned
+        before the snapshot was theirs; each row counts once, and those of dropped keys
+        do not. `facts` has the rows of the snapshot itself.
+        """
+        return self._n_beside if self.snapshot_id else self._n_streamed
+
+    @property
+    def _n_streamed(self) -> int:
+        """Number of rows that shared streams have, or wait for."""
+        return self._shared.n_rows + sum(len(some.y) for some in self._waiting)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the model can predict: whether it has learned a row."""
-        return self.n_seen > 0
+        """Whether the model can predict, because it or its snapshot learned rows."""
+        return self._n_streamed > 0
 
     def __len__(self) -> int:
         """Number of keys."""
@@ -457,6 +472,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             "columns": [*self.feature_names],
             "classes": plain(self.classes),
             "rows learned": self.n_seen,
+            "rows of the shared streams": self._shared.n_rows,
             "keys": len(self),
             "live keys": self._keys.n_hot,
             "rows skipped": self.n_skipped,
@@ -472,9 +488,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         return [name for name in super().__dir__() if name not in INTERNAL]
 
     def __repr__(self) -> str:
+        beside = f" beside a snapshot of {self._shared.n_rows}"
         return (
             f"<KeyedStream {self.model!r}: {len(self)} keys, {self.n_seen} rows "
-            "learned>"
+            f"learned{beside if self.snapshot_id else ''}>"
         )
 
     @locked
@@ -528,13 +545,16 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def drop(self, key: Key) -> Self:
         """Forget a key; the shared streams keep what they learned from its rows."""
         self._check_writable()
-        self._state_of(key)
-        self._keys.drop(key_text(keys_of([key], 1)[0]))
+        n_rows = self._state_of(key).n_rows
+        with late_interrupts():
+            self._keys.drop(key_text(keys_of([key], 1)[0]))
+            self._n_beside -= n_rows if self.snapshot_id else 0
         self._commit_if_due()
         return self
 
     def _state_of(self, key: Key) -> KeyState:
         """The state of a key that must have had a row."""
+        self._check_owned()
         plain_key = keys_of([key], 1)[0]
         state = self._keys.get(key_text(plain_key))
         if state is None:
@@ -573,6 +593,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         """Rows of users, or previewed ones, with their keys."""
         if isinstance(X, KeyedRows):
             return X
+        X, position = position_apart(X, position)
         rest, keys = apart_from_key(X, key, self.key)
         n_rows = len(keys)
         for name, values in (("exposure", exposure), ("position", position)):
@@ -594,10 +615,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     def fix_columns(self, features: FeatureMap) -> None:
         """Set the columns of rows before the first row comes, as in `TreeModel`."""
-        if self.n_seen:
+        if self.is_ready:
             raise ValueError(
-                f"columns can be set only before the first row; {self.n_seen} rows "
-                "have come."
+                "columns can be set only before the first row; "
+                f"{self._n_streamed} rows have come."
             )
         self.state.features = features
 
@@ -640,9 +661,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             Responses, counts or labels.
         key : array_like of shape (n_rows,), or name of a column, optional
             The default is the option `key`.
-        position : array_like of int of shape (n_rows,), optional
+        position : array_like of int of shape (n_rows,), or name of a column, optional
             Positions of the rows in their source, such as offsets of a log. A row whose
-            position is not larger than the last of its key is late; see `late`.
+            position is not larger than the last of its key is late; see `late`. A
+            column of that name is no feature: leave it out in `predict`, as that of y.
         exposure : array_like of shape (n_rows,) or float, optional
             Exposures of counts; by default 1.
         progress : bool, callable or None, default None
@@ -659,6 +681,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             If the input is bad; nothing is learned then.
         TypeError
             For keys of a type that keys cannot have.
+        KeyboardInterrupt
+            If the call is interrupted. One of up to a thousand rows is learned before,
+            and of a longer one nothing is. With a store and `autocommit` a longer one
+            goes back to the last commit within it: `n_seen` says how many rows there
+            are, in the file and in memory.
 
         Warns
         -----
@@ -716,10 +743,49 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             return
         check_paired(X, y)
         with self._leaves_for(y):
-            part = self._part(X, y, key, position, exposure)
-            with rows_bar(progress, len(part), "learning") as tell:
-                self._go_through(part, answers, tell)
+            self._begin_call()
+            try:
+                part = self._part(X, y, key, position, exposure)
+                is_short = len(part) <= AT_ONCE and not callable(progress)
+                with late_interrupts() if is_short else nullcontext():
+                    if is_short:
+                        self._end_call()
+                    with rows_bar(progress, len(part), "learning") as tell:
+                        self._go_through(part, answers, tell)
+            except BaseException:
+                with late_interrupts():
+                    self._take_back()
+                raise
+            self._end_call()
         self._commit_if_due()
+
+    def _begin_call(self) -> None:
+        """Note what a call changes, so that it can be taken back.
+
+        States of keys are noted as they learn, which takes a sixth of the time of a
+        call of a thousand rows. Shorter ones note nothing: interrupts wait.
+        """
+        self._keys.begin()
+        names = ("_n_shares", "_shared", "_n_beside", "n_skipped", "_n_uncommitted")
+        self._call = {name: getattr(self, name) for name in names} | {
+            "_key_kinds": {*self._key_kinds},
+            "_waiting": [*self._waiting],
+            "state": (self.state.options, self.state.features),
+        }
+
+    def _end_call(self) -> None:
+        """Have all that a call has learned."""
+        self._call = None
+        self._keys.begin()
+
+    def _take_back(self) -> None:
+        """Be as before the call under way, or at the last commit within it."""
+        before, self._call = self._call, None
+        if before is None or (self._file is not None and self._file.is_closed):
+            return
+        self.state.options, self.state.features = before.pop("state")
+        vars(self).update(before)
+        self._keys.take_back()
 
     def _part(self, X: Any, y: Any, key: Any, position: Any, exposure: Any) -> Part:
         """Rows, checked; no column begins with one that is not to be learned."""
@@ -789,17 +855,19 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if not self._is_open:
             yield
             return
-        before = dict(vars(self))
-        if not self.n_seen and are_labels(y):
+        before = dict(vars(self)) | {
+            "_key_kinds": {*self._key_kinds}, "_waiting": [*self._waiting]
+        }  # fmt: skip
+        if not self.is_ready and are_labels(y):
             options = self.state.options
             self._begin(replace(options, model="class"))
         try:
             yield
         except BaseException:
-            if not self.n_seen:
+            if not self.is_ready:
                 vars(self).update(before)
             raise
-        if self.n_seen:
+        if self.is_ready:
             self._is_open = False
 
     def _check_scale(self, X: Matrix, growth: Growth, y: list[Any]) -> None:
@@ -861,7 +929,15 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             end = self._end_of_run(part, first)
             run = part[first:end]
             if part.learns[first]:
-                self._learn(run, answers)
+                with late_interrupts():
+                    try:
+                        self._learn(run, answers)
+                    except Exception:
+                        if first and self._call is None and self._file is not None:
+                            self._file.close()  # as no commit may write half a call
+                        raise
+                    if end == len(part):
+                        self._end_call()  # nobody takes it back any more
             else:
                 self.n_skipped += 0 if self.is_frozen else end - first
                 if answers is not None:
@@ -899,35 +975,37 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         return end
 
     def _learn(self, run: Run, answers: list[Any] | None) -> None:
-        """Learn a run of rows; an interrupt waits for its end.
+        """Learn a run of rows; no interrupt may come meanwhile.
 
         What may fail, or warn, is done before anything changes that cannot be undone.
         """
-        with late_interrupts():
-            n_known = len(self.classes or ())
-            self.state.features = run.features
-            self._take_labels(run.y)
-            law = self._law
-            if isinstance(law, LabelLaw):
-                law.n_known = n_known
-            texts = [*dict.fromkeys(run.texts)]
-            place = {text: k for k, text in enumerate(texts)}
-            which = np.array([place[text] for text in run.texts])
-            states = {
-                text: self._keys.get(text) or self._fresh_state(law, text)
-                for text in texts
-            }
-            numbers, _ = law.numbers(run.y)
-            owned = [*states.values()]
-            members, levels = self._members_at(law, run, owned, which, numbers)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the rows were looked at before
-                self._move(law, run, owned, which, members, levels, answers)
-                self._keys.put(states)
-                if self.snapshot_id is not None:
-                    self._n_beside += len(run)
-                elif self.n_seen >= self._shared.block_end(self.block):
-                    self._end_block()
+        texts = [*dict.fromkeys(run.texts)]
+        before = {text: self._keys.get(text) for text in texts}  # one may be damaged
+        n_known = len(self.classes or ())
+        self.state.features = run.features
+        self._take_labels(run.y)
+        law = self._law
+        if isinstance(law, LabelLaw):
+            law.n_known = n_known
+        place = {text: k for k, text in enumerate(texts)}
+        which = np.array([place[text] for text in run.texts])
+        states = {
+            text: state or self._fresh_state(law, text)
+            for text, state in before.items()
+        }
+        numbers, _ = law.numbers(run.y)
+        if self._call is not None:
+            self._keys.remember(texts)
+        owned = [*states.values()]
+        members, levels = self._members_at(law, run, owned, which, numbers)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the rows were looked at before
+            self._move(law, run, owned, which, members, levels, answers)
+            self._keys.put(states)
+            if self.snapshot_id is not None:
+                self._n_beside += len(run)
+            elif self.n_seen >= self._shared.block_end(self.block):
+                self._end_block()
 
     def _move(
         self, law: Law, run: Run, states: Sequence[KeyState], which: Ints,
@@ -1047,6 +1125,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     def _end_block(self) -> None:
         """Let the shared streams learn the block."""
+        if self._call is not None and self._call["_shared"] is self._shared:
+            self._call["_shared"] = self._shared.copy()
         rows = joined_rows(self._waiting, self._features)
         if self._n_shares is None:
             self._n_shares = len(self.classes or ())
@@ -1119,7 +1199,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ValueError
             If the input is bad.
         """
-        if not self.n_seen and self.state.options.classes is None:
+        self._check_owned()
+        if not self.is_ready and self.state.options.classes is None:
             self.state.require_rows("predict")
         rows = self._rows(X, key, exposure)
         features = self.state.features
@@ -1196,8 +1277,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         -----
         A snapshot has an id, `snapshot_id`, a hash of all that is in it. The state of
         each key names that with which it learned last. A model can go on learning and
-        give another snapshot; states of keys then continue with the later one, if its
-        model gave the earlier one, too.
+        give another snapshot; keys then continue with the later one, which takes them
+        from models beside the earlier one, or as bytes. The weights and levels of a key
+        stay as they are: it is not as if it had learned its rows beside the later one.
 
         Examples
         --------
@@ -1297,10 +1379,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         Parameters
         ----------
         other : KeyedStream or dict of bytes
-            A model, which stays as it is, or what `export` returned. A model that has
-            learned nothing takes the snapshot of another model, too, so that
-            ``KeyedStream(store="fleet.db").take(snapshot)`` has its keys in a file;
-            for the same file a second time this changes nothing.
+            A model, which stays as it is, or what `export` returned, beside the same
+            snapshot or an earlier one of the same fleet. The keys of an earlier one go
+            on beside that of this model. A model that has learned nothing takes the
+            snapshot of another model, too, so that
+            ``KeyedStream(store="fleet.db").take(snapshot)`` has its keys in a file; for
+            the same file a second time this changes nothing.
 
         Returns
         -------
@@ -1311,14 +1395,14 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         Raises
         ------
         ValueError
-            If a key is in both, or the other has no snapshot, another snapshot, or
-            other options; nothing has changed then.
+            If a key is in both, or the other has no snapshot, a later or an unrelated
+            one, or other options; nothing has changed then.
         CheckpointError
             If bytes are no states of keys of such a model.
         """
         self._check_writable()
         if isinstance(other, Mapping):
-            with self._lock:
+            with self._lock, late_interrupts():
                 self._add_blobs(*self._sound_blobs(other))
             return self
         if not isinstance(other, KeyedStream) or other.snapshot_id is None:
@@ -1330,8 +1414,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             header, arrays = other._without_keys()
             header["streams"], streams = stream_arrays(other._shared)
             blobs = dict(other._keys.blobs())
-        with self._lock:
-            if self.snapshot_id != other.snapshot_id:
+        with self._lock, late_interrupts():
+            if header["snapshot"] in self._snapshots[:-1]:
+                by_key = {key_in(text): blob for text, blob in blobs.items()}
+                self._add_blobs(*self._sound_blobs(by_key), header["n_skipped"])
+                return self
+            if self.snapshot_id != header["snapshot"]:
                 self._begin_beside(header, arrays | streams)
             self._refuse_shared_keys(blobs)
             self._key_kinds |= other._key_kinds
@@ -1341,13 +1429,15 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     def _begin_beside(self, header: Header, arrays: Arrays) -> None:
         """Have the snapshot of another model, if this one has learned nothing."""
         self._check_same(header, "the other model")
-        if self.n_seen:
+        if self.is_ready:
             mine = "none" if self.snapshot_id is None else self.snapshot_id
             raise ArgumentError(
                 "other",
-                "must be beside the same snapshot as this model, {mine}",
+                "must be beside the same snapshot as this model, {mine}, or an earlier "
+                "one of its fleet",
                 Message("{snapshot}", snapshot=header["snapshot"]),
-                "Let all parts learn beside copies of one snapshot.",
+                "Let all parts learn beside copies of one snapshot, and take those "
+                "beside an earlier one into a later one.",
                 mine=Message(mine),
             )
         own = {"is_frozen": self.is_frozen, "n_skipped": 0}
@@ -1372,7 +1462,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 raise ArgumentError(
                     "other",
                     "must hold keys beside the snapshot {mine}, or an earlier one of "
-                    "its model",
+                    "its fleet",
                     Message("{key!r} beside {of}", key=key_in(text), of=state.snapshot),
                     mine=Message(self.snapshot_id),
                 )
@@ -1404,11 +1494,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @locked
     def reseeded(self, seed: int) -> Self:
         """Return a copy of a model that has seen no row, with another seed."""
-        if self.n_seen:
+        if self.is_ready:
             raise ValueError(
                 Message(
                     "the seed of a model can change only before its first row; "
-                    f"{self.n_seen} rows have come."
+                    f"{self._n_streamed} rows have come."
                 )
             )
         return type(self)(
@@ -1438,10 +1528,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         twin._lock, twin.state = ModelLock(), self.state.copy()
         twin._file, twin._cold, twin._key_kinds = None, {}, {*self._key_kinds}
         twin._snapshots, twin.notes = [*self._snapshots], {**self.notes}
-        twin._waiting, shared = [], self._shared
+        twin._call = None
+        twin._waiting = []
         if self.snapshot_id is None:  # else nobody changes the streams
-            streams = [one and one.copy() for one in (shared.level, shared.history)]
-            twin._shared = replace(shared, level=streams[0], history=streams[1])
+            twin._shared = self._shared.copy()
         codec = self._keys.codec
         twin._keys = Keys(codec, lambda: twin._features, self.hot, twin._cold)
         return twin
@@ -1538,7 +1628,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         read_only : bool, default False
             Whether to read it only. Another process may write it at the same time; the
             model is as at the last commit before this call, and cannot learn. The log
-            beside the file cannot shrink until it is closed.
+            beside the file cannot shrink until it is closed. In a folder where this
+            process cannot write, a store that nobody has open is read as it stands; if
+            another process then writes it, the next question is an OSError.
 
         Returns
         -------
@@ -1553,7 +1645,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ValueError
             If it is opened to write, and another process does.
         OSError
-            If the file cannot be read.
+            If the file cannot be read; also if its folder cannot be written, and a
+            process that was killed has left commits in the log beside it.
+        RuntimeError
+            If the file was open when this process was forked.
 
         Examples
         --------
@@ -1619,8 +1714,14 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         notes = header.pop("notes", {})
         return with_labels(header, from_json) | {"notes": notes}, arrays
 
+    def _check_owned(self) -> None:
+        """Refuse a model whose store was open when this process was forked."""
+        if self._file is not None:
+            self._file.check_owned()
+
     def _check_writable(self) -> None:
         """Refuse to change a model whose store was opened to read only."""
+        self._check_owned()
         if self._file is not None and self._file.read_only:
             raise ArgumentError(
                 "store",
@@ -1682,11 +1783,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             from the store, which is as it was after the last commit.
         """
         self._check_writable()
-        if notes is not None:
-            self.notes = checked_notes(notes)
-        if self._file is None:
-            return self
+        notes = self.notes if notes is None else checked_notes(notes)
         with late_interrupts():
+            self.notes = notes
+            if self._file is None:
+                return self
             self._keys.write()
             for name, described in (
                 ("streams", stream_arrays), ("model", lambda _: self._without_keys()),
@@ -1700,6 +1801,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 self._file.set_fact(name, file.getvalue())
             self._file.commit()
             self._saved_rows, self._n_uncommitted = self._shared.n_rows, 0
+            if self._call is not None:
+                self._begin_call()
         return self
 
     @locked

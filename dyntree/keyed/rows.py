@@ -147,8 +147,11 @@ def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]
             Message("none"),
         )  # fmt: skip
     names = _names(X)
-    if names is not None and _names_a_column(key, names):
-        return _without(X, key)
+    if names is not None and (named := _named(key, names)) is not None:
+        rest, values = _apart(X, named)
+        return rest, keys_of(values, len(values))
+    if isinstance(key, np.integer) and not isinstance(X, Mapping):
+        key = int(key)
     if isinstance(key, Mapping | Set):
         raise ArgumentError(
             "key",
@@ -185,39 +188,30 @@ def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]
     return X, keys_of(key, n_rows)
 
 
-def _names(X: Any) -> list[Any] | None:
-    """Names of the columns of rows; None for arrays."""
-    if is_frame(X):
-        names: list[Any] = [*table_of(X, "X").names]
-        if hasattr(X, "iloc"):  # pandas, whose names may be numbers
-            names += [name for name in X.columns if isinstance(name, int)]
-        return names
-    if isinstance(X, Mapping):
-        return [*X]
-    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
-        columns_of_rows(X, "X")  # which refuses rows that differ
-        return [*X[0]]
-    return None
+def position_apart(X: Any, position: Any) -> tuple[Any, Any]:
+    """Rows without the column of their positions, and that column.
 
-
-def _names_a_column(key: Any, names: list[Any]) -> bool:
-    """Whether a key is the name of a column, and not the keys of rows."""
-    try:
-        hash(key)
-    except TypeError:
-        return False
-    return not hasattr(key, "__array__") and key in names
-
-
-def _without(X: Any, name: Any) -> tuple[Any, list[Key]]:
-    """Rows with names without one column, and its keys."""
-    if is_frame(X):
-        table = table_of(X, "X")
-        keys = keys_of(X[name], len(X))
-        return table.without(str(name)).native, keys
-    rows = [X] if isinstance(X, Mapping) else X
-    keys = keys_of([row.get(name) for row in rows], len(rows))
-    return [{k: v for k, v in row.items() if k != name} for row in rows], keys
+    Parameters
+    ----------
+    X
+        As for `update`.
+    position : str, array_like of int of shape (n_rows,) or None
+        Name of that column, or the positions, which leave the rows as they are.
+    """
+    if not isinstance(position, str):
+        return X, position
+    names = _names(X)
+    named = None if names is None else _named(position, names)
+    if named is None:
+        listed = "no names" if names is None else "the columns {names}"
+        raise ArgumentError(
+            "X",
+            "must have the column of the positions, {position!r}",
+            Message(listed, names=names),
+            "Pass position=, the name of another column or one whole number a row.",
+            position=position,
+        )
+    return _apart(X, named)
 
 
 def response_apart(X: Any, name: str) -> tuple[Any, Any]:
@@ -226,13 +220,52 @@ def response_apart(X: Any, name: str) -> tuple[Any, Any]:
         raise ArgumentError(
             "y", "must have one value a row of X, or name a column of a frame", name
         )
-    table = table_of(X, "X")
-    if name not in table.names:
-        raise ArgumentError(
-            "y", "must name a column of X, one of {names}", name, names=[*table.names]
-        )
-    y = X[name] if hasattr(X, "iloc") else table.read(name).objects()
-    return table.without(name).native, y
+    names = _names(X) or []
+    named = _named(name, names)
+    if named is None:
+        raise ArgumentError("y", "must name a column of X, one of {names}", name,
+                            names=names)  # fmt: skip
+    rest, column = _apart(X, named)
+    return rest, column if hasattr(X, "iloc") else table_of(X, "X").read(name).objects()
+
+
+def _names(X: Any) -> list[Any] | None:
+    """Names of the columns of rows; None for arrays."""
+    if is_frame(X):
+        names = table_of(X, "X").names  # which refuses two of one text
+        return [*X.columns] if hasattr(X, "iloc") else [*names]
+    if isinstance(X, Mapping):
+        return [*X]
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        columns_of_rows(X, "X")  # which refuses rows that differ
+        return [*X[0]]
+    return None
+
+
+def _named(name: Any, names: list[Any]) -> Any:
+    """Which of the names of columns a name means; None where it means none.
+
+    That of the same text, as everywhere: pandas has whole numbers as names, too.
+    """
+    if hasattr(name, "__array__") and not isinstance(name, np.integer):
+        return None
+    try:
+        hash(name)
+    except TypeError:
+        return None
+    if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
+        return name if name in names else None
+    same = [one for one in names if type(one) is type(name) and one == name]
+    return next((one for one in (*same, *names) if str(one) == str(name)), None)
+
+
+def _apart(X: Any, name: Any) -> tuple[Any, Any]:
+    """Rows with names without one column, and that column."""
+    if is_frame(X):
+        return table_of(X, "X").without(str(name)).native, X[name]
+    rows = [X] if isinstance(X, Mapping) else X
+    column = [row.get(name) for row in rows]
+    return [{k: v for k, v in row.items() if k != name} for row in rows], column
 
 
 def responses_of(state: TreeState, y: Any, n_rows: int) -> list[Any]:

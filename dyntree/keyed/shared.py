@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -40,6 +40,11 @@ class Shared:
     fleet: Fleet
     by_age: Matrix
     n_rows: int = 0
+
+    def copy(self) -> Shared:
+        """Return the same with streams of its own; nothing changes all else."""
+        streams = [one and one.copy() for one in (self.level, self.history)]
+        return replace(self, level=streams[0], history=streams[1])
 
     def block_end(self, longest: int) -> int:
         """Number of the row with which the next block begins."""

@@ -34,6 +34,7 @@ class Keys:
         self._live: dict[str, KeyState] = {}  # the last used one last
         self._changed: set[str] = set()  # since their blobs were written
         self._fresh: set[str] = set()  # live ones that have no blob yet
+        self.begin()
 
     def __len__(self) -> int:
         return len(self.cold) + len(self._fresh)
@@ -56,6 +57,33 @@ class Keys:
         blob = self.cold.get(text)
         return None if blob is None else self.codec.loads(blob, self._features())
 
+    def begin(self) -> None:
+        """Begin what `take_back` takes back."""
+        self._before: dict[
+            str, KeyState | None
+        ] = {}  # None where the blob is up to date
+        self._blobs_before: dict[str, bytes | None] = {}  # None where there was none
+
+    def remember(self, texts: Iterable[str]) -> None:
+        """Have the states of keys that are about to learn for `take_back`."""
+        for text in texts:
+            if text not in self._before:
+                is_new = text in self._changed
+                self._before[text] = self._live[text].copy() if is_new else None
+
+    def take_back(self) -> None:
+        """Let all keys be as they were when it began, if `remember` had them."""
+        states, blobs = self._before, self._blobs_before
+        self.begin()
+        for text in states:
+            self._forget(text)
+        for text, blob in blobs.items():
+            if blob is None:
+                self.cold.pop(text, None)
+            else:
+                self.cold[text] = blob
+        self.put({text: one for text, one in states.items() if one is not None})
+
     def put(self, states: Mapping[str, KeyState]) -> None:
         """Have these states; beyond `hot` keys the longest unused are blobs alone."""
         for text, state in states.items():
@@ -70,9 +98,7 @@ class Keys:
     def take(self, blobs: Mapping[str, bytes]) -> None:
         """Have these blobs, also in place of others."""
         for text, blob in blobs.items():
-            self._live.pop(text, None)
-            self._changed.discard(text)
-            self._fresh.discard(text)
+            self._forget(text)
             self.cold[text] = blob
 
     def write(self) -> None:
@@ -82,14 +108,20 @@ class Keys:
 
     def _write(self, text: str) -> None:
         if text in self._changed:
+            if text in self._before and text not in self._blobs_before:
+                self._blobs_before[text] = self.cold.get(text)
             self.cold[text] = self.codec.dumps(self._live[text])
             self._changed.discard(text)
             self._fresh.discard(text)
 
     def drop(self, text: str) -> None:
         """Forget a key."""
-        self._live.pop(text, None)
+        self._forget(text)
         self.cold.pop(text, None)
+
+    def _forget(self, text: str) -> None:
+        """Forget all of a key but for its blob."""
+        self._live.pop(text, None)
         self._changed.discard(text)
         self._fresh.discard(text)
 

@@ -36,6 +36,7 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "warmup": ("warm_up",), "T_Q": ("max_absence",), "k_tau": ("reach",),
     "labels": ("classes",), "levels": ("categories",),
 }  # fmt: skip
+WEIGHTS = {"sample_weight", "sample_weights", "weight", "weights", "freq_weights"}
 METHODS = {
     "fit": "update", "partial_fit": "update", "learn": "update", "learn_many": "update",
     "train": "update", "predict_proba": "predict(X).proba",
@@ -67,8 +68,10 @@ def unexpected(owner: str, name: str, names: tuple[str, ...]) -> TypeError:
     """Error for an argument that a class or a function does not have."""
     meant = suggested(name, names)
     remedy = f" Did you mean {meant}?" if meant else ""
+    if not meant and name in WEIGHTS:
+        remedy = " It has no weights of rows."
     if not meant and len(names) <= FEW:
-        remedy = f" Its arguments are {', '.join(names)}."
+        remedy += f" Its arguments are {', '.join(names)}."
     return TypeError(f"{owner}() got an unexpected argument {name!r}.{remedy}")
 
 

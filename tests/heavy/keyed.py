@@ -241,10 +241,12 @@ def kill_drivers(folder: Path, n_kills: int) -> int:
     """Kill drivers of Spark, and let others go on; how many hit a batch."""
     frame, within = rows()[FIRST:], 0
     (folder / "in").mkdir()
-    order = np.random.default_rng(0).permutation
+    order, begun = np.random.default_rng(0).permutation, time.time() - 60.0
     for k, part in enumerate(np.array_split(np.arange(N), 8)):
         shuffled = frame.iloc[part].iloc[order(len(part))]
-        shuffled.to_parquet(folder / "in" / f"{k}.parquet", index=False)
+        file = folder / "in" / f"{k}.parquet"
+        shuffled.to_parquet(file, index=False)
+        os.utime(file, (begun + k, begun + k))  # Spark reads them by their times
     offsets, commits = folder / "state" / "offsets", folder / "state" / "commits"
 
     def count(place: Path) -> int:

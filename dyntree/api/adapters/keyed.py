@@ -108,7 +108,7 @@ class KeyedAdapter(base.Estimator):
     def _predict(self, records: list[Row]) -> Any:
         """The prediction at rows; None before the first row, or without any."""
         pairs = [numbered(row, self._apart, x) for row, x in enumerate(records)]
-        if not self.stream.n_seen or not pairs:
+        if not self.stream.is_ready or not pairs:
             return None
         rows, keys = zip(*pairs, strict=True)
         return self.stream.predict([*rows], [*keys])

@@ -169,19 +169,21 @@ class DependentDPClusterer(
         self._open = (before, whole) if len(whole) < WHOLE else None
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, *, phases: Any = None) -> Ids:
+    def fit_predict(
+        self, X: Any, y: Any = None, *, phases: Any = None, sample_weight: Any = None
+    ) -> Ids:
         """Learn as `fit` does, and return `labels_`.
 
         Parameters
         ----------
-        X, y, phases
+        X, y, phases, sample_weight
             As in `fit`.
 
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
         """
-        return self.fit(X, phases=phases).labels_
+        return self.fit(X, phases=phases, sample_weight=sample_weight).labels_
 
     def _learned(
         self, model: DependentDPMixture, X: Any, phases: Any, sample_weight: Any,

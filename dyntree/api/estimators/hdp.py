@@ -278,19 +278,26 @@ class MemoryBoundedTopics(
         check_groups(groups)
         return self._labels(self._rows(X), groups)
 
-    def fit_predict(self, X: Any, y: Any = None, groups: Any = None) -> Ids:
+    def fit_predict(
+        self,
+        X: Any,
+        y: Any = None,
+        groups: Any = None,
+        ids: Any = None,
+        sample_weight: Any = None,
+    ) -> Ids:
         """Learn rows and return the topic of each, as in `labels_`.
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, ids, sample_weight
             As in `fit`.
 
         Returns
         -------
         ndarray of int64 of shape (n_rows,)
         """
-        return self.fit(X, y, groups).labels_
+        return self.fit(X, y, groups, ids, sample_weight).labels_
 
     def predict_proba(self, X: Any, groups: Any = None) -> Matrix:
         """Topic probabilities of each row or, where X counts words, of each document.

@@ -74,13 +74,16 @@ class KeyedMixin:
         """The keys of rows as an argument of the model."""
         if self.key is None:
             return {"key": np.zeros(len(rows), dtype=np.int64)}
-        if is_frame(rows) and type(self.key) is int and self.key not in rows.columns:
-            if not 0 <= self.key < len(rows.columns):
+        key = self.key
+        is_number = isinstance(key, int | np.integer) and not isinstance(key, bool)
+        if is_number and is_frame(rows) and key not in rows.columns:
+            place = int(key)  # type: ignore[call-overload]
+            if not 0 <= place < len(rows.columns):
                 raise ArgumentError(
-                    "key", "must be a column of X, or its place", self.key,
+                    "key", "must be a column of X, or its place", key,
                     f"X has {len(rows.columns)} columns.",
                 )  # fmt: skip
-            return {"key": rows.columns[self.key]}
+            return {"key": rows.columns[place]}
         return {"key": self.key}
 
     def _taught(self, X: Any, y: Any, first: bool, **more: Any) -> Self:

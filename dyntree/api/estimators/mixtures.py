@@ -12,7 +12,7 @@ from sklearn.base import (
     ClusterMixin,
     TransformerMixin,
 )
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from dyntree import params
 from dyntree.api.estimators.answers import (
@@ -27,6 +27,7 @@ from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message
 from dyntree.mixtures import Durations, OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
 from dyntree.mixtures.sva.model import SmallVarianceMixture
+from dyntree.mixtures.sva.semi_markov import refuse_lengths
 
 
 def updated(model: Any, rows: Matrix, lengths: Any) -> Any:
@@ -435,11 +436,29 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
         ValueError
             If rows or parameters are bad, or there are no rows.
         """
+        if y is not None:
+            refuse_lengths(y, _num_samples(X))
         return self._fit(X, lengths)
+
+    def fit_predict(self, X: Any, y: Any = None, lengths: Any = None) -> Ids:
+        """Learn rows as `fit` does, and return `labels_`.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of int64 of shape (n_rows,)
+        """
+        return self.fit(X, y, lengths).labels_
 
     def partial_fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
         """Learn more rows in order; parameters and returns are those of `fit`.
 
         Without `lengths`, the sequence continues across calls.
         """
+        if y is not None:
+            refuse_lengths(y, _num_samples(X))
         return self._partial_fit(X, lengths)

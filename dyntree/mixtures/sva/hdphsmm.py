@@ -30,6 +30,7 @@ from dyntree.mixtures.sva.semi_markov import (
     duration_laws,
     ends_of,
     move_probabilities,
+    refuse_lengths,
     segments_of,
     smooth_path,
 )
@@ -280,7 +281,7 @@ class OnlineHDPHSMM(SubspaceMixture):
 
     def _likelihood(self, X: Any, what: str) -> tuple[float, float]:
         """Log density of a sequence, and how many rows it has."""
-        total, n_rows = self._total(X, None, what)
+        total, n_rows = self._total(X, None, None, what)
         if not n_rows:
             raise ArgumentError(what, "needs at least one row", Message("none"))
         return total, float(n_rows)
@@ -347,9 +348,12 @@ class OnlineHDPHSMM(SubspaceMixture):
         `predict_proba`, which ask for each row alone, go by the other columns, too.
         """
         if lengths is None or is_nothing(X):
+            if y is not None and not is_nothing(X):
+                refuse_lengths(y, len(self._encoded(X)[1]))
             return super().update(X, y, progress=progress)
         check_progress(progress)
         features, rows = self._encoded(X)
+        refuse_lengths(y, len(rows))
         labels: list[Ids] = []
         ends = ends_of(lengths, len(rows))
         with rows_bar(progress, len(rows), "learning") as tell:
@@ -522,7 +526,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         float
             `score_total` divided by the number of rows.
         """
-        total, n_rows = self._total(X, lengths, "score")
+        total, n_rows = self._total(X, y, lengths, "score")
         if not n_rows:
             raise no_mean()
         return total / n_rows
@@ -540,12 +544,13 @@ class OnlineHDPHSMM(SubspaceMixture):
         float
             Log density of all rows together, under the model of `decode`.
         """
-        return self._total(X, lengths, "score_total")[0]
+        return self._total(X, y, lengths, "score_total")[0]
 
     @locked
-    def _total(self, X: Any, lengths: Any, what: str) -> tuple[float, int]:
+    def _total(self, X: Any, y: Any, lengths: Any, what: str) -> tuple[float, int]:
         """Log density of sequences, and how many rows these have."""
         chain, density, ends = self._sequences(X, lengths, what)
+        refuse_lengths(y, len(density))
         top = density.max(axis=1, keepdims=True)
         total = float(top.sum())
         for first, last in ends:

@@ -12,7 +12,7 @@ from scipy.special import gammaln, log_ndtr, logsumexp
 from dyntree import params
 from dyntree._core.mixtures.decoder import Law
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import ArgumentError
+from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Ids
 
 LEAST_SD = 0.5  # of a duration
@@ -194,6 +194,21 @@ def segments_of(labels: Ids) -> tuple[Ids, Ids, Ids]:
     start = np.concatenate([[0], np.flatnonzero(np.diff(labels)) + 1]).astype(np.int64)
     stop = np.append(start[1:], len(labels)).astype(np.int64)
     return labels[start], start, stop
+
+
+def refuse_lengths(y: Any, n_rows: int) -> None:
+    """Raise an error for what is passed as y, is ignored, and can only be lengths.
+
+    In hmmlearn lengths are the second argument.
+    """
+    if hasattr(y, "__len__") and not isinstance(y, str) and len(y) != n_rows:
+        raise ArgumentError(
+            "y",
+            "must have one value a row of X, {n_rows}, or none, as it is ignored",
+            Message("{n} values", n=len(y)),
+            "Pass the lengths of sequences by name: lengths=[...].",
+            n_rows=n_rows,
+        )
 
 
 def ends_of(lengths: Any, n_rows: int) -> list[tuple[int, int]]:

@@ -140,6 +140,21 @@ def test_history_in_one_go_and_a_stream_that_goes_on(spark: Any) -> None:
     assert after["label"].tolist() == likely
 
 
+def test_workers_take_no_snapshot_for_another(spark: Any) -> None:
+    """Not even one that differs in an option that its id does not have."""
+    frame, before = rows_of(40, 2), rows_of(300, 1)
+    frame["sensor"] = "s1"
+    drop = snapshot_of("linear", before)
+    learn = snapshot_of("linear", before, late="learn")
+    assert drop.snapshot_id == learn.snapshot_id
+    table = spark.createDataFrame(frame, SCHEMA)
+    tasks = [face._task(table, one, "y", None, "offset", None) for one in (drop, learn)]
+    blob = tasks[0].learned("s1", frame, None).blob
+    assert blob == tasks[1].learned("s1", frame, None).blob
+    for task, is_late in zip(tasks * 2, [True, False] * 2, strict=True):
+        assert (task.learned("s1", frame, blob).late == is_late).all()
+
+
 def test_what_spark_cannot_do_is_named_before_the_start(
     spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -118,6 +118,25 @@ class KeyedChecks(OnlineModelChecks):
         with same_bytes(learned), pytest.raises(ValueError, match="X"):
             learned.predict(far)
 
+    def test_an_error_of_the_callers_leaves_complete_units(
+        self, fresh: Callable[[], Any], rows: tuple[np.ndarray, Any]
+    ) -> None:
+        """Calls, as a store has these, though rows are learned one by one."""
+
+        def stop(done: int, total: int) -> None:
+            if done >= last:
+                raise InterruptedError
+
+        X, y = rows
+        for last in (1, 20, 35):  # the last one when all is learned
+            model = fresh().update(X[:25], y[:25])
+            before = model_bytes(model)
+            with pytest.raises(InterruptedError):
+                model.update(X[25:], y[25:], progress=stop)
+            if last == 35:
+                before = model_bytes(fresh().update(X, y))
+            assert model_bytes(model) == before
+
     def test_a_preview_is_the_models_own(
         self, learned: Any, rows: tuple[np.ndarray, Any]
     ) -> None:
@@ -565,3 +584,88 @@ def test_a_row_far_from_a_key_is_answered_without_its_tree() -> None:
         model.update(X, X[:, 1], key=key, position=5)
     assert 1.5 not in model
     assert None not in model
+
+
+def test_weights_of_rows_are_refused_by_name() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    pytest.importorskip("river", reason="river is not installed")
+    from dyntree.api.adapters import RiverKeyedRegressor
+    from dyntree.api.estimators import KeyedClassifier, KeyedRegressor
+
+    X, y, key = panel("linear", 60)
+    rows, w, labels = np.column_stack([key, X]), np.ones(60), np.where(y > 0, "a", "b")
+    model = small(key=0).update(rows, y)
+    of_rows, of_labels = KeyedRegressor(key=0), KeyedClassifier(key=0)
+    river = RiverKeyedRegressor(key="k", seed=1)
+    row = {"k": 1, "a": 0.5}
+    for call in (model.update, model.predict_then_learn):
+        with same_bytes(model), pytest.raises(TypeError, match="has no weights of row"):
+            call(rows, y, sample_weight=w)
+    with pytest.raises(TypeError, match="has no weights of rows"):
+        model.predict(rows, sample_weight=w)
+    with same_bytes(model), pytest.raises(ValueError, match="sample_weight is for mod"):
+        prequential(model, rows, y, sample_weight=w)
+    for call in (of_rows.fit, of_rows.partial_fit):
+        with pytest.raises(TypeError, match="sample_weight"):
+            call(rows, y, sample_weight=w)
+    for call in (of_labels.fit, of_labels.partial_fit):
+        with pytest.raises(TypeError, match="sample_weight"):
+            call(rows, labels, sample_weight=w)
+    with pytest.raises(TypeError, match="'w'"):
+        river.learn_one(row, 1.0, w=2.0)
+    with pytest.raises(TypeError, match="'w'"):
+        river.learn_many(pd.DataFrame([row]), pd.Series([1.0]), w=pd.Series([2.0]))
+
+
+def tables(columns: dict[Any, Any]) -> list[Any]:
+    """The same rows in every shape that has names of columns."""
+    import polars as pl
+    import pyarrow as pa
+
+    texts = {str(name): values for name, values in columns.items()}
+    each = zip(*(values.tolist() for values in columns.values()), strict=True)
+    dicts = [dict(zip(columns, row, strict=True)) for row in each]
+    frames = [pd.DataFrame(columns), pd.DataFrame(texts)]
+    return [*frames, dicts, pl.DataFrame(texts), pa.table(texts)]
+
+
+@pytest.mark.parametrize("name", [0, "0", np.int64(0)])
+def test_a_column_whose_name_is_a_number_is_named_by_it_or_its_text(name: Any) -> None:
+    X, y, key = panel("linear", 60)
+    plain = small().update(X, y, key)
+    for table in tables({0: key, "a": X[:, 0], "b": X[:, 1]}):
+        model = small(key=name).update(table, y)
+        assert (model.columns, model.keys()) == (("a", "b"), plain.keys())
+        same_answers(model.predict(table), plain.predict(X, key))
+        same_answers(model.predict(table, name), plain.predict(X, key))
+    frame = pd.DataFrame({0: key, "a": X[:, 0], "b": X[:, 1], 7: y})
+    model = small(key=name).update(frame, "7")
+    same_answers(model.predict(table), plain.predict(X, key))
+
+
+@pytest.mark.parametrize("name", ["at", 9])
+def test_positions_are_a_column_of_the_rows(name: Any) -> None:
+    X, y, key = panel("linear", 60)
+    at = np.arange(60)
+    plain = small().update(X[:40], y[:40], key[:40], position=at[:40])
+    plain.update(X[20:], y[20:], key[20:], position=at[20:])
+    assert (plain.n_seen, plain.n_skipped) == (60, 20)
+    columns = {"k": key, "a": X[:, 0], "b": X[:, 1]}
+    for table in tables(columns | {name: at}):
+        model = small(key="k")
+        for part in (slice(0, 40), slice(20, 60)):
+            rows = table[part]
+            model.predict_then_learn(rows, y[part], position=str(name))
+        assert (model.columns, model.n_skipped) == (("a", "b"), 20)
+        same_answers(model.predict(pd.DataFrame(columns)), plain.predict(X, key))
+    row = {"k": 1, "a": 0.5, "b": 0.5, name: 60}
+    for n_skipped in (20, 21):
+        assert model.update(row, [0.5], position=str(name)).n_skipped == n_skipped
+    for words, z in (
+        (r"X must have the column of the positions, 'z'; got the columns \[", "z"),
+        ("position must be one whole number a row of X", "a"),
+    ):
+        with same_bytes(model), pytest.raises(ValueError, match=words):
+            model.update(rows, y[part], position=z)
+    with same_bytes(plain), pytest.raises(ValueError, match="got no names"):
+        plain.update(X, y, key, position="at")

@@ -128,10 +128,57 @@ def test_a_later_snapshot_continues_the_keys_of_an_earlier_one() -> None:
     assert moved.keys() == [0, 1, 2, 3]
     assert moved.facts(1)["rows learned"] == np.sum(key[:100] == 1)
     moved.update(X[200:], y[200:], key[200:])
-    with same_bytes(first), pytest.raises(ValueError, match="or an earlier one of its"):
+    with (
+        same_bytes(first),
+        pytest.raises(ValueError, match="or an earlier one of its fleet"),
+    ):
         first.take(moved.export([5]))
-    with same_bytes(second), pytest.raises(ValueError, match="same snapshot as this"):
-        second.take(first)
+    with same_bytes(first), pytest.raises(ValueError, match="take those beside an ear"):
+        first.take(second)
+    few = first.snapshot().take(first.export([0, 2]))
+    few.n_skipped = 4
+    as_model, as_bytes = second.copy().take(few), second.copy().take(few.export())
+    as_bytes.n_skipped = 4
+    assert model_bytes(as_model) == model_bytes(as_bytes)
+    assert (as_model.keys(), as_model.n_seen) == ([0, 2], few.n_seen)
+    for one in (as_model, as_bytes):
+        one.update(X[200:], y[200:], key[200:])
+    assert as_model.export() == as_bytes.export()
+    with same_bytes(as_model), pytest.raises(ValueError, match="other keys than this"):
+        as_model.take(few)
+
+
+def test_each_row_of_the_keys_counts_once(tmp_path: Path) -> None:
+    X, y, key = panel("linear", 300)
+    rows_of = np.bincount(key[:200])
+    fleet = small().update(X[:200], y[:200], key[:200])
+    assert fleet.drop(7).n_seen == 200  # of which the shared streams keep those of 7
+    snapshot = fleet.snapshot()
+    assert (snapshot.n_seen, snapshot.is_ready) == (0, True)
+    assert 190 < snapshot.facts()["rows of the shared streams"] <= 200
+    for n_keys in (7, 3):
+        model = snapshot.copy().take(fleet.export(range(n_keys)))
+        assert model.n_seen == rows_of[:n_keys].sum()
+    blobs = model.export([1, 2])
+    model.drop(1)
+    assert model.n_seen == rows_of[[0, 2]].sum()
+    model.drop(2).take(blobs).update(X[200:], y[200:], key[200:])
+    in_all = rows_of[:3].sum() + 100
+    assert model.n_seen == model.facts()["rows learned"] == in_all
+    each = [model.facts(k)["rows learned"] for k in range(8) if k in model]
+    assert sum(each) == in_all
+    with small(store=tmp_path / "fleet.db").take(model) as stored:
+        blobs = stored.export([0])
+        assert stored.drop(0).take(blobs).n_seen == in_all
+    with small(store=tmp_path / "fleet.db").take(snapshot) as stored:
+        assert stored.n_seen == in_all
+    assert model_bytes(pickle.loads(pickle.dumps(model))) == model_bytes(model)
+    for bare in (snapshot, pickle.loads(pickle.dumps(snapshot))):
+        for call in (lambda m: m.reseeded(4), lambda m: m.fix_columns(None)):
+            with pytest.raises(ValueError, match="only before"):
+                call(bare)
+        answer = bare.predict(X[:1], [1])
+        assert np.isfinite(answer.mean).all()
 
 
 @pytest.mark.filterwarnings("ignore:X has levels in column 'c'")

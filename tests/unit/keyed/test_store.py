@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -342,3 +344,168 @@ def test_a_store_goes_on_with_its_key_and_labels(tmp_path: Path) -> None:
         assert model.notes == {}
     with pytest.raises(ValueError, match="classes must be as in the store"):
         KeyedStream("class", store=path, n_particles=5, classes=["k", "l"])
+
+
+FORKER = """
+import gc, multiprocessing, os, sys
+import numpy as np
+from dyntree import KeyedStream
+
+path, read_only = sys.argv[1], sys.argv[2] == "reader"
+rng = np.random.default_rng(0)
+X, key = rng.random((90, 2)), rng.integers(0, 5, 90)
+model = KeyedStream(seed=1, store=path, n_particles=5, hot=3)
+model.update(X[:30], X[:30, 0], key=key[:30])
+reader = KeyedStream.from_store(path, read_only=True)
+model.autocommit = False
+model.update(X[30:60], X[30:60, 0], key=key[30:60])
+before = model.copy()
+if read_only:
+    model.commit().close()
+forked = reader if read_only else model
+
+
+def refused(call, words):
+    try:
+        call()
+    except RuntimeError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+
+def child():
+    X1, y1, key1 = X[60:], X[60:, 0], key[60:]
+    for call in (
+        lambda: forked.update(X1, y1, key=key1),
+        lambda: forked.predict_then_learn(X1, y1, key=key1),
+        lambda: forked.predict(X1[:1], key=key1[:1]), lambda: forked.facts(0),
+        lambda: forked.drop(0), forked.commit, forked.copy, forked.check,
+        lambda: KeyedStream.from_store(path, read_only=True),
+    ):
+        refused(call, "from_store(path, read_only=True)")
+    refused(lambda: KeyedStream.from_store(path), "when this process was forked")
+    before.update(X1, y1, key=key1)  # which is in memory
+    with KeyedStream(store=path + "2") as other:  # which this process opens
+        other.update(X1, y1, key=key1)
+    with forked:
+        pass
+    forked.close()
+
+
+def leave():
+    child()
+    globals().pop("model"), globals().pop("reader"), globals().pop("forked")
+    gc.collect()
+
+
+for exit in (os._exit, sys.exit):  # with what an interpreter does at its end, and not
+    number = os.fork()
+    if not number:
+        leave()
+        exit(7)
+    assert os.WEXITSTATUS(os.waitpid(number, 0)[1]) == 7
+process = multiprocessing.get_context("fork").Process(target=leave)
+process.start()
+process.join()
+assert process.exitcode == 0
+assert len(reader) == 5 and reader.n_seen == 30 and reader.check()
+if not read_only:
+    try:
+        KeyedStream.from_store(path)
+    except ValueError as error:
+        assert "written by this process already" in str(error)
+    model.update(X[60:], X[60:, 0], key=key[60:]).commit().close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
+@pytest.mark.parametrize("what", ["writer", "reader"])
+def test_a_forked_process_leaves_the_store_alone(what: str, tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    command = [sys.executable, "-c", FORKER, str(path), what]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rng = np.random.default_rng(0)
+    X, key = rng.random((90, 2)), rng.integers(0, 5, 90)
+    n = 90 if what == "writer" else 60
+    plain = KeyedStream(seed=1, n_particles=5)
+    with KeyedStream.from_store(path) as model:
+        assert model.n_seen == n
+        twin = model.check().copy()
+        twin.hot = 500
+        assert model_bytes(twin) == model_bytes(plain.update(X[:n], X[:n, 0], key[:n]))
+
+
+NOBODY = """
+import os, sys
+from dyntree import KeyedStream
+
+path = sys.argv[1]
+KeyedStream.from_store(sys.argv[2], read_only=True).close()  # which imports all
+if os.getuid() == 0:
+    os.setuid(65534)
+assert not os.access(os.path.dirname(path), os.W_OK)
+try:
+    with KeyedStream.from_store(path, read_only=True) as model:
+        print(model.n_seen, model.facts(1)["rows learned"], model.check().keys())
+        sys.stdout.flush()
+        sys.stdin.readline()
+        print(model.facts(2)["rows learned"])
+except OSError as error:
+    print(error)
+"""
+
+
+def as_nobody(path: Path, other: Path, meanwhile: Any = None) -> list[str]:
+    """What a process says of a store in a folder where it cannot write."""
+    command = [sys.executable, "-c", NOBODY, str(path), str(other)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    path.parent.chmod(0o555)
+    with subprocess.Popen(command, text=True, **pipes) as process:  # type: ignore[call-overload]
+        assert process.stdout is not None
+        lines = [process.stdout.readline()]
+        path.parent.chmod(0o755)
+        if meanwhile is not None:
+            meanwhile()
+        lines += process.communicate("\n")[0].splitlines()
+    assert process.returncode == 0
+    return [line.strip() for line in lines if line]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="Windows has other rights")
+def test_a_store_in_a_folder_that_cannot_be_written_is_read() -> None:
+    X, y, key = panel("linear", 60, 3)
+    counts = np.bincount(key)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path, other = Path(folder, "in", "fleet.db"), Path(folder, "other.db")
+        path.parent.mkdir()
+        small(store=other).update(X, y, key).close()
+        small(store=path).update(X, y, key).close()
+        path.chmod(0o644)
+        said = [f"60 {counts[1]} [0, 1, 2]", f"{counts[2]}"]
+        assert as_nobody(path, other) == said
+
+        def write() -> None:
+            with small(store=path) as model:
+                model.update(X, y, key)
+
+        assert (
+            "was written by another process meanwhile"
+            in as_nobody(path, other, write)[1]
+        )
+        with small(store=path) as model:
+            model.update(X, y, key)
+            said = [f"180 {3 * counts[1]} [0, 1, 2]", f"{3 * counts[2]}"]
+            assert as_nobody(path, other) == said  # while it may be written
+            left = Path(folder, "left", "fleet.db")
+            left.parent.mkdir()
+            for name in ("", "-wal"):  # as one that was killed would leave it
+                shutil.copy(f"{path}{name}", f"{left}{name}")
+        (line,) = as_nobody(left, other)
+        assert "its last commits are in" in line
+        Path(f"{left}-wal").chmod(0)
+        (line,) = as_nobody(left, other)
+        assert "Permission denied" in line
+        assert "fleet.db-wal" in line

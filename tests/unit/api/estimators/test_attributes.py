@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,24 @@ def test_weights_are_how_often_rows_are_learned(name: str) -> None:
         with pytest.raises(ValueError, match=text):
             weighed.partial_fit(X, sample_weight=bad)
         np.testing.assert_array_equal(weighed.means_, before)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_fit_predict_takes_all_that_fit_takes(name: str) -> None:
+    X, _ = stays(3, 300)
+    n = len(X)
+    times = np.random.default_rng(4).integers(1, 3, n)
+    more = {
+        "sample_weight": times, "phases": np.repeat([1, 2], n // 2),
+        "groups": np.repeat([*"abc"], n // 3), "ids": [*"abc"], "lengths": [n // 2] * 2,
+    }  # fmt: skip
+    taken = {*signature(MAKERS[name]().fit).parameters} - {"X", "y"}
+    some = {argument: more[argument] for argument in taken}
+    labels = MAKERS[name]().fit_predict(X, **some)
+    assert labels.tolist() == MAKERS[name]().fit(X, **some).labels_.tolist()
+    for argument in taken - {"ids"}:
+        with pytest.raises(ValueError, match=argument):
+            MAKERS[name]().fit_predict(X, **some | {argument: [1, 2]})
 
 
 @pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning")

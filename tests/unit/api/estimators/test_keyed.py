@@ -39,6 +39,10 @@ def test_keys_are_columns_of_frames_by_name_or_place(numbers: bool) -> None:
         assert len(of_array.model_) == 4
     with pytest.raises(ValueError, match="key must be a column of X, or its place"):
         KeyedRegressor(key=7, **SMALL).fit(frame, y)
+    numbered = frame.set_axis([5, 6, 7][: frame.shape[1]], axis="columns")
+    for key in (5, "5", 0, np.int64(0)):
+        fit = KeyedRegressor(key=key, **SMALL).fit(numbered, y)
+        np.testing.assert_array_equal(fit.predict(numbered), by_name.predict(frame))
 
 
 def test_a_refused_fit_leaves_an_estimator_as_it_was() -> None:

@@ -108,6 +108,29 @@ def test_demonstrations_are_kept_apart() -> None:
         fit.partial_fit(rows, lengths=[3])
 
 
+def test_lengths_by_place_are_taken_or_refused_by_name() -> None:
+    """In hmmlearn they are the second argument, where scikit-learn has y."""
+    rows = np.tile(np.repeat([0.0, 10.0, 20.0], 15), 4)[:, None]
+    lengths, labels = [45] * 4, [1] * len(rows)
+    fit = HDPHSMMClusterer(5.0, noise=0.5)
+    ids = fit.fit_predict(rows, lengths=lengths)
+    assert ids.tolist() == fit.fit(rows, labels, lengths).labels_.tolist()
+    assert ids.tolist() == fit.fit_predict(rows, labels, lengths).tolist()
+    before = model_bytes(fit.model_)
+    calls = [fit.fit, fit.partial_fit, fit.fit_predict, fit.score,
+             fit.model_.update, fit.model_.score, fit.model_.score_total]  # fmt: skip
+    for call in calls:
+        for second in (lengths, np.array(lengths), (180,)):
+            with pytest.raises(
+                ValueError, match=r"y must have one value a row of X, 180.*lengths=\["
+            ):
+                call(rows, second)
+    assert model_bytes(fit.model_) == before
+    assert len(fit.decode(rows, lengths)) == 12
+    with pytest.raises(ValueError, match="outliers must be True or False"):
+        fit.predict(rows, lengths)
+
+
 def test_a_sequence_is_decoded() -> None:
     X, label, _ = sequence(0)
     fit = HDPHSMMClusterer(LAMBDA, noise=NOISE).fit(X)
