@@ -59,6 +59,15 @@ def errors(model: Any, view: str, seed: int) -> tuple[float, float]:
     return float(np.mean(ends)), float(np.mean(paths))
 
 
+def clusters_of_auto(seed: int) -> int:
+    """Clusters in what both frames see, without time, for scales chosen from the rows."""
+    model = OnlineDPMPPCA(seed=0)
+    for rows, frames in task_strokes(8, seed=seed):
+        views = [np.linalg.solve(A, (rows - b).T).T for A, b in frames]
+        model.update(np.hstack(views))
+    return model.n_clusters
+
+
 def usual(K: np.ndarray) -> str:
     """The most frequent number of clusters, and how often it is."""
     values, counts = np.unique(K, return_counts=True)
@@ -84,6 +93,8 @@ def main() -> None:
                     f"{end.max():8.3f}{path.mean():8.3f}",
                     flush=True,
                 )
+    found = [clusters_of_auto(seed) for seed in range(SEEDS)]
+    print(f"\nOnlineDPMPPCA() of what both frames see of the eight strokes: K {found}")
     print("\nafter so many strokes       1      2      3      4      6      8     16")
     for tied in (False, True):
         row = []
