@@ -60,7 +60,7 @@ def errors(model: Any, view: str, seed: int) -> tuple[float, float]:
 
 
 def clusters_of_auto(seed: int) -> int:
-    """Clusters in what both frames see, without time, for scales chosen from the rows."""
+    """Clusters in what both frames see, without time, with automatic scales."""
     model = OnlineDPMPPCA(seed=0)
     for rows, frames in task_strokes(8, seed=seed):
         views = [np.linalg.solve(A, (rows - b).T).T for A, b in frames]

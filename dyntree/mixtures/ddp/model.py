@@ -796,7 +796,9 @@ class DependentDPMixture(MixtureOfRows):
         example, are one process that was seen in parts. With `since` they are joined as
         such: a cluster that they share is one cluster, with the rows of all, and the
         options are those of each. Clusters born since are those of one copy, and the
-        history merge may merge them later.
+        history merge may merge them later. Each phase is filtered once more with the
+        labels and exposures of the copies. Rows should be dealt to copies at random:
+        a copy that sees one cluster alone overrates how much it has seen.
 
         Ids of the second model are increased by the number of ids in the first, and so
         on. The last phases of all models coincide: if a model has fewer phases, its

@@ -1,49 +1,83 @@
 """Copies of a model that have learned apart become one again.
 
-What they had learned when they were copied counts once, and to it is added what each
-has learned since: rows and exposures of particles, and the sums of their histories,
-phase by phase. The location of a particle follows from these sums by its filter, as if
-one model had learned the rows of all copies in each phase.
+Each phase since the copy is filtered once more from the state of the ancestor, with the
+labels and exposures that the copies have drawn: sums of rows of all copies, and the sum
+of their exposures, u. Nothing is drawn. What the ancestor knew counts once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
-from dyntree.errors import ArgumentError, Message
+from dyntree.encoding.values import Vector
+from dyntree.errors import ArgumentError
 from dyntree.mixtures.ddp.families import Family
-from dyntree.mixtures.ddp.merging import replayed
+from dyntree.mixtures.ddp.merging import with_merged
 from dyntree.mixtures.ddp.options import DDPOptions
 from dyntree.mixtures.ddp.records import no_diagnostics
 from dyntree.mixtures.ddp.state import (
     ENOUGH,
-    History,
-    Particles,
+    Outcome,
+    Prediction,
     State,
+    after_phase,
+    predicted,
     pruned,
-    with_fewer_counts,
     without_old_phases,
 )
-from dyntree.mixtures.ddp.superposing import labels_together, together
+from dyntree.mixtures.ddp.superposing import labels_together
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 
+Name = tuple[int, int]  # of a particle born since: its copy, and its id there
 
+
+def rejoined(
+    start: State, parts: Sequence[State], options: DDPOptions, family: Family
+) -> State:
+    """One state of several copies of `start` that have learned on."""
+    check_copies(start, parts, options)
+    state, n_phases = with_merges(start, parts, options, family), parts[0].n_phases
+    ids: dict[Name, int] = {}
+    for phase in range(start.n_phases, n_phases):
+        state = with_phase_of_all(start, state, parts, phase, ids, options, family)
+    steps = n_phases - start.n_phases
+    renamed = [
+        [np.array([of_copy(start, part, ids, c, k) for k in one.tolist()], np.int64)
+         for one in part.labels[max(0, len(part.labels) - steps) :]]
+        for c, part in enumerate(parts)
+    ]  # fmt: skip
+    labels = (*start.labels, *labels_together([tuple(one) for one in renamed]))
+    columns = [part.phase_column for part in parts if part.phase_column is not None]
+    state = replace(
+        state, labels=labels[max(0, len(labels) - options.history) :], early=(),
+        n_rows=sum(part.n_rows for part in parts) - (len(parts) - 1) * start.n_rows,
+        n_chosen=ENOUGH, diagnostics=no_diagnostics(),
+        phase_column=columns[0] if columns else start.phase_column,
+    )  # fmt: skip
+    return without_old_phases(pruned(state, options), options, family)
+
+
+# ---------------------------------------------------------------- what is refused
 def check_copies(start: State, parts: Sequence[State], options: DDPOptions) -> None:
-    """Raise ValueError unless some states go on from one, and remember it."""
-    before = start.counts[start.counts[:, 0] >= max(p.first_counted for p in parts)]
+    """Raise ValueError unless states go on from one, apart, and remember where."""
     for part in parts:
-        own = part.counts[part.counts[:, 0] < start.n_phases]
-        own = own[own[:, 0] >= (before[0, 0] if len(before) else 0)]
-        same = part.origins == start.origins and part.n_phases >= start.n_phases
-        if not same or own[:, 2].sum() != before[:, 2].sum():
+        if not goes_on(start, part):
             raise ArgumentError(
                 "models",
                 "must be copies of since, that have learned on",
                 remedy="Leave since out for models that have learned apart from the "
                 "first row on.",
+            )
+        same = part.family == start.family
+        if not same or not np.array_equal(part.still, start.still):
+            raise ArgumentError(
+                "models",
+                "must have the scales of since, which were not chosen again",
+                remedy="Copy a model after its first 200 rows, or give its scales.",
             )
     n_phases = {part.n_phases for part in parts}
     if len(n_phases) > 1:
@@ -63,212 +97,146 @@ def check_copies(start: State, parts: Sequence[State], options: DDPOptions) -> N
             "Join them more often, or make models with a longer history.",
             history=options.history,
         )
+    for one, other in combinations(parts, 2):
+        for phase in range(start.n_phases, one.n_phases):
+            sums = total_of(one, phase)
+            if sums[0] > 0.0 and np.array_equal(sums, total_of(other, phase)):
+                raise ArgumentError(
+                    "models",
+                    "must have learned apart since they were copied; two have learned "
+                    "the same rows in phase {phase}",
+                    remedy="Give as since the model as it was when they were copied.",
+                    phase=phase,
+                )
 
 
-def rejoined(
+def goes_on(start: State, part: State) -> bool:
+    """Whether a state has the past of another one, as far as it remembers it."""
+    if part.origins != start.origins or part.n_phases < start.n_phases:
+        return False
+    first = max(part.n_phases - len(part.u), start.n_phases - len(start.u))
+    n = max(0, start.n_phases - first)  # phases whose exposures both remember
+    own = part.u[len(part.u) - (part.n_phases - first) :][:n]
+    if not np.array_equal(own, start.u[len(start.u) - n :]):
+        return False
+    oldest = max(start.first_counted, part.first_counted)
+    return all(
+        rows_of(start, phase) == rows_of(part, phase)
+        for phase in range(oldest, start.n_phases)
+    )
+
+
+def rows_of(state: State, phase: int) -> int:
+    """Rows of a phase."""
+    return int(state.counts[state.counts[:, 0] == phase, 2].sum())
+
+
+def total_of(state: State, phase: int) -> Vector:
+    """Sums over all rows of a phase."""
+    total: Vector = state.history.sums[state.history.phase == phase].sum(axis=0)
+    return total
+
+
+# ---------------------------------------------------------------- what is done
+def with_merges(
     start: State, parts: Sequence[State], options: DDPOptions, family: Family
 ) -> State:
-    """One state of several copies of `start` that have learned on."""
-    check_copies(start, parts, options)
-    n_new = np.cumsum([0, *(part.next_id - start.next_id for part in parts)]).tolist()
-    parts = [
-        renamed(part, start.next_id, by)
-        for part, by in zip(parts, n_new[:-1], strict=True)
-    ]
-    pairs = {k: v for part in parts for k, v in part.aliases.items()}
-    root = settled_aliases(pairs.items())
-    mass, exposure, age = cohorts_together(start, parts)
-    n_phases = parts[0].n_phases
-    steps = n_phases - start.n_phases
-    u = [exposures_since(start, part) for part in parts]
-    whole = State(
-        particles_together(start, parts, options, u, root),
-        history_together(start, parts, root), mass, exposure, age,
-        n_phases=n_phases, next_id=start.next_id + n_new[-1],
-        u=np.append(start.u, np.sum(u, axis=0))[-options.history :],
-        counts=counts_together(start, parts), aliases=pairs, features=start.features,
-        family=family, still=parts[0].still, phase_column=parts[0].phase_column,
-        first_counted=max(part.first_counted for part in parts),
-        labels=(
-            *start.labels[max(0, len(start.labels) + steps - options.history) :],
-            *labels_together([part.labels[-steps:] if steps else () for part in parts]),
-        ),
-        n_rows=sum(part.n_rows for part in parts) - (len(parts) - 1) * start.n_rows,
-        n_chosen=ENOUGH, cells=parts[0].cells, diagnostics=no_diagnostics(),
-        joins=start.joins, origins=start.origins,
-    )  # fmt: skip
-    for place in range(len(whole.particles)):
-        phases, sums = whole.history.of(int(whole.particles.id[place]))
-        _, row = replayed(whole, place, phases, sums, options, family)
-        whole.particles.row[place] = row[0]
-    whole = pruned(with_fewer_counts(whole), options)
-    return without_old_phases(whole, options, family)
+    """The ancestor, whose particles have merged where they have in some copy."""
+    state = start
+    for part in parts:
+        for old, new in settled_aliases(part.aliases.items()).items():
+            now = settled_aliases(state.aliases.items())
+            place = {id: k for k, id in enumerate(state.particles.id.tolist())}
+            older, younger = place.get(now.get(new, new)), place.get(now.get(old, old))
+            if older is None or younger is None or older == younger:
+                continue
+            state = with_merged(state, older, younger, options, family)
+    return state
 
 
-def renamed(state: State, first: int, by: int) -> State:
-    """The state with other ids for what was born since the copy."""
-
-    def ids(old: Ids) -> Ids:
-        return np.where(old >= first, old + by, old)
-
-    def one(old: int) -> int:
-        return old + by if old >= first else old
-
-    counts = state.counts.copy()
-    counts[:, 1] = ids(counts[:, 1])
-    return replace(
-        state,
-        particles=replace(state.particles, id=ids(state.particles.id)),
-        history=replace(state.history, owner=ids(state.history.owner)),
-        counts=counts,
-        aliases={one(old): one(new) for old, new in state.aliases.items()},
-        labels=tuple(ids(labels) for labels in state.labels),
-    )
+def of_copy(start: State, state: State, ids: dict[Name, int], c: int, id: int) -> int:
+    """The id of a particle of copy c."""
+    if id < start.next_id:
+        return id
+    settled = settled_aliases(state.aliases.items()).get(id, id)
+    return settled if settled < start.next_id else ids[c, settled]
 
 
-def exposures_since(start: State, part: State) -> np.ndarray:
-    """By how much each phase since the copy has added to exposures."""
-    steps = part.n_phases - start.n_phases
-    return part.u[len(part.u) - steps :] if steps else np.empty(0)
-
-
-def cohorts_together(
-    start: State, parts: Sequence[State]
-) -> tuple[np.ndarray, np.ndarray, Ids]:
-    """Masses never seen, which are the same in all copies, with all exposures."""
-    first = parts[0]
-    if any(not np.array_equal(first.mass, part.mass) for part in parts):
-        raise ArgumentError("models", "must have the options of since")
-    steps = first.n_phases - start.n_phases
-    before = dict(zip(start.age.tolist(), start.source_exposure, strict=True))
-    begun = np.array([before.get(age - steps, 1.0) for age in first.age.tolist()])
-    total = sum(part.source_exposure - begun for part in parts)
-    return first.mass.copy(), begun + total, first.age.copy()
-
-
-def history_together(
-    start: State, parts: Sequence[State], root: dict[int, int]
-) -> History:
-    """Sums by particle and phase: those from before the copy once, later ones added."""
-    shared = parts[0].history
-    pieces = [shared.taken(np.flatnonzero(shared.phase < start.n_phases))]
-    pieces += [
-        part.history.taken(np.flatnonzero(part.history.phase >= start.n_phases))
-        for part in parts
-    ]
-    whole: History = together(History, pieces)
-    owner = np.array([root.get(k, k) for k in whole.owner.tolist()], dtype=np.int64)
-    keys, place = np.unique(
-        np.column_stack([whole.phase, owner]), axis=0, return_inverse=True
-    )
-    sums = np.zeros((len(keys), whole.sums.shape[1]))
-    np.add.at(sums, place.reshape(-1), whole.sums)
-    return History(keys[:, 1].copy(), keys[:, 0].copy(), sums)
-
-
-def counts_together(start: State, parts: Sequence[State]) -> Ids:
-    """Rows by phase and particle."""
-    first = parts[0].counts
-    pieces = [first[first[:, 0] < start.n_phases]]
-    pieces += [part.counts[part.counts[:, 0] >= start.n_phases] for part in parts]
-    whole = np.concatenate(pieces)
-    keys, place = np.unique(whole[:, :2], axis=0, return_inverse=True)
-    n_rows = np.zeros(len(keys), dtype=np.int64)
-    np.add.at(n_rows, place.reshape(-1), whole[:, 2])
-    return np.column_stack([keys, n_rows])
-
-
-def particles_together(
+def with_phase_of_all(
     start: State,
+    state: State,
     parts: Sequence[State],
+    phase: int,
+    ids: dict[Name, int],
     options: DDPOptions,
-    u: Sequence[np.ndarray],
-    root: dict[int, int],
-) -> Particles:
-    """The particles of all copies, those that they share once; rows are to follow."""
-    memory = (
-        options.count_memory if options.uses_paper_weights else options.weight_memory
-    )
-    fade = float(memory) ** len(u[0])
-    places = [
-        {id: k for k, id in enumerate(part.particles.id.tolist())} for part in parts
-    ]
-    ids = sorted({root.get(id, id) for own in places for id in own})
-    pieces = []
-    for id in ids:
-        here = [(k, own[id]) for k, own in enumerate(places) if id in own]
-        c, place = here[0]
-        piece = parts[c].particles.taken(np.array([place]))
-        before = fade * rows_of(start, id, root)
-        since = [rows_of(parts[k], id, root) - before for k, _ in here]
-        seen = [int(parts[k].particles.seen[at]) for k, at in here]
-        piece.m = np.array([before + sum(since)])
-        piece.E = np.array([exposure_of(id, start, parts, places, u, fade)])
-        piece.seen = np.array([max(seen)])
-        piece.gone = np.array([min(int(parts[k].particles.gone[at]) for k, at in here)])
-        piece.alive = np.array([alive_of(id, start, parts, here, options)])
-        if int(piece.first_phase[0]) > start.n_phases and id < start.next_id:
-            raise ArgumentError(
-                "models",
-                Message(
-                    "must remember the phase of the copy, and particle {id} does not",
-                    id=id,
-                ),
-                remedy="Join them more often, or make models with a longer history.",
-            )
-        pieces.append(piece)
-    return together(Particles, pieces) if pieces else parts[0].particles
+    family: Family,
+) -> State:
+    """The state after a phase of the rows of all copies."""
+    ahead = predicted(state, options, family)
+    aliases = settled_aliases(state.aliases.items())
+    place = {id: k for k, id in enumerate(ahead.particles.id.tolist())}
+    names: list[Name] = []
+    sums = np.zeros((len(place), family.n_sums()))
+    more: list[Vector] = []
+    for c, part in enumerate(parts):
+        for entry in np.flatnonzero(part.history.phase == phase).tolist():
+            owner = int(part.history.owner[entry])
+            if owner >= start.next_id and (c, owner) not in ids:
+                names.append((c, owner))
+                more.append(part.history.sums[entry])
+                continue
+            id = ids.get((c, owner), aliases.get(owner, owner))
+            sums[place[id]] += part.history.sums[entry]
+    u = sum(exposure(part, phase) for part in parts)
+    new = np.arange(len(place), len(place) + len(names), dtype=np.int64)
+    source = {
+        int(k): source_of(ahead, parts[c], owner, phase, options)
+        for k, (c, owner) in zip(new, names, strict=True)
+    }
+    found = Outcome(np.empty(0, np.int64), u, alive_after(ahead, u, options), source)
+    every = np.concatenate([sums, *(one[None] for one in more)])
+    after, named = after_phase(state, ahead, found, options, family, every, new)
+    born: Ids = named[len(place) :]
+    ids |= dict(zip(names, born.tolist(), strict=True))
+    return after
 
 
-def rows_of(state: State, id: int, root: dict[int, int]) -> float:
-    """Rows of a particle and of those that have merged into it in some copy."""
-    own = [root.get(old, old) == id for old in state.particles.id.tolist()]
-    return float(state.particles.m[np.array(own, dtype=bool)].sum())
+def exposure(part: State, phase: int) -> float:
+    """By how much a phase has added to exposures."""
+    return float(part.u[len(part.u) - (part.n_phases - phase)])
 
 
-def exposure_of(
-    id: int,
-    start: State,
-    parts: Sequence[State],
-    places: Sequence[dict[int, int]],
-    u: Sequence[np.ndarray],
-    fade: float,
-) -> float:
-    """Exposure of a particle to the rows of all copies."""
-    at = np.flatnonzero(start.particles.id == id)
-    if len(at):
-        before = fade * float(start.particles.E[at[0]])
-        gains = [float(more.sum()) for more in u]
-        for k, own in enumerate(places):
-            if id in own:
-                gains[k] = float(parts[k].particles.E[own[id]]) - before
-        return before + sum(gains)
-    c = next(k for k, own in enumerate(places) if id in own)
-    E = float(parts[c].particles.E[places[c][id]])
-    # a cohort that was born since the copy began with an exposure of 1
-    left = 1.0 + np.cumsum(u[c][::-1])[::-1]
-    born = 0 if left[0] < E else int(np.argmin(np.abs(left - E)))
-    return E + sum(float(more[born:].sum()) for k, more in enumerate(u) if k != c)
+def alive_after(ahead: Prediction, u: float, options: DDPOptions) -> Vector:
+    """Probabilities that particles live if they have no rows in a phase."""
+    p = ahead.particles
+    if options.uses_paper_weights:
+        return p.alive
+    silent = np.exp(p.m * (np.log(p.E) - np.log(p.E + u)))
+    alive: Vector = p.alive * silent / (p.alive * silent + 1.0 - p.alive)
+    return alive
 
 
-def alive_of(
-    id: int,
-    start: State,
-    parts: Sequence[State],
-    here: Sequence[tuple[int, int]],
-    options: DDPOptions,
-) -> float:
-    """Probability that a particle lives: each copy in which it has no rows tells."""
-    alive = [float(parts[k].particles.alive[at]) for k, at in here]
-    seen = max(int(parts[k].particles.seen[at]) for k, at in here)
-    if id >= start.next_id or seen >= start.n_phases or max(alive) == 1.0:
-        return max(alive)
-    before = float(start.particles.alive[start.particles.id == id][0])
-    q = options.survival if isinstance(options.survival, float) else 1.0
-    prior = before * q ** (parts[0].n_phases - start.n_phases)
-    if prior in (0.0, 1.0) or min(alive) == 0.0:
-        return min(alive)
-    odds = prior / (1.0 - prior)
-    for one in alive:
-        odds *= one / (1.0 - one) * (1.0 - prior) / prior
-    return odds / (1.0 + odds)
+def source_of(
+    ahead: Prediction, part: State, owner: int, phase: int, options: DDPOptions
+) -> int:
+    """The cohort that a particle was born from, by its mass, or else its exposure."""
+    at = int(np.flatnonzero(part.particles.id == owner)[0])
+    born = part.particles.taken(np.array([at]))
+    same = np.flatnonzero(ahead.mass == born.mass[0])
+    if len(same) != 1 and (options.uses_paper_weights or not len(same)):
+        same = np.argsort(np.abs(ahead.mass - born.mass[0]), kind="stable")[:1]
+    if len(same) == 1:
+        return int(same[0])
+    # of those, the one whose exposure in the copy would by now be the particle's
+    now = np.array([started(part, int(ahead.age[k]), phase) for k in same])
+    for later in range(phase + 1, part.n_phases):
+        now = options.weight_memory * now + exposure(part, later)
+    return int(same[np.argmin(np.abs(now - born.E[0]))])
+
+
+def started(part: State, age: int, phase: int) -> float:
+    """Exposure of a cohort of some age in a phase, once the phase has added to it."""
+    now = part.n_phases - 1 - phase + age
+    at = np.flatnonzero(part.age == now)
+    later = sum(exposure(part, t) for t in range(phase + 1, part.n_phases))
+    return float(part.source_exposure[at[0]]) - later if len(at) else np.inf

@@ -370,8 +370,16 @@ def test_what_is_no_copy_is_not_joined_as_one() -> None:
     long = start.copy()
     for t in range(start.options.history + 1):
         long.update(rows(LEFT, seed=t))
+    joined = DependentDPMixture.superpose([one, two], since=start)
+    three, four = (joined.copy().update(rows(LEFT, seed=k)) for k in (6, 7))
+    with pytest.raises(ValueError, match="two have learned the same rows in phase 2"):
+        DependentDPMixture.superpose([three, four], since=start)
+    assert DependentDPMixture.superpose([three, four], since=joined).n_phases == 4
+    sibling = start.copy().update(rows([(40.0, 0.0), (-40.0, 0.0)]))
     for models, since, words in (
         ([one, other], start, "must be copies of since"),
+        ([one.copy().update(rows(LEFT)), two], sibling, "must be copies of since"),
+        ([one, one.copy()], start, "two have learned the same rows"),
         ([one, two.copy().update(rows(LEFT))], start, "as many phases"),
         ([long, long.copy()], start, "at most .* phases"),
         ([one, two], 3, "since must be a DependentDPMixture"),
@@ -383,3 +391,48 @@ def test_what_is_no_copy_is_not_joined_as_one() -> None:
     ):
         with pytest.raises(ValueError, match=words):
             DependentDPMixture.superpose(models, since=since)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("more", [
+    {}, {"survival": 0.8}, {"survival": 0.5}, {"weight_memory": 0.5},
+    {"weights": "counts"}, {"history_merge": False}, {"innovation": 1.0},
+])  # fmt: skip
+@pytest.mark.parametrize("n_steps", [2, 5])
+def test_models_joined_again_and_again_are_saved_and_go_on(
+    n_steps: int, more: dict[str, Any]
+) -> None:
+    """Clusters come and go, each seen by one copy or by both."""
+    rng = np.random.default_rng(7)
+    model = learned(LEFT, 3, **more)
+    for _ in range(6):
+        copies = [model.copy(), model.copy()]
+        for _ in range(n_steps):
+            for copy_ in copies:
+                some = rng.choice(5, size=rng.integers(1, 4), replace=False)
+                places = [[*LEFT, *RIGHT][k] for k in some]
+                copy_.update(rows(places, n=8, seed=int(rng.integers(2**31))))
+        n_seen = model.n_seen
+        made = [
+            DependentDPMixture.superpose(order, seed=1, since=model)
+            for order in (copies, copies[::-1])
+        ]
+        assert made[0].n_seen == sum(one.n_seen for one in copies) - n_seen
+        a, b = (np.sort(one._state.particles.m) for one in made)
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+        again = checkpoint.loads(checkpoint.dumps(made[0]))
+        assert checkpoint.dumps(again) == checkpoint.dumps(made[0])
+        model = made[0]
+    assert model.update(rows(LEFT)).n_clusters >= 1
+
+
+def test_families_that_were_chosen_again_are_not_joined() -> None:
+    rng = np.random.default_rng(0)
+
+    def pair(apart: float, n: int) -> np.ndarray:
+        z = np.repeat([-apart, apart], n)[:, None]
+        return z + rng.normal(size=(2 * n, 2))
+
+    start = DependentDPMixture(GaussianUnknown(), **QUICK, seed=0).update(pair(9, 20))
+    one, other = start.copy().update(pair(9, 40)), start.copy().update(pair(90, 40))
+    with pytest.raises(ValueError, match="must have the scales of since"):
+        DependentDPMixture.superpose([one, other], since=start)
