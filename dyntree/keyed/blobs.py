@@ -200,7 +200,8 @@ def _unpacked(data: bytes, at: int) -> dict[str, NDArray[Any]]:
         at += 4 * n_axes
         dtype = np.dtype(TYPES[kind])
         size = int(np.prod(shape))
-        flat = np.frombuffer(data, dtype, size, at)
+        # kernels read numbers where their types may stand, which is not at any byte
+        flat = np.require(np.frombuffer(data, dtype, size, at), requirements="A")
         found[name] = np.ascontiguousarray(flat.reshape(shape[::-1]).T)
         at += size * dtype.itemsize
     return found

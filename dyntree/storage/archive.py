@@ -213,6 +213,7 @@ def _array(name: str, member: bytes) -> NDArray[Any]:
             Message("its member {name!r} is not as long as it claims", name=name)
         )
     flat = np.frombuffer(member, dtype, offset=start + length)
+    flat = np.require(flat, requirements="A")  # kernels read numbers of aligned memory
     return flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape)
 
 

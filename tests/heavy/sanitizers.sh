@@ -16,7 +16,8 @@ tests="$unit/_core $unit/trees $unit/mixtures $unit/keyed $unit/storage $unit/ch
 but="not oracle_meets and not in_memory"
 python3 -m venv "$work/env"
 "$work/env/bin/pip" install -q "setuptools>=77" wheel "Cython>=3.2,<4" numpy scipy pandas \
-    statsmodels scikit-learn matplotlib tqdm joblib pytest pytest-xdist hypothesis
+    statsmodels scikit-learn matplotlib tqdm joblib polars pyarrow pytest pytest-xdist \
+    hypothesis
 status=0
 
 run() {    # name, variables for the build, variables for the tests
