@@ -32,11 +32,6 @@ class Demonstrations:
         self.squares.append(np.square(second))
 
     @property
-    def spread(self) -> float:
-        first = self.seen[0]
-        return float(np.sqrt(((first - first.mean(axis=0)) ** 2).sum() / len(first)))
-
-    @property
     def rows(self) -> Any:
         return np.column_stack([np.concatenate(self.times), np.vstack(self.seen)])
 
@@ -56,19 +51,22 @@ def targets(
     seen: Demonstrations, labels: Any, ids: Any, frames: Frames, n_steps: int
 ) -> tuple[Any, Any, Any]:
     """Ids, means and covariances at each step."""
-    width, least = len(frames[0][1]), (LEAST_SD * seen.spread) ** 2
-    laws = []
+    width = len(frames[0][1])
+    n, laws = len(seen.seen), []
+    shrink = (width + 1.0) / (width + 1.0 + n)
     for id in ids:
         rows = seen.rows[labels == id]
         centred = rows - rows.mean(axis=0)
         laws.append((len(rows), rows.mean(axis=0), centred.T @ centred / len(rows)))
+    every = np.concatenate([seen.rows[labels == id] for id in ids])
+    least = LEAST_SD**2 * every.var(axis=0)
     out: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
     for time in np.arange(n_steps) / (n_steps - 1.0):
         score = []
-        for n, mean, covariance in laws:
+        for n_rows, mean, covariance in laws:
             variance = covariance[0, 0] + LEAST_TIME**2
             square = (time - mean[0]) ** 2 / variance
-            score.append(np.log(n) - 0.5 * np.log(variance) - 0.5 * square)
+            score.append(np.log(n_rows) - 0.5 * np.log(variance) - 0.5 * square)
         at = int(np.argmax(score))
         _, mean, covariance = laws[at]
         variance = covariance[0, 0] + LEAST_TIME**2
@@ -78,7 +76,8 @@ def targets(
             slope = covariance[part, 0] / variance
             means.append(mean[part] + slope * (time - mean[0]))
             rest = covariance[part, part] - variance * np.outer(slope, slope)
-            covariances.append(rest + least * np.eye(width))
+            rest = (1.0 - shrink) * rest + shrink * np.diag(np.diag(rest))
+            covariances.append(rest + np.diag(least[part]))
         centre, spread = product_of(frames, means, covariances)
         for values, value in zip(out, (ids[at], centre, spread), strict=True):
             values.append(value)

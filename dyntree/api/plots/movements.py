@@ -42,7 +42,7 @@ def plot_movement(
     start : array_like of shape (n_features,), optional
         As there.
     demonstrations : sequence of array_like of shape (n_rows, n_features), optional
-        Movements to draw in grey.
+        Movements to draw in grey, as `update` takes them.
     ax : Axes, optional
         Axes to draw on; by default those of a new figure.
 
@@ -72,13 +72,15 @@ def plot_movement(
         raise ArgumentError(
             "model", "must be a TaskParameterizedMixture", type(model).__name__
         )
+    frames = list(frames)
     movement = model.reproduce(frames, start)
     names = model.feature_names
     if len(names) < 2:
         raise ArgumentError("model", "must have at least two columns", len(names))
     figure, (axes,) = panels(ax)
     for rows in demonstrations:
-        axes.plot(*np.asarray(rows, np.float64)[:, :2].T, color=POINT, linewidth=0.8)
+        path = model.preview(rows)[0].rows
+        axes.plot(*path[:, :2].T, color=POINT, linewidth=0.8)
     for t in np.linspace(0, len(movement) - 1, N_ELLIPSES).round().astype(int):
         root = np.linalg.cholesky(movement.covariance[t][:2, :2])
         edge = movement.mean[t, :2] + N_SD * ring() @ root.T

@@ -165,6 +165,22 @@ class RowModel(StoredArrays, Suggesting, ABC):
         parts = self._counted.removesuffix("s") if n == 1 else self._counted
         return f"<{type(self).__name__}: {n} {parts}, {self.n_seen} rows learned>"
 
+    # ------------------------------------------------------------ rows
+    @abstractmethod
+    def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
+        """Return the columns of X and its rows, checked; nothing changes."""
+
+    @locked
+    def preview(
+        self, X: Any, y: Any = None, start: int | None = None
+    ) -> tuple[Any, list[Any]]:
+        """Check and encode rows that are to be learned; see `Learner.preview`."""
+        if start is not None:
+            params.count("start", start, 0)
+        _, rows = self._encoded(X)
+        rows = rows.copy() if rows is X else rows  # which is the caller's to change
+        return Encoded(rows), [None] * len(rows)
+
 
 class SeededModel(RowModel):
     """A model of rows that draws random numbers, or has other orders of its rows."""
@@ -192,23 +208,7 @@ class SeededModel(RowModel):
 
 
 class Mixture(SeededModel):
-    """What all mixtures have in common: previews of rows, and densities."""
-
-    # ------------------------------------------------------------ rows
-    @abstractmethod
-    def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
-        """Return the columns of X and its rows, checked; nothing changes."""
-
-    @locked
-    def preview(
-        self, X: Any, y: Any = None, start: int | None = None
-    ) -> tuple[Any, list[Any]]:
-        """Check and encode rows that are to be learned; see `Learner.preview`."""
-        if start is not None:
-            params.count("start", start, 0)
-        _, rows = self._encoded(X)
-        rows = rows.copy() if rows is X else rows  # which is the caller's to change
-        return Encoded(rows), [None] * len(rows)
+    """What all mixtures have in common: densities."""
 
     # ------------------------------------------------------------ densities
     @abstractmethod

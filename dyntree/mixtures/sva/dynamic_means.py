@@ -13,7 +13,7 @@ from dyntree.checkpoint.layout import check_arrays, ints, reals, require
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import LARGEST, Matrix, Vector
 from dyntree.errors import Message, NotReadyError
-from dyntree.mixtures.shared.arrays import Arrays, Ids
+from dyntree.mixtures.shared.arrays import Arrays, Ids, constants
 from dyntree.mixtures.shared.base import SeededModel
 from dyntree.mixtures.shared.phases import separated, without_phases
 from dyntree.mixtures.shared.rows import encoded, no_rows
@@ -204,7 +204,7 @@ class DynamicMeans(SeededModel):
         check_progress(progress)
         params.check_dense("X", X)
         X, parts = separated(X, phases)
-        features, rows = self._rows(X)
+        features, rows = self._encoded(X)
         column = phases if isinstance(phases, str) else self._state.phase_column
         pieces = [rows[part] for part in parts] if parts else [rows]
         with rows_bar(progress, len(rows), "learning") as tell:
@@ -214,7 +214,7 @@ class DynamicMeans(SeededModel):
                 tell(len(piece))
         return self
 
-    def _rows(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
+    def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
         """Columns, and checked rows."""
         features = self._state.features
         X = without_phases(X, self._state.phase_column)
@@ -225,30 +225,29 @@ class DynamicMeans(SeededModel):
 
     def _with_phase(self, state: State, rows: Matrix) -> tuple[State, Ids]:
         """The state after a phase, and the labels of its rows."""
-        state = self._with_lambda(state, rows)
-        absent = state.absent + 1
-        there = absent <= self.options.max_absence
         state = replace(
-            state, id=state.id[there], mean=state.mean[there],
-            weight=state.weight[there], absent=absent[there],
-            n_phases=state.n_phases + 1, n_seen=state.n_seen + len(rows), cost=0.0,
+            self._with_lambda(state, rows), absent=state.absent + 1, cost=0.0,
+            n_phases=state.n_phases + 1, n_seen=state.n_seen + len(rows),
         )  # fmt: skip
         if not len(rows):
-            return state, no_ids()
+            return self._without_gone(state), no_ids()
         place, theta, cost = self._descended(state, rows)
+        if state.lambda_ is None:  # all rows so far are one, in one cluster
+            cost = 0.0
         return self._settled(replace(state, cost=cost), place, theta)
 
     def _with_lambda(self, state: State, rows: Matrix) -> State:
         """The state with the cost of a new cluster, which first rows may choose."""
         if not isinstance(self.options.lambda_, str):
             return replace(state, lambda_=self.options.lambda_)
-        if state.n_seen >= FEW_ROWS or not len(rows):
+        chosen = state.lambda_ is not None and state.n_seen >= FEW_ROWS
+        if chosen or not len(rows):
             return state
         early = np.concatenate([state.early.reshape(-1, rows.shape[1]), rows])
-        lambda_ = state.lambda_
-        if len(early) > 1 and np.ptp(early, axis=0).any():
-            lambda_ = cost_of_new(early)
+        if constants(early).all():  # one row says as much as all
+            return replace(state, early=early[:1])
         few = len(early) < FEW_ROWS
+        lambda_ = cost_of_new(early)
         return replace(state, lambda_=lambda_, early=early if few else no_rows())
 
     def _revival(self, state: State) -> tuple[Vector, Vector]:
@@ -302,7 +301,15 @@ class DynamicMeans(SeededModel):
             state, id=ids, mean=mean, weight=weight, absent=absent,
             next_id=state.next_id + len(fresh),
         )  # fmt: skip
-        return settled, ids[where[place]]
+        return self._without_gone(settled), ids[where[place]]
+
+    def _without_gone(self, state: State) -> State:
+        """The state without clusters that no later phase can revive."""
+        there = state.absent + 1 <= self.options.max_absence
+        return replace(
+            state, id=state.id[there], mean=state.mean[there],
+            weight=state.weight[there], absent=state.absent[there],
+        )  # fmt: skip
 
     # ------------------------------------------------------------ what it is
     @property
@@ -460,7 +467,8 @@ def check_state(state: State, options: DynamicMeansOptions, arrays: Arrays) -> N
     )  # fmt: skip
     width = 0 if state.features is None else state.features.n_features
     require(bool((np.diff(state.id) > 0).all()), "ids in order, each once")
-    require(bool((state.absent <= options.max_absence).all()), "clusters not yet gone")
+    there = state.absent + 1 <= options.max_absence
+    require(bool(there.all()), "clusters not yet gone")
     require(not len(state.id) or state.mean.shape[1] == width, "columns of means")
     require((state.n_seen > 0) <= (state.features is not None), "columns of rows")
     require(params.real("cost", state.cost) >= 0.0, "cost")
@@ -470,7 +478,7 @@ def check_state(state: State, options: DynamicMeansOptions, arrays: Arrays) -> N
     is_auto = isinstance(given, str)
     require(chosen == given or is_auto or not state.n_phases, "lambda_")
     n_early = len(state.early)
-    require(n_early in (0, state.n_seen) and n_early < FEW_ROWS, "early rows")
+    require(n_early <= min(state.n_seen, FEW_ROWS - 1), "early rows")
     require(not n_early or (is_auto and state.early.shape[1] == width), "early rows")
 
 

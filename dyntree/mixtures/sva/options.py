@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dyntree import params
 from dyntree.errors import ArgumentError, Message
@@ -252,12 +252,19 @@ HSMM_OPTIONS = params.defaults_of(HSMMOptions)
 class TaskOptions:
     """Options of `TaskParameterizedMixture`, as named there."""
 
+    MOST_WEIGHT: ClassVar[float] = 1e6  # of time, and one over the least
+
     n_frames: int = checked(2, params.count, 1, 100)
     time_weight: float = checked(128.0, params.positive)
     tied: bool = checked(False, params.flag)
 
     def __post_init__(self) -> None:
         check_options(self)
+        least, most = 1.0 / self.MOST_WEIGHT, self.MOST_WEIGHT
+        if not least <= self.time_weight <= most:
+            raise ArgumentError(
+                "time_weight", f"must be in [{least:g}, {most:g}]", self.time_weight
+            )
 
 
 TASK_OPTIONS = params.defaults_of(TaskOptions)

@@ -12,6 +12,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError, Message
 
 MOST_SKEW = 1e8  # condition number of a frame's axes
+MOST_SIZE = 1e100  # of an axis or an origin, and one over the least of an axis
 Frames = list[tuple[Matrix, Matrix]]
 
 
@@ -47,7 +48,15 @@ def checked_frame(A: Any, b: Any, width: int, place: int) -> tuple[Matrix, Matri
         )
     if not (np.isfinite(axes).all() and np.isfinite(origin).all()):
         raise ArgumentError("frames", f"must be finite; frame {place} is not")
-    if not np.linalg.cond(axes) < MOST_SKEW:
+    size = np.abs(axes).max()
+    if not (1.0 / MOST_SIZE <= size <= MOST_SIZE and np.abs(origin).max() <= MOST_SIZE):
+        raise ArgumentError(
+            "frames",
+            f"must have axes of a size from {1.0 / MOST_SIZE:g} to {MOST_SIZE:g} and "
+            f"origins up to that; those of frame {place} have not",
+            remedy="Rescale rows and frames.",
+        )
+    if not np.linalg.cond(axes / size) < MOST_SKEW:
         raise ArgumentError(
             "frames",
             f"must have A that can be inverted; that of frame {place} has not",

@@ -10,9 +10,9 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree.checkpoint.layout import check_arrays, check_close, reals, require
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import ArgumentError, Message, NotReadyError
-from dyntree.mixtures.shared.arrays import Arrays, Ids
+from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.errors import ArgumentError, Message, NotReadyError, ScaleWarning, warn
+from dyntree.mixtures.shared.arrays import SAME, Arrays, Ids, constants
 from dyntree.mixtures.shared.base import RowModel
 from dyntree.mixtures.shared.rows import encoded
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
@@ -32,7 +32,7 @@ from dyntree.runtime.locking import ModelLock, locked
 
 KINDS = {kind.__name__: kind for kind in (OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM)}
 LAMBDA = 64.0  # of the mixture that is learned by default
-LEAST_SD = 1e-3  # of a frame's Gaussian, in spreads of the first demonstration
+LEAST_SD = 1e-3  # of a frame's Gaussian, as a share of what the frame sees
 LEAST_TIME = 1e-3  # standard deviation of the times of a cluster
 SPANS = 20  # of a demonstration, over which accelerations are measured
 SCATTER = {"scatter": reals("n", "width", "width")}
@@ -79,12 +79,14 @@ class TaskParameterizedMixture(RowModel):
     mixture : OnlineDPGMM, OnlineDPMPPCA or OnlineHDPHSMM, optional
         The mixture that learns the rows, as a model that has seen none; by default
         ``OnlineDPGMM(64.0)``. Its scales must be numbers: see Notes. The movement
-        needs clusters of a short time each. Round clusters have it; those with
-        subspaces need ``gate="bandwidth"``.
+        needs clusters of a short time each: round ones, also the states of
+        ``OnlineHDPHSMM(64.0, noise=2.0, emission="gmm")``, or subspaces with a gate,
+        ``OnlineDPMPPCA(9.0, noise=0.5, gate="bandwidth", bandwidth=9.0)``.
     time_weight : float, default 128
         Distance between the beginning and the end of a demonstration by time alone, in
         spreads of the first demonstration. If it is large, as by default, clusters are
-        stages of the movement: about ``time_weight / (1.7 * sqrt(lambda_))`` of them.
+        stages of the movement: about ``time_weight / (1.7 * sqrt(lambda_))`` of them,
+        if later demonstrations are about as wide as the first.
     tied : bool, default False
         Whether the covariances of all clusters in a frame have the same principal
         directions, which then need fewer demonstrations (Tanwani and Calinon 2016).
@@ -109,10 +111,12 @@ class TaskParameterizedMixture(RowModel):
     each demonstration would be a cluster.
 
     At time t, `reproduce` takes the cluster k of largest ``n_k N(t; m_k, v_k)``, and in
-    each frame its Gaussian given t, a linear regression on time. Variances are at least
-    the square of a thousandth of the spread. A linear-quadratic tracker follows the
-    products of these Gaussians: it minimises the squared Mahalanobis distances to them
-    plus `control_cost` times the squared accelerations.
+    each frame its Gaussian given t, a linear regression on time. Covariances between
+    columns are shrunk by (d + 1) / (d + 1 + n), with d columns and n demonstrations, as
+    few demonstrations leave directions open. Variances are at least a millionth of
+    those of all rows, column by column. A linear-quadratic tracker follows the products
+    of these Gaussians: it minimises the squared Mahalanobis distances to them plus
+    `control_cost` times the squared accelerations.
 
     References
     ----------
@@ -181,8 +185,10 @@ class TaskParameterizedMixture(RowModel):
             If rows or frames are bad. The model is then as it was before the call.
         """
         state = self._state
-        features, rows = encoded(X, state.features)
+        features, rows = self._encoded(X)
         local = self._seen(rows, frames)
+        if constants(rows).all():
+            raise ArgumentError("X", "must be a movement: all of its rows are equal")
         if state.features is None:
             spread = spread_of(local)
             state = replace(state, features=features, spread=spread)
@@ -192,6 +198,7 @@ class TaskParameterizedMixture(RowModel):
         if isinstance(mixture, OnlineHDPHSMM):
             mixture.end_sequence()
         squares = accelerations(rows)
+        warn_of_one(mixture)
         self._state = replace(
             state,
             mixture=mixture,
@@ -202,6 +209,9 @@ class TaskParameterizedMixture(RowModel):
         )
         return self
 
+    def _encoded(self, X: Any) -> tuple[FeatureMap, Matrix]:
+        return encoded(X, self._state.features)
+
     def _seen(self, rows: Matrix, frames: Any) -> Matrix:
         """What all frames see of a demonstration, side by side."""
         if len(rows) < 2:
@@ -209,7 +219,14 @@ class TaskParameterizedMixture(RowModel):
                 "X", "must be a demonstration of at least two rows", len(rows)
             )
         checked = checked_frames(frames, self.options.n_frames, rows.shape[1])
-        return seen_from(checked, rows)
+        local = seen_from(checked, rows)
+        if not np.abs(local).max() <= LARGEST:
+            raise ArgumentError(
+                "frames",
+                f"must see rows within {LARGEST:g} of their origins",
+                remedy="Rescale rows and frames.",
+            )
+        return local
 
     def _joint(self, local: Matrix, spread: float) -> Matrix:
         """Rows of the mixture: times, and what frames see."""
@@ -276,7 +293,10 @@ class TaskParameterizedMixture(RowModel):
     def _laws(self, what: str) -> tuple[Ids, Vector, Matrix, Any]:
         """Ids, weights, means and covariances of confirmed clusters, by their time.
 
-        Of times from 0 to 1, and of what frames see, in units of the rows.
+        Of times from 0 to 1, and of what frames see, in units of the rows. Between two
+        columns covariances are shrunk, as if as many demonstrations as a frame has
+        columns, and one more, had shown none: those of one demonstration leave
+        directions open in which a Gaussian would be a wall.
         """
         state = self._ready(what)
         known = state.mixture.clusters(provisional=True)
@@ -293,16 +313,28 @@ class TaskParameterizedMixture(RowModel):
             covariance,
         )
 
+    def _least(self, weight: Vector, mean: Matrix, covariance: Any) -> Vector:
+        """Least variances of what frames see: a share of those of all rows."""
+        share = weight / weight.sum()
+        apart = mean - share @ mean
+        within = np.diagonal(covariance, axis1=1, axis2=2)
+        whole: Vector = (share @ (within + apart**2))[1:]
+        # a column that stands still has the variance of the others
+        whole = np.where(whole > SAME * whole.max(), whole, whole.max())
+        return LEAST_SD**2 * whole
+
     def _blocks(
-        self, weight: Vector, mean: Matrix, covariance: Any
+        self, weight: Vector, mean: Matrix, covariance: Any, least: Vector
     ) -> tuple[list[Matrix], list[Any]]:
         """Means and covariances in each frame."""
-        least = (LEAST_SD * self._state.spread) ** 2
         width = mean.shape[1] // self.options.n_frames
+        shrink = (width + 1.0) / (width + 1.0 + self.n_demonstrations)
         means, covariances = [], []
         for k in range(self.options.n_frames):
             part = slice(k * width, (k + 1) * width)
-            own = covariance[:, part, part] + least * np.eye(width)
+            own = covariance[:, part, part]
+            own = (1.0 - shrink) * own + shrink * own * np.eye(width)
+            own = own + np.diag(least[part])
             means.append(mean[:, part])
             covariances.append(tied(own, weight) if self.options.tied else own)
         return means, covariances
@@ -316,7 +348,10 @@ class TaskParameterizedMixture(RowModel):
         FrameClusters
         """
         id, weight, mean, covariance = self._laws("clusters")
-        means, covariances = self._blocks(weight, mean[:, 1:], covariance[:, 1:, 1:])
+        least = self._least(weight, mean, covariance)
+        means, covariances = self._blocks(
+            weight, mean[:, 1:], covariance[:, 1:, 1:], least
+        )
         return FrameClusters(
             id=id, weight=weight, time=mean[:, 0],
             mean=np.stack(means, axis=1), covariance=np.stack(covariances, axis=1),
@@ -339,7 +374,8 @@ class TaskParameterizedMixture(RowModel):
         """
         _, weight, mean, covariance = self._laws("product")
         checked = self._frames(frames)
-        laws = self._blocks(weight, mean[:, 1:], covariance[:, 1:, 1:])
+        least = self._least(weight, mean, covariance)
+        laws = self._blocks(weight, mean[:, 1:], covariance[:, 1:, 1:], least)
         return product(checked, *laws)
 
     def _frames(self, frames: Any) -> Frames:
@@ -361,7 +397,7 @@ class TaskParameterizedMixture(RowModel):
         ndarray of int64 of shape (n_rows,)
         """
         state = self._ready("predict")
-        _, rows = encoded(X, state.features)
+        _, rows = self._encoded(X)
         return state.mixture.predict(
             self._joint(self._seen(rows, frames), state.spread)
         )
@@ -399,11 +435,15 @@ class TaskParameterizedMixture(RowModel):
         rows = round(state.mixture.n_seen / state.n_demonstrations)
         n = rows if n_steps is None else params.count("n_steps", n_steps, 2)
         state_ids, mean, covariance = self._targets(checked, n, laws)
-        cost = state.n_squares / max(state.squares, np.finfo(float).tiny)
-        cost *= (n / rows) ** 4  # accelerations a step, of a movement of other speed
-        if control_cost is not None:
-            cost = params.positive("control_cost", control_cost)
         first = mean[0] if start is None else checked_start(start, mean.shape[1])
+        if control_cost is None:
+            # one at constant speed has none, but a movement starts at rest
+            extent = float(np.ptp(np.vstack([mean, first]), axis=0).max())
+            least = (extent / rows**2) ** 2
+            square = max(state.squares / max(state.n_squares, 1), least)
+            cost = (n / rows) ** 4 / square if square > 0.0 else 1.0
+        else:
+            cost = params.positive("control_cost", control_cost)
         precision = np.linalg.inv(covariance)
         states, commands, gains = tracked(mean, precision, first, cost)
         width = mean.shape[1]
@@ -427,7 +467,8 @@ class TaskParameterizedMixture(RowModel):
         # what time explains of the rows of a cluster
         explained = slope[:, :, None] * slope[:, None, :] * variance[:, None, None]
         rest = covariance[:, 1:, 1:] - explained
-        _, covariances = self._blocks(weight, mean[:, 1:], rest)
+        least = self._least(weight, mean, covariance)
+        _, covariances = self._blocks(weight, mean[:, 1:], rest, least)
         moved = mean[at, 1:] + slope[at] * late[np.arange(n_steps), at][:, None]
         width = moved.shape[1] // self.options.n_frames
         means = [moved[:, k : k + width] for k in range(0, moved.shape[1], width)]
@@ -497,8 +538,9 @@ def check_state(state: State, options: TaskOptions) -> None:
     turned = np.swapaxes(state.scatter, 1, 2)
     require(np.array_equal(state.scatter, turned), "scatter that is symmetric")
     squares = np.diagonal(state.scatter, axis1=1, axis2=2)
+    rounding = 1e-9 * known.weight[:, None] * known.mean**2  # of rows far from 0
     own = state.mixture._state.clusters.squared_deviations()
-    scale = squares.sum(axis=1, keepdims=True) + known.weight[:, None]
+    scale = squares.sum(axis=1, keepdims=True) + known.weight[:, None] + rounding
     check_close("scatter", squares / scale, own / scale, ENOUGH)
 
 
@@ -530,14 +572,20 @@ def fresh(mixture: Any) -> SmallVarianceMixture:
     return copied
 
 
+def warn_of_one(mixture: SmallVarianceMixture) -> None:
+    """Warn of a mixture that takes whole demonstrations for one cluster."""
+    if mixture.n_clusters == 1:
+        warn(
+            ScaleWarning,
+            "the mixture has one cluster for whole demonstrations, which says nothing "
+            "of their course. Give it a smaller lambda_, or clusters without subspaces "
+            "(emission='gmm'), or gate='bandwidth' with a bandwidth.",
+        )
+
+
 def spread_of(local: Matrix) -> float:
     """Root of the sum of the variances of what frames see."""
-    spread = float(np.sqrt(local.var(axis=0).sum()))
-    if not spread > 0.0:
-        raise ArgumentError(
-            "X", "must be a movement: all rows of the first demonstration are equal"
-        )
-    return spread
+    return float(np.sqrt(local.var(axis=0).sum()))
 
 
 def accelerations(rows: Matrix) -> Matrix:
