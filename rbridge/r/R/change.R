@@ -67,17 +67,16 @@ copy <- function(obj) UseMethod("copy")
 
 copy.dyntree <- function(obj) {
   cloud <- cloud_of(obj, sys.call())
-  tree <- new_holder(sys.call())
-  crossing(tree$tree <- cloud$tree$tree, sys.call())
-  ask("copy", list(), sys.call(), tree)
+  tree <- crossing(cloud$tree$shared(), sys.call())
+  if (!is_value(obj)) ask("copy", list(), sys.call(), tree) # deleteclouds() counts it
   attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$lpred, cloud$time, cloud$names,
                                   cloud$offset, cloud$since)
   obj
 }
 
 deletecloud <- function(obj) {
-  cloud <- cloud_of(obj, sys.call())
-  ask_cloud(obj, "deletecloud", list(), sys.call())
+  cloud <- cloud_in(obj, sys.call())
+  if (!is_void(cloud$tree)) crossing(cloud$tree$forget(), sys.call())
   rm(list = ls(cloud), envir = cloud)
   invisible(NULL)
 }

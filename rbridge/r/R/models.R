@@ -6,6 +6,7 @@
 #           again from what follows
 #   saved   a checkpoint, a raw vector
 #   since   the requests that were learned since, each a raw vector
+#   again   whether the model was made again beside that of a later object
 # so that an update costs no copy, and saveRDS() keeps all that is needed to go on.
 
 new_state <- function(face, model, saved, since = list()) {
@@ -42,12 +43,13 @@ state_of <- function(object, call) {
     stop(simpleError(paste0(
       "object must be what ", class(object)[1L], "() returned, with its attribute ",
       "\"state\"; got one without it, which has no model. Fit it again."), call))
-  if (is.null(state$model) || py_is_null_xptr(state$model)) {
+  if (is_void(state$model)) {
     model <- new_model(call)
     reply <- unserialize(crossing(model$restore(state$saved, state$since), call))
     if (!is.null(reply$interrupted)) stop_interrupted(call)
     raise_conditions(reply, call)
     state$model <- model
+    state$again <- isTRUE(state$left)
   }
   state
 }
@@ -61,20 +63,25 @@ ask_model <- function(object, name, given, call, rows = "newdata") {
   reply$value
 }
 
-# What an object's model tells once it has learned more rows, and its new state.
+# What an object's model tells once it has learned more rows, and its new state, which takes
+# the model over, or has a copy where this one has proved to be in use beside a later one.
 learned <- function(object, given, call, rows = "newdata") {
   state <- state_of(object, call)
-  full <- length(state$since) >= max_since ||
-    sum(lengths(state$since)) > max(length(state$saved), least_size)
-  as_it_was <- FALSE # an interrupt, or a warning that is an error, may come in between
-  on.exit(if (!as_it_was) state$model <- NULL)
+  is_taken <- !isTRUE(state$again)
+  model <- if (is_taken) state$model else crossing(state$model$shared(), call)
+  full <- is_full(state, given)
+  # an interrupt, or a warning that is an error, may come in the middle of a change
+  on.exit(if (is_taken) {
+    state$model <- NULL
+    state$left <- TRUE
+  })
   asked <- c(list(face = state$face, rows = rows), given)
-  reply <- exchange("learn", asked, call, state$model$answer, save = full)
-  as_it_was <- !is.null(reply$error)
+  reply <- exchange("learn", asked, call, model$answer, save = full)
+  if (!is.null(reply$error)) is_taken <- FALSE
   raise_conditions(reply, call)
-  after <- if (full) new_state(state$face, state$model, reply$saved) else
-    new_state(state$face, state$model, state$saved, c(state$since, list(reply$request)))
-  list(value = reply$value, state = after) # which has the model from now on
+  after <- if (full) new_state(state$face, model, reply$saved) else
+    new_state(state$face, model, state$saved, c(state$since, list(reply$request)))
+  list(value = reply$value, state = after)
 }
 
 # The arguments of a fit that are no options of its model.
