@@ -36,7 +36,7 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   attr(object, "formula") <- stats::formula(terms)
   named <- as.list(call)[intersect(names(call), beside)]
   attr(object, "beside") <- named
-  attr(object, "variables") <- intersect(c(all.vars(terms), names_in(named)), names(data))
+  attr(object, "variables") <- variables_of(c(all.vars(terms), names_in(named)), terms, data)
   attr(object, "response") <- attr(terms, "predvars")[[attr(terms, "response") + 1L]]
   attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
     identical(asked$na.action, "na.exclude")
@@ -65,6 +65,16 @@ called <- function(call) {
 
 # The variables in expressions.
 names_in <- function(expressions) unlist(lapply(expressions, all.vars))
+
+# Those of them that new rows must have: variables of the data, and others with a value for
+# each of its rows. The rest are settings such as knots.
+variables_of <- function(variables, terms, data) {
+  n <- if (is.data.frame(data)) nrow(data) else
+    NROW(eval(attr(terms, "variables")[[2L]], data, environment(terms)))
+  is_per_row <- function(name) name %in% names(data) ||
+    (n > 1L && NROW(get0(name, environment(terms))) == n)
+  Filter(is_per_row, unique(variables))
+}
 
 # The call of model.frame() that a call of dynaTree() asks for.
 frame_call <- function(call, na.action = NULL) {
@@ -167,11 +177,14 @@ new_beside <- function(object, X, given, n, learns = FALSE) {
     named <- attr(object, "beside")[[name]]
     if (by_formula && is.null(given[[name]]) && !is.null(named)) {
       lost <- lacking(object, all.vars(named), X)
+      value <- if (!length(lost)) eval(named, X, environment(terms))
+      per_row <- intersect(all.vars(named), attr(object, "variables"))
+      if (!length(per_row) && length(value) > 1L) lost <- "values of their own"
       if (length(lost))
         stop(name, " must be given, or be among the new rows as in the fit, ",
              deparse(named)[1L], "; they have no ", paste(lost, collapse = ", "), ".",
              call. = FALSE)
-      given[name] <- list(eval(named, X, environment(terms)))
+      given[name] <- list(value)
     }
   }
   if (by_formula && !is.null(attr(terms, "offset"))) {

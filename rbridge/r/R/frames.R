@@ -133,8 +133,8 @@ check_variables <- function(object, X, name) {
          paste(lost, collapse = ", "), ".", call. = FALSE)
 }
 
-# Variables that new rows do not have. What a formula did not find in the data of its fit may
-# be anywhere; what it found there is not to be taken from the workspace.
+# Variables that new rows do not have. What has a value for each row of a fit is not to be
+# taken from the workspace, where that of other rows is; settings may be there.
 lacking <- function(object, variables, X) {
   if (!is.null(attr(object, "formula")))
     variables <- intersect(variables, attr(object, "variables"))

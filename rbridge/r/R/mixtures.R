@@ -70,7 +70,7 @@ mixture_rows <- function(x, data, call) {
   X <- design(terms, frame)
   list(x = as_rows(X, "data", call), terms = terms,
        xlevels = stats::.getXlevels(terms, frame), contrasts = attr(X, "contrasts"),
-       variables = variables_of(terms, data, nrow(frame)), times = times_in(frame))
+       variables = variables_of(all.vars(terms), terms, data), times = times_in(frame))
 }
 
 # A mixture's rows are numbers; levels have no distance.

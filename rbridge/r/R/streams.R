@@ -96,21 +96,12 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   with_facts(structure(c(object, list(
     categories = names(options$categories), named = named,
     new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
-    variables = variables_of(stats::delete.response(terms), data,
-                             nrow(rows) + length(attr(rows, "na.action"))),
-    beside = intersect(c(all.vars(stats::formula(terms)[[2L]]), names_in(named)),
-                       names(data)),
+    variables = variables_of(all.vars(stats::delete.response(terms)), terms, data),
+    beside = variables_of(c(all.vars(stats::formula(terms)[[2L]]), names_in(named)), terms,
+                          data),
     contrasts = attr(inputs, "contrasts"), labels = options$classes,
     times = times_in(rows))),
     class = c(face, "dyntree_trees")), found)
-}
-
-# Variables that new rows must have: those of the data, and vectors from elsewhere with a
-# value a row; others are settings such as knots.
-variables_of <- function(terms, data, n) {
-  is_vector <- function(name) name %in% names(data) || (n > 1L &&
-    NROW(get0(name, environment(terms))) == n)
-  Filter(is_vector, all.vars(terms))
 }
 
 # The offset of a formula. That of counts is the logarithm of an exposure; of other numbers
@@ -253,8 +244,10 @@ new_extra <- function(object, name, given, newdata, call) {
     absent <- function(e)
       stop(simpleError(paste0(name, " must be given, or be in newdata as in the fit, ",
                               deparse(asked)[1L], "; got none. Add it to newdata."), call))
-    if (!all(intersect(all.vars(asked), object$beside) %in% names(newdata))) absent()
+    per_row <- intersect(all.vars(asked), object$beside)
+    if (!all(per_row %in% names(newdata))) absent()
     given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = absent)
+    if (!length(per_row) && length(given) > 1L) absent() # these are the rows of the fit
   }
   check_extra(given, name, nrow(newdata), "newdata", call)
   given
