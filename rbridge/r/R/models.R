@@ -203,9 +203,11 @@ same_columns <- function(x, kinds, name, call) {
   x
 }
 
-# Rows as Python reads them: no names of rows, which are for R.
+# Rows as Python reads them: no names of rows, which are for R, and times without a zone.
 bare <- function(x) {
   attr(x, "row.names") <- .set_row_names(nrow(x))
+  for (column in names(x)) if (inherits(x[[column]], "POSIXct"))
+    attr(x[[column]], "tzone") <- "UTC"
   x
 }
 
