@@ -9,19 +9,24 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
     y <- response_in(object, X)
     there <- !is.na(if (is.factor(y)) as.character(y) else y)
   }
-  more <- new_beside(object, X, list(exposure = exposure, weights = weights,
-                                     offset = offset), NROW(X), learns = TRUE)
+  given <- list(exposure = exposure, weights = weights, offset = offset)
+  more <- new_beside(object, X, given, NROW(X), learns = TRUE)
   there <- there & if (is.null(more$there)) TRUE else more$there
   more$there <- NULL
-  rows <- new_rows(object, X, "X")
+  frame <- if (is.data.frame(X) && !is.null(attr(object, "formula"))) new_frame(object, X, "X")
+  rows <- if (is.null(frame)) new_rows(object, X, "X") else designed(object, frame)
   rownames(rows) <- row_names(object, X)
   if (!any(there)) return(object)
+  if (!is.null(frame)) frame <- frame_of_new(object, X, frame, y, given)
   y <- if (all(there)) new_response(object, y) else
     replace(rep(NA_real_, length(y)), there, new_response(object, y[there]))
   learned <- with_weight(rows, y, more, there)
   given <- c(list(X = learned$X, y = learned$y, verb = verb), learned$beside)
   after <- extended(object, "update", given, sys.call(), rownames(learned$X),
                     learned$offset)
+  if (!is.null(attr(object, "frames")))
+    after <- with_variables(after, if (all(learned$keep) || is.null(frame)) frame else
+      frame[learned$keep, , drop = FALSE])
   columns <- colnames(object[["X"]])
   if (is.null(columns)) columns <- colnames(X_like(object, learned$X))
   if (!is.null(columns)) dimnames(after[["X"]]) <- list(NULL, columns)

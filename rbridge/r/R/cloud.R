@@ -16,7 +16,7 @@ least_size <- 2^18 # bytes of requests that are stored before size counts
 changing <- c("update", "retire", "rejuvenate", "alcX", "entropyX")
 
 new_cloud <- function(tree, saved, lpred, time, names = NULL, offset = NULL,
-                      since = list()) {
+                      since = list(), answer = tree$answer) {
   cloud <- new.env(parent = emptyenv())
   cloud$saved <- saved
   cloud$since <- since
@@ -24,7 +24,7 @@ new_cloud <- function(tree, saved, lpred, time, names = NULL, offset = NULL,
   cloud$time <- time
   cloud$names <- names
   cloud$offset <- offset
-  hold(cloud, tree)
+  hold(cloud, tree, answer)
   cloud
 }
 
@@ -32,9 +32,9 @@ new_cloud <- function(tree, saved, lpred, time, names = NULL, offset = NULL,
 # clouds, has neither native rules nor formulas.
 is_value <- function(object) is_native(object) || !is.null(attr(object, "formula"))
 
-hold <- function(cloud, tree) {
+hold <- function(cloud, tree, answer = tree$answer) {
   cloud$tree <- tree
-  cloud$answer <- tree$answer
+  cloud$answer <- answer
 }
 
 let_go <- function(cloud) cloud$tree <- cloud$answer <- NULL
@@ -119,7 +119,8 @@ is_full <- function(cloud, arguments)
 # the value that it was made from.
 successor <- function(cloud, holder) {
   after <- new_cloud(if (is.null(holder)) cloud$tree else holder, cloud$saved, cloud$lpred,
-                     cloud$time, cloud$names, cloud$offset, cloud$since)
+                     cloud$time, cloud$names, cloud$offset, cloud$since,
+                     if (is.null(holder)) cloud$answer else holder$answer)
   if (is.null(holder)) {
     cloud$left <- TRUE
     let_go(cloud)

@@ -98,7 +98,7 @@ with_weight <- function(X, y, more, there = TRUE) {
   }
   if (!is.null(offset)) y <- y - offset
   beside <- more[c("exposure", "weights")]
-  list(X = X, y = y, offset = offset, beside = beside[lengths(beside) > 0L])
+  list(X = X, y = y, keep = keep, offset = offset, beside = beside[lengths(beside) > 0L])
 }
 
 # Labels as a factor where native rules take more than codes.

@@ -41,7 +41,72 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
     identical(asked$na.action, "na.exclude")
   attr(object, "na.action") <- left_rows(frame, weights, attr(object, "excludes"))
+  light <- which(weights == 0)
+  if (length(light)) frame <- rows_of_frame(frame, -light)
+  attr(object, "frames") <- list(list(rows = seq_len(nrow(frame)), frame = frame))
   object
+}
+
+# Rows of a model frame, as a model frame.
+rows_of_frame <- function(frame, places)
+  structure(frame[places, , drop = FALSE], terms = attr(frame, "terms"))
+
+# The variables of an object's active rows, as its model frame has them: of the fit, and of
+# each update a part with the numbers of its rows. NULL where rows came without names.
+active_variables <- function(object) {
+  parts <- attr(object, "frames")
+  rows <- attr(object, "rows")
+  if (is.null(parts)) return(NULL)
+  frame <- parts[[1L]]$frame
+  if (length(parts) == 1L && identical(rows, parts[[1L]]$rows)) return(frame)
+  at <- match(rows, unlist(lapply(parts, `[[`, "rows")))
+  frames <- lapply(parts, `[[`, "frame")
+  columns <- lapply(stats::setNames(nm = names(frame)), function(name) {
+    whole <- one_after_the_other(lapply(frames, `[[`, name))
+    if (is.matrix(whole)) whole[at, , drop = FALSE] else whole[at]
+  })
+  structure(columns, class = "data.frame", terms = attr(frame, "terms"),
+            row.names = make.unique(as.character(active_names(object))))
+}
+
+one_after_the_other <- function(parts) {
+  if (is.matrix(parts[[1L]])) return(do.call(rbind, parts))
+  if (is.character(parts[[1L]])) parts <- lapply(parts, as.character)
+  do.call(c, parts)
+}
+
+max_parts <- 64L # of a model frame, before they are put together
+
+# An object with the variables of rows that it has learned.
+with_variables <- function(object, frame) {
+  parts <- attr(object, "frames")
+  if (is.null(parts) || is.null(frame)) {
+    attr(object, "frames") <- NULL
+    return(object)
+  }
+  last <- length(attr(object, "cloud")$names)
+  rows <- seq.int(last - nrow(frame) + 1L, length.out = nrow(frame))
+  attr(object, "frames") <- c(parts, list(list(rows = rows, frame = frame)))
+  if (length(parts) >= max_parts)
+    attr(object, "frames") <- list(list(rows = attr(object, "rows"),
+                                        frame = active_variables(object)))
+  object
+}
+
+# The model frame of new rows X in the columns of that of the fit: their inputs, responses,
+# and what they have beside, given or as the fit named it.
+frame_of_new <- function(object, X, inputs, y, given) {
+  names <- names(attr(object, "frames")[[1L]]$frame)
+  if (is.null(names)) return(NULL)
+  columns <- as.list(inputs)
+  columns[[names[1L]]] <- y
+  for (name in beside) if (paste0("(", name, ")") %in% names) {
+    value <- given[[name]]
+    if (is.null(value))
+      value <- eval(attr(object, "beside")[[name]], X, environment(attr(object, "terms")))
+    columns[[paste0("(", name, ")")]] <- rep_len(value, length(y))
+  }
+  structure(columns[names], class = "data.frame", row.names = .set_row_names(length(y)))
 }
 
 # Places of the rows that a fit has left out: those with missing values, and those of weight 0.
@@ -247,12 +312,19 @@ getCall.dyntree <- function(x, ...) {
   attr(x, "call")
 }
 
-# The rows of a fit with all its variables, from the data that its call names.
+# The variables of the active rows; of arguments that are given, those of another fit.
 model.frame.dyntree <- function(formula, ...) {
   asked <- list(...)
+  names <- intersect(names(asked), c("data", "subset", "na.action", beside))
+  if (!length(names)) {
+    frame <- active_variables(formula)
+    if (!is.null(frame)) return(frame)
+    formula.dyntree(formula) # or it has none
+    stop("rows of the fit were learned as a matrix, without the variables of its formula. ",
+         "Give data =, or update() with data frames.", call. = FALSE)
+  }
   call <- getCall.dyntree(formula)
   call$formula <- formula.dyntree(formula)
-  names <- intersect(names(asked), c("data", "subset", "na.action", beside))
   call[names] <- asked[names]
   env <- environment(call$formula)
   action <- eval(call$na.action, env)

@@ -109,7 +109,11 @@ new_rows <- function(object, X, name = "XX") {
   terms <- attr(object, "terms")
   if (is.null(terms) || !is.data.frame(X))
     return(in_place(object, as_inputs(by_name(object, X), name), is.data.frame(X)))
-  frame <- new_frame(object, X, name)
+  designed(object, new_frame(object, X, name))
+}
+
+# The columns that a fit has made of the variables of new rows.
+designed <- function(object, frame) {
   X <- no_coding(design(attr(frame, "terms"), frame, attr(object, "contrasts")))
   dimnames(X)[1L] <- list(NULL)
   X

@@ -50,7 +50,7 @@ verbs <- list(
 
 told <- function(fit) { # without what is identical in one session alone
   fit <- plain(fit)
-  attr(fit, "terms") <- attr(fit, "formula") <- NULL
+  attr(fit, "terms") <- attr(fit, "formula") <- attr(fit, "frames") <- NULL
   fit
 }
 
