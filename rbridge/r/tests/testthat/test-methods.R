@@ -1,3 +1,29 @@
+test_that("sensitivities are what they are under native rules", {
+  d <- rows()
+  labels <- 1 + (d$y > 1)
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    set.seed(2)
+    for (fit in list(dynaTree(d$X, d$y, N = 20, verb = 0),
+                     dynaTree(d$X, labels, N = 20, model = "class", verb = 0))) {
+      set.seed(4)
+      fit <- sens(fit, nns = 40, nME = 5)
+      S <- unlist(fit$S)
+      T <- unlist(fit$T)
+      outside <- function(x) sum(!is.na(x) & (x < 0 | x > 1))
+      if (rules == "r") expect_identical(c(outside(S), outside(T)), c(0L, 0L))
+      else expect_gt(outside(S) + outside(T), 0L)
+      counted <- if (rules == "r") c(sum(is.na(S)), sum(is.na(T))) else c(outside(S), outside(T))
+      expect_identical(unname(summary(fit)$sensitivities["outside", ]), counted)
+      expect_output(print(summary(fit)), paste0("Sensitivities outside \\[0, 1\\]",
+        if (rules == "r") ", which are NA", ": ", counted[1], " of ", length(S), " S, ",
+        counted[2], " of ", length(T), " T"))
+    }
+    options(old)
+  }
+  expect_null(summary(fitted_tree())$sensitivities)
+})
+
 test_that("R's own functions know a fit", {
   fit <- dynaTree(dist ~ speed, data = cars, N = 30, verb = 0)
   expect_identical(nobs(fit), 50L)
