@@ -23,7 +23,7 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
   learned <- with_weight(rows, y, more, there)
   given <- c(list(X = learned$X, y = learned$y, verb = verb), learned$beside)
   after <- extended(object, "update", given, sys.call(), rownames(learned$X),
-                    learned$offset)
+                    learned$offset, labels_of(learned))
   if (!is.null(attr(object, "frames")))
     after <- with_variables(after, if (all(learned$keep) || is.null(frame)) frame else
       frame[learned$keep, , drop = FALSE])

@@ -66,7 +66,7 @@ revive <- function(cloud, call) {
   tree <- new_holder(call)
   reply <- unserialize(crossing(tree$restore(cloud$saved, cloud$since), call))
   if (!is.null(reply$interrupted)) stop_interrupted(call)
-  if (!is.null(reply$error)) stop(simpleError(reply$error, call))
+  raise_conditions(reply, call)
   hold(cloud, tree)
   cloud$again <- isTRUE(cloud$left)
 }
@@ -77,7 +77,7 @@ ask_cloud <- function(object, name, arguments, call = sys.call(-1L))
 
 # The answer about an object's cloud, and the cloud as it is then: what changes it is noted
 # in a cloud that objects share, and makes a new one of a value.
-answered <- function(object, name, arguments, call) {
+answered <- function(object, name, arguments, call, rows = NULL) {
   cloud <- cloud_of(object, call)
   check_arguments(arguments, call)
   apart <- name %in% changing && is_value(object)
@@ -92,7 +92,7 @@ answered <- function(object, name, arguments, call) {
   reply <- exchange(name, arguments, call, answer, save = full, native = native)
   suspendInterrupts({
     whole <- !is.null(reply$error)
-    raise_conditions(reply, call)
+    raise_conditions(reply, call, rows, input_names(object))
     if (!is.null(reply$changed)) {
       if (apart) cloud <- successor(cloud, holder)
       reply$value <- add_up(cloud, reply$value)
@@ -147,19 +147,19 @@ tells_rows <- function(cloud) !is.null(cloud$names) || !is.null(cloud$offset)
 # An object with the fields that a call has made; of rows that it learns there may be
 # names and offsets.
 extended <- function(object, name, arguments, call = sys.call(-1L), names = NULL,
-                     offset = NULL) {
+                     offset = NULL, rows = names) {
   if (!is.null(attr(object, "rows")) && name %in% c("update", "retire"))
     arguments$.rows <- TRUE
-  reply <- answered(object, name, arguments, call)
+  reply <- answered(object, name, arguments, call, rows)
   fields <- reply$value
   attr(object, "cloud") <- reply$cloud
   if (!is.null(fields[["y"]])) attr(object, "na.action") <- NULL # the rows have changed
-  if (!is.null(rows <- fields[[".rows"]])) {
+  if (!is.null(numbers <- fields[[".rows"]])) {
     fields[[".rows"]] <- NULL
     cloud <- reply$cloud
     if (name == "update") more_rows(cloud, length(arguments$y), names, offset)
-    attr(object, "rows") <- rows
-    if (!is.null(cloud$offset)) fields$y <- fields$y + cloud$offset[rows]
+    attr(object, "rows") <- numbers
+    if (!is.null(cloud$offset)) fields$y <- fields$y + cloud$offset[numbers]
   }
   fields <- label_answers(fields, input_names(object), stored_names(object))
   object[base::names(fields)] <- fields

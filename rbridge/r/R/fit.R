@@ -20,7 +20,8 @@ dynaTree.default <- function(X, y, N = 1000,
   inputs <- fit_inputs(X, native = native)
   labels <- fit_labels(y, model, native)
   more <- check_beside(model, native, list(exposure = exposure, weights = weights,
-                                           offset = offset), nrow(inputs))
+                                           offset = offset), nrow(inputs),
+                       rownames(inputs))
   response <- as_response(labels, model, whole = native && model == "class")
   learned <- with_weight(no_coding(inputs), response, more)
   given <- list(X = learned$X, y = learned$y, N = N, model = model, nu0s20 = nu0s20,
@@ -30,7 +31,7 @@ dynaTree.default <- function(X, y, N = 1000,
                 rprop = chosen(rprop, "rprop", proposals), verb = verb)
   tree <- new_holder(call)
   reply <- ask("dynaTree", c(given, learned$beside), call, tree, rules = rules(),
-              save = TRUE)
+              save = TRUE, rows = labels_of(learned))
   fields <- named_fields(reply$value, colnames(inputs))
   cloud <- new_cloud(tree, reply$saved, fields$lpred, fields$time,
                      rownames(learned$X), learned$offset)
@@ -99,6 +100,12 @@ with_weight <- function(X, y, more, there = TRUE) {
   if (!is.null(offset)) y <- y - offset
   beside <- more[c("exposure", "weights")]
   list(X = X, y = y, keep = keep, offset = offset, beside = beside[lengths(beside) > 0L])
+}
+
+# The names of learned rows, or their numbers where some were left out.
+labels_of <- function(learned) {
+  names <- rownames(learned$X)
+  if (is.null(names) && !all(learned$keep)) which(learned$keep) else names
 }
 
 # Labels as a factor where native rules take more than codes.

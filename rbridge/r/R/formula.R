@@ -176,17 +176,17 @@ counts <- c("poisson", "negbin") # whose rows have exposures
 
 # Values that rows have beside, one a row, or an error for those that the model or its
 # rules do not have.
-check_beside <- function(model, native, given, n) {
+check_beside <- function(model, native, given, n, rows = NULL) {
   check_exposed(model, given$exposure)
   check_rules(given, native)
   if (!is.null(given$offset) && !model %in% c("mixed", "linear", "constant", counts))
     stop("offset is for regressions and counts; got it with model = \"", model,
          "\". Leave it out.", call. = FALSE)
-  for (name in names(given)) given[name] <- list(per_row(given[[name]], name, n))
+  for (name in names(given)) given[name] <- list(per_row(given[[name]], name, n, rows))
   weights <- given$weights
   if (!is.null(weights) && any(weights < 0))
     stop("weights must be >= 0; got ", weights[weights < 0][1L], " in row ",
-         which(weights < 0)[1L], ".", call. = FALSE)
+         row_label(which(weights < 0)[1L], rows), ".", call. = FALSE)
   if (!is.null(weights) && !any(weights > 0))
     stop("weights must not be 0 in all rows.", call. = FALSE)
   if (model %in% counts) {
@@ -216,7 +216,7 @@ exposed <- function(offset, exposure) {
 }
 
 # Finite numbers, one a row; one number is that of all rows.
-per_row <- function(value, name, n) {
+per_row <- function(value, name, n, rows) {
   if (is.null(value)) return(NULL)
   check_numbers(value, name)
   if (length(value) == 1L) value <- rep(value, n)
@@ -225,8 +225,8 @@ per_row <- function(value, name, n) {
          call. = FALSE)
   bad <- which(!is.finite(value))
   if (length(bad))
-    stop(name, " must be finite; got ", value[bad[1L]], " in row ", bad[1L], ".",
-         call. = FALSE)
+    stop(name, " must be finite; got ", value[bad[1L]], " in row ",
+         row_label(bad[1L], rows), ".", call. = FALSE)
   as.numeric(value)
 }
 
@@ -263,7 +263,8 @@ new_beside <- function(object, X, given, n, learns = FALSE) {
     there <- there & !gaps
     given[[name]][gaps] <- if (name == "offset") 0 else 1
   }
-  c(check_beside(object$model, is_native(object), given, n), if (learns) list(there = there))
+  checked <- check_beside(object$model, is_native(object), given, n, row_names(object, X))
+  c(checked, if (learns) list(there = there))
 }
 
 # What a fit by formula has beside its inputs is not to be found in rows without names.

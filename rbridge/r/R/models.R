@@ -27,12 +27,12 @@ new_model <- function(call) {
 }
 
 # A model that has learned its first rows: its facts, and its state.
-# rows: the name of the argument with the rows.
-made <- function(face, options, given, rows, call) {
+# rows: the name of the argument with the rows; labels: their names.
+made <- function(face, options, given, rows, call, labels = NULL) {
   model <- new_model(call)
   asked <- c(list(face = face, rows = rows, options = options), given)
   reply <- exchange("make", asked, call, model$answer, save = TRUE)
-  raise_conditions(reply, call)
+  raise_conditions(reply, call, labels)
   list(value = reply$value, state = new_state(face, model, reply$saved))
 }
 
@@ -55,17 +55,17 @@ state_of <- function(object, call) {
 }
 
 # The answer of an object's model.
-ask_model <- function(object, name, given, call, rows = "newdata") {
+ask_model <- function(object, name, given, call, rows = "newdata", labels = NULL) {
   state <- state_of(object, call)
   asked <- c(list(face = state$face, rows = rows), given)
   reply <- exchange(name, asked, call, state$model$answer)
-  raise_conditions(reply, call)
+  raise_conditions(reply, call, labels)
   reply$value
 }
 
 # What an object's model tells once it has learned more rows, and its new state, which takes
 # the model over, or has a copy where this one has proved to be in use beside a later one.
-learned <- function(object, given, call, rows = "newdata") {
+learned <- function(object, given, call, rows = "newdata", labels = NULL) {
   state <- state_of(object, call)
   is_taken <- !isTRUE(state$again)
   model <- if (is_taken) state$model else crossing(state$model$shared(), call)
@@ -78,7 +78,7 @@ learned <- function(object, given, call, rows = "newdata") {
   asked <- c(list(face = state$face, rows = rows), given)
   reply <- exchange("learn", asked, call, model$answer, save = full)
   if (!is.null(reply$error)) is_taken <- FALSE
-  raise_conditions(reply, call)
+  raise_conditions(reply, call, labels)
   after <- if (full) new_state(state$face, model, reply$saved) else
     new_state(state$face, model, state$saved, c(state$since, list(reply$request)))
   list(value = reply$value, state = after)
@@ -141,7 +141,7 @@ as_rows <- function(x, name, call) {
     far <- if (kind_of(x[[column]]) %in% c("Date", "POSIXct")) which(is.infinite(x[[column]]))
     if (length(far))
       stop(simpleError(paste0(name, " must be finite; got ", as.numeric(x[[column]][far[1L]]),
-                              " in row ", far[1L], ", column \"", column,
+                              " in row ", row_label(far[1L], row.names(x)), ", column \"", column,
                               "\". Drop or impute such rows first."), call))
     known <- levels(x[[column]])
     if (anyNA(known)) x[[column]] <- factor(x[[column]], known[!is.na(known)]) # of addNA()

@@ -42,10 +42,11 @@ draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs"
 
 # Asks for one function of the mirror; what draws, draws from R's own stream.
 # tree: Python's holder of a tree, empty for what needs none. Returns the reply.
-ask <- function(name, arguments, call, tree = new_holder(call), rules = "r", save = FALSE) {
+ask <- function(name, arguments, call, tree = new_holder(call), rules = "r", save = FALSE,
+                rows = rownames(arguments[["X"]])) {
   check_arguments(arguments, call)
   reply <- exchange(name, arguments, call, tree$answer, rules, save)
-  raise_conditions(reply, call)
+  raise_conditions(reply, call, rows, colnames(arguments[["X"]]))
   reply
 }
 
@@ -65,11 +66,37 @@ exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE,
   reply
 }
 
-# Errors and warnings of a reply become R's, and R's stream goes on.
-raise_conditions <- function(reply, call) {
-  if (!is.null(reply$error)) stop(simpleError(reply$error, call))
-  for (text in reply$warnings) warning(simpleWarning(text, call))
+# Errors and warnings of a reply become R's, and R's stream goes on. `rows` and `columns` are
+# the names of those that were sent, which are looked up if a text has their numbers.
+raise_conditions <- function(reply, call, rows = NULL, columns = NULL) {
+  if (!is.null(reply$error)) stop(simpleError(with_names(reply$error, rows, columns), call))
+  for (text in reply$warnings)
+    warning(simpleWarning(with_names(text, rows, columns), call))
   if (!is.null(reply$state) && is_known_generator()) set_stream_state(reply$state)
+}
+
+# A text of Python's, which has numbers of rows and columns between marks, with names.
+with_names <- function(text, rows, columns) {
+  if (!grepl("[\001\003]", text)) return(text)
+  if (grepl("^(y|yy|weights|exposure) ", text)) # of which each row has one
+    text <- sub("at element \001", "in row \001", text, fixed = TRUE)
+  else if (grepl("at element \001", text, fixed = TRUE)) rows <- NULL
+  text <- in_place_of(text, "\001[0-9]+\002", function(k) row_label(k, rows))
+  in_place_of(text, "\003[0-9]+\004", function(k)
+    if (k > length(columns) || !nzchar(columns[k])) k else quoted(columns[k]))
+}
+
+in_place_of <- function(text, pattern, label) {
+  marked <- regmatches(text, gregexpr(pattern, text))[[1L]]
+  for (one in marked)
+    text <- sub(one, label(as.integer(gsub("[^0-9]", "", one))), text, fixed = TRUE)
+  text
+}
+
+# What messages call row k: by its name, if rows have names.
+row_label <- function(k, rows) {
+  name <- if (k <= length(rows)) as.character(rows[k]) else k
+  if (grepl("^[0-9]+$", name)) name else quoted(name)
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
