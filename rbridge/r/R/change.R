@@ -29,8 +29,17 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
       frame[learned$keep, , drop = FALSE])
   columns <- colnames(object[["X"]])
   if (is.null(columns)) columns <- colnames(X_like(object, learned$X))
-  if (!is.null(columns)) dimnames(after[["X"]]) <- list(NULL, columns)
+  names <- if (!is_value(object))
+    bound_names(rownames(object[["X"]]), nrow(object[["X"]]), learned$X)
+  if (!is.null(columns) || !is.null(names)) dimnames(after[["X"]]) <- list(names, columns)
   after
+}
+
+# Names of rows and of more rows, as rbind() has them.
+bound_names <- function(names, n, more) {
+  if (is.null(names) && is.null(rownames(more))) return(NULL)
+  c(if (is.null(names)) character(n) else names,
+    if (is.null(rownames(more))) character(nrow(more)) else rownames(more))
 }
 
 # The response of a formula among the variables of a frame; of scale(y) and the like by

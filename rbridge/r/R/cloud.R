@@ -34,7 +34,7 @@ is_value <- function(object) is_native(object) || !is.null(attr(object, "formula
 
 hold <- function(cloud, tree, answer = tree$answer) {
   cloud$tree <- tree
-  cloud$answer <- answer
+  cloud$answer <- unopened(answer)
 }
 
 let_go <- function(cloud) cloud$tree <- cloud$answer <- NULL
@@ -59,7 +59,7 @@ cloud_in <- function(object, call) {
 }
 
 # Whether Python has no holder here.
-is_void <- function(holder) is.null(holder) || py_is_null_xptr(holder)
+is_void <- function(holder) is.null(holder) || unopened(py_is_null_xptr(holder))
 
 # Makes the trees of an object that was read from a file.
 revive <- function(cloud, call) {

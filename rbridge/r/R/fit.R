@@ -24,7 +24,7 @@ dynaTree.default <- function(X, y, N = 1000,
                        rownames(inputs))
   response <- as_response(labels, model, whole = native && model == "class")
   learned <- with_weight(no_coding(inputs), response, more)
-  given <- list(X = learned$X, y = learned$y, N = N, model = model, nu0s20 = nu0s20,
+  given <- list(X = learned$X, y = learned$y, N = truncated(N), model = model, nu0s20 = nu0s20,
                 ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = chosen(icept, "icept", intercepts),
@@ -36,6 +36,7 @@ dynaTree.default <- function(X, y, N = 1000,
   cloud <- new_cloud(tree, reply$saved, fields$lpred, fields$time,
                      rownames(learned$X), learned$offset)
   if (!is.null(learned$offset)) fields$y <- fields$y + learned$offset
+  if (!native && is.null(attr(inputs, "terms"))) rownames(fields$X) <- rownames(inputs)
   object <- structure(fields, class = c("dyntree", "dynaTree"), levels = levels(labels),
                       cloud = cloud)
   if (tells_rows(cloud)) attr(object, "rows") <- seq_along(fields$y)
@@ -67,7 +68,7 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                rules = if (native) "native")
   like <- with_coding(like, inputs)
   given <- list(X = X, y = as_response(labels, model, whole = native && model == "class"),
-                N = N, R = R, sub = sub,
+                N = truncated(N), R = R, sub = sub,
                 model = model, nu0s20 = nu0s20, ab = ab, minp = minp,
                 sb = sb, nstart = if (missing(nstart)) "minp" else nstart,
                 icept = chosen(icept, "icept", intercepts),
@@ -101,6 +102,10 @@ with_weight <- function(X, y, more, there = TRUE) {
   beside <- more[c("exposure", "weights")]
   list(X = X, y = y, keep = keep, offset = offset, beside = beside[lengths(beside) > 0L])
 }
+
+# A number of particles such as 1000 / 7, of which R's dynaTree takes the whole part.
+truncated <- function(N) if (is_single(N, is_number) && abs(N) < .Machine$integer.max)
+  trunc(N) else N
 
 # The names of learned rows, or their numbers where some were left out.
 labels_of <- function(learned) {

@@ -21,9 +21,8 @@ new_state <- function(face, model, saved, since = list()) {
 # Python's holder of a model, still empty.
 new_model <- function(call) {
   guest() # which says what is missing
-  if (is.null(python$models)) python$models <- imported("rbridge.guest_models")
-  make <- python$models$RModel
-  crossing(make(), call)
+  if (is.null(python$models)) python$models <- unopened(imported("rbridge.guest_models"))
+  crossing(python$models$RModel(), call)
 }
 
 # A model that has learned its first rows: its facts, and its state.

@@ -6,17 +6,25 @@ python <- new.env(parent = emptyenv())
 guest <- function() {
   if (is.null(python$guest)) {
     found <- tryCatch(
-      imported("rbridge.guest"),
+      unopened(imported("rbridge.guest")),
       error = function(e) stop(
         "R's package dyntree needs the Python package dyntree, which could not be ",
         "loaded: ", conditionMessage(e), "\nInstall it in a clone of its repository with ",
         "pip install -e . (the package of that name on PyPI is another project's), and ",
         "name that Python before the first call: Sys.setenv(RETICULATE_PYTHON = ",
         "\".../bin/python\").", call. = FALSE))
-    found$listen(function(text) cat(text))
+    unopened(found$listen(function(text) cat(text)))
     python$guest <- found
   }
   python$guest
+}
+
+# The value of code that calls reticulate, whose functions open R's random stream where nothing
+# was drawn yet, as all made by Rcpp do: it is as it was then.
+unopened <- function(code) {
+  if (is.null(.GlobalEnv$.Random.seed))
+    on.exit(if (!is.null(.GlobalEnv$.Random.seed)) rm(".Random.seed", envir = .GlobalEnv))
+  code
 }
 
 # A module as it is installed: a folder of that name in the working directory, such as the
@@ -31,8 +39,8 @@ imported <- function(name) {
 
 # A holder of a tree in Python, still empty.
 new_holder <- function(call) {
-  make <- guest()$RObject
-  crossing(make(), call)
+  guest() # which says what is missing
+  crossing(python$guest$RObject(), call)
 }
 
 # A list as Python reads it.
@@ -103,7 +111,7 @@ row_label <- function(k, rows) {
 # interrupt on the threshold, under whatever name. R's own interrupts wait meanwhile, as
 # reticulate is not safe with them everywhere; Python's end long work.
 crossing <- function(value, call)
-  withCallingHandlers(suspendInterrupts(value),
+  withCallingHandlers(unopened(suspendInterrupts(value)),
                       error = function(e) stop_interrupted(call, conditionMessage(e)))
 
 # An interrupt of Python's is an interrupt of R's.
@@ -161,6 +169,6 @@ rules <- function() {
 
 # Whether the examples can run: is there a Python with dyntree?
 has_python <- function() {
-  py_available(initialize = TRUE) &&
+  unopened(py_available(initialize = TRUE)) &&
     !inherits(try(guest(), silent = TRUE), "try-error")
 }
