@@ -279,12 +279,14 @@ def _from_array(array: NDArray[Any]) -> RValue:
         texts = [None if _is_missing(item) else item for item in flat.tolist()]
         if all(item is None or isinstance(item, str) for item in texts):
             return RValue("character", texts, attributes)
-    told = f"{array.dtype}{_KINDS.get(array.dtype.kind, '')}"
+    described = f"{array.dtype}{_KINDS.get(array.dtype.kind, '')}"
     if array.dtype.kind == "O":
-        told = f"objects: {', '.join(sorted({type(item).__name__ for item in flat}))}"
+        described = (
+            f"objects: {', '.join(sorted({type(item).__name__ for item in flat}))}"
+        )
     raise TypeError(
         "R takes numbers, logicals, strings and times; got an array of "
-        f"{told}. Convert it first."
+        f"{described}. Convert it first."
     )
 
 

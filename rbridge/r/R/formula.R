@@ -52,7 +52,7 @@ rows_of_frame <- function(frame, places)
   structure(frame[places, , drop = FALSE], terms = attr(frame, "terms"))
 
 # The variables of an object's active rows, as its model frame has them: of the fit, and of
-# each update a part with the numbers of its rows. NULL where rows came without names.
+# each update a part with the numbers of its rows. NULL where rows have no names.
 active_variables <- function(object) {
   parts <- attr(object, "frames")
   rows <- attr(object, "rows")
@@ -146,7 +146,7 @@ frame_call <- function(call, na.action = NULL) {
   call <- call[c(1L, match(c("formula", "data", "subset", "na.action", beside),
                            names(call), 0L))]
   call[[1L]] <- quote(stats::model.frame)
-  call$drop.unused.levels <- TRUE
+  call$drop.unused.levels <- rules() != "native" # where a later row may have a declared one
   if (is.null(na.action))
     na.action <- if (rules() == "native") omit_responses else stats::na.omit
   call$na.action <- na.action

@@ -41,13 +41,13 @@ fit_inputs <- function(X, name = "X", native = rules() == "native") {
          n_levels(X[[column]]), ".", call. = FALSE)
   terms <- stats::terms(~ ., data = X)
   environment(terms) <- baseenv()
-  frame <- stats::model.frame(terms, X, na.action = stats::na.pass,
-                              drop.unused.levels = TRUE)
+  frame <- stats::model.frame(terms, X, na.action = stats::na.pass)
   as_coded(design(attr(frame, "terms"), frame), frame)
 }
 
 n_levels <- function(x)
-  if (is.factor(x) || is.character(x)) length(unique(x[!is.na(x)])) else NA_integer_
+  if (is.factor(x)) nlevels(x) else if (is.character(x)) length(unique(x[!is.na(x)])) else
+    NA_integer_
 
 takes <- function(x) is_plain(x) || is.factor(x) || is.character(x) ||
   inherits(x, "Date") || inherits(x, "POSIXct") || inherits(x, "difftime")

@@ -48,7 +48,7 @@ verbs <- list(
   copy = function(fit, d) more(copy(fit), d),
   deletecloud = function(fit, d) deletecloud(copy(fit)))
 
-told <- function(fit) { # without what is identical in one session alone
+apart <- function(fit) { # without what is identical in one session alone
   fit <- plain(fit)
   attr(fit, "terms") <- attr(fit, "formula") <- attr(fit, "frames") <- NULL
   fit
@@ -60,8 +60,8 @@ asked_of <- function(fit, d) {
   later <- more(retire(fit, 3), d, 50:55)
   criterion <- if (fit$model %in% c("constant", "linear")) 
     alcX(fit, matrix(c(0, 2), ncol(dyntree:::active_rows(fit)), 2, byrow = TRUE))$alcX
-  list(told(fit), told(predict(fit)), nobs(fit), treestats(fit), fitted(fit), told(later),
-       told(predict(later)), criterion)
+  list(apart(fit), apart(predict(fit)), nobs(fit), treestats(fit), fitted(fit), apart(later),
+       apart(predict(later)), criterion)
 }
 
 test_that("no verb changes the fit that it is given", {
