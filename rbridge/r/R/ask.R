@@ -1,16 +1,22 @@
 # Called row by row: what is as by default stays here.
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
                             exposure = NULL, type = NULL, probs = c(0.05, 0.95),
-                            offset = NULL, na.action = NULL, newdata, ...) {
+                            offset = NULL, na.action = NULL, newdata,
+                            interval = c("none", "prediction"), level = 0.95, ...) {
   no_more(...)
   call <- sys.call()
+  if (!missing(interval) &&
+      chosen(interval, "interval", c("none", "prediction")) == "prediction") {
+    type <- of_interval(object, type)
+    probs <- 0.5 + c(-0.5, 0.5) * share(level, "level")
+  }
   if (!missing(newdata)) {
     if (!missing(XX)) stop("give XX or newdata, not both.", call. = FALSE)
     XX <- newdata
   }
   check_flag(quants, "quants")
   check_flag(ei, "ei")
-  if (!is.null(type)) type <- of_model(object, type)
+  if (!is.null(type) && !identical(type, "interval")) type <- of_model(object, type)
   asked <- if (!missing(XX)) XX
   if (missing(XX)) { # at the active rows
     names <- active_names(object)
@@ -28,9 +34,8 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
       names <- names[-gaps]
       more <- lapply(more, function(values) values[-gaps])
     }
-    if (!is.null(type) && !nrow(XX)) { # no answers, as those of one row are made
-      one <- active_rows(object)[1L, , drop = FALSE]
-      answer <- predict.dyntree(object, one, type = type, probs = probs)
+    if (!is.null(type) && !nrow(XX)) { # no answers, as those of the active rows are made
+      answer <- predict.dyntree(object, type = type, probs = probs)
       answer <- if (is.matrix(answer)) answer[0L, , drop = FALSE] else answer[0L]
       return(stats::napredict(gaps, named(answer, names)))
     }
@@ -50,12 +55,31 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   if (!is.null(more$offset)) for (field in c("mean", "q1", "q2"))
     if (!is.null(object[[field]])) object[[field]] <- object[[field]] + more$offset
   if (is.null(type)) return(at(object, XX))
-  if (type == "quantile" && !identical(probs, c(0.05, 0.95)))
+  if (type == "interval" || (type == "quantile" && !identical(probs, c(0.05, 0.95))))
     object$quantiles <- quantiles(object, XX, probs, more, call)
   stats::napredict(gaps, named(of_type(object, type), names))
 }
 
 labels_left <- function(names, gaps) if (is.null(gaps)) names else names[-gaps]
+
+# The type of an answer with an interval, for a model that has some.
+of_interval <- function(object, type) {
+  check_ours(object)
+  if (object$model == "class")
+    stop("interval is for numbers and counts; labels have probabilities, type = \"prob\".",
+         call. = FALSE)
+  if (!is.null(type) && !identical(type, "response"))
+    stop("interval = \"prediction\" is for type = \"response\"; got ", shown(type),
+         ". Leave one of them out.", call. = FALSE)
+  "interval"
+}
+
+share <- function(x, name) {
+  if (!is_single(x, is_number) || x <= 0 || x >= 1)
+    stop(name, " must be a number between 0 and 1; got ", shown(x), ". 0.95 is 95 percent.",
+         call. = FALSE)
+  x
+}
 
 # The inputs of the active rows of an object.
 active_rows <- function(object) {
