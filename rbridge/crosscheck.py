@@ -68,8 +68,8 @@ def crosscheck(
     Raises
     ------
     ValueError
-        If a step is unknown, or an engine refuses it, or `n_seeds` is too small for any
-        test to reach the level.
+        If a step is unknown, or an engine refuses it, `n_seeds` is too small for any
+        test to reach the level, or `seed` is None, with which nothing is compared.
     RError
         If the real package raises an error.
 
@@ -98,6 +98,11 @@ def crosscheck(
     >>> print(report.summary())  # doctest: +SKIP
     """
     plan = checked_plan(steps)
+    if seed is None:
+        raise ValueError(
+            "seed must be a whole number; got None, with which each engine would draw "
+            "a seed of its own, so that nothing can be compared. Give seed=1."
+        )
     if n_seeds and n_seeds < _LEAST_SEEDS:
         raise ValueError(
             f"n_seeds must be 0, or at least {_LEAST_SEEDS} for the tests to show "

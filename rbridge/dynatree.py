@@ -135,6 +135,8 @@ def _argument(value: Any) -> RValue:
     """Return an argument as R's parser would: whole numbers are doubles."""
     if isinstance(value, RDynaTree):
         return value.r_value
+    if hasattr(value, "reset_index"):  # the mirror has no names of rows, either
+        value = value.reset_index(drop=True)
     sent = to_r(value)
     if sent.kind == "integer" and "class" not in sent.attributes:
         return RValue("double", sent.data.astype(np.float64), sent.attributes)

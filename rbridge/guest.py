@@ -8,11 +8,13 @@ reticulate and NumPy need not fit one another.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import warnings
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -71,6 +73,36 @@ class RObject:
 
     def __init__(self) -> None:
         self.tree: DynaTree | None = None
+        self._holders = weakref.WeakSet([self])  # of the same cloud
+
+    def shared(self) -> Self:
+        """Return another holder of the same tree.
+
+        The first change of one of them copies the cloud, unless R has freed the others.
+        """
+        other = copy.copy(self)
+        self._holders.add(other)
+        return other
+
+    def forget(self) -> None:
+        """Hold no tree any longer."""
+        self.tree = None
+        self._leave()
+
+    def _leave(self) -> None:
+        """Be the only holder of what it holds."""
+        self._holders.discard(self)
+        self._holders = weakref.WeakSet([self])
+
+    def _part(self) -> None:
+        """Hold a copy where others hold the same."""
+        if len(self._holders) > 1:
+            self._copy()
+            self._leave()
+
+    def _copy(self) -> None:
+        assert self.tree is not None
+        self.tree = rmirror.copy(self.tree)
 
     def answer(self, request: bytes | bytearray) -> bytearray:
         """Answer one call of a function of the mirror.
@@ -157,6 +189,8 @@ class RObject:
             if not np.array_equal(state.data, _stream.state):
                 _stream.source.restore(RStream.from_state(state.data).source)
             given["rng"] = _stream
+        if name in _CHANGES:
+            self._part()
         functions = _NATIVE if is_native else _OTHERS
         function = functions.get(name) or getattr(rmirror, name)
         tree = self.tree
@@ -176,6 +210,8 @@ class RObject:
         if name in _TO_KEEP:
             asides = [key for key in result if key not in _OWN]
             self.tree = result.extended(_SENT, without=asides)
+        if name == "copy":
+            self._leave()
         if save is not None and self.tree is not None:
             answer["saved"] = _saved(self.tree)
         return answer

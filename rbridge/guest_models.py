@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -41,6 +42,9 @@ class RModel(RObject):
     def _load(self, saved: bytes) -> None:
         self.model = checkpoint.loads(saved)
 
+    def _copy(self) -> None:
+        self.model = copy.deepcopy(self.model)
+
     def _perform(self, asked: dict[str, RValue]) -> dict[str, Any]:
         (name,), (rows,) = asked.pop(".name").data, asked.pop("rows").data
         face = FACES[asked.pop("face").data[0]]
@@ -49,6 +53,7 @@ class RModel(RObject):
             with warnings.catch_warnings(record=True, action="always") as notes:
                 given = {key: _given(face, value) for key, value in asked.items()}
                 if name in _TEACHES:
+                    self._part()
                     value = self._taught(face, options, given)
                 else:
                     value = face.answers[name](self.model, **given)

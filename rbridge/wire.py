@@ -18,6 +18,12 @@ import numpy as np
 _TYPES = {"logical": 10, "integer": 13, "double": 14, "character": 16, "list": 19}
 _TYPES["raw"] = 24
 _KINDS = {code: kind for kind, code in _TYPES.items()}
+_POINTER = 22  # to memory of a program in C, as in attributes of data.table
+_NO_DATA = {
+    3: "a function", 4: "an environment", 6: "a call or a formula", 7: "a function",
+    8: "a function", 15: "complex numbers", 20: "an expression", _POINTER: "a pointer",
+    25: "an S4 object",
+}  # fmt: skip
 _CODES = {"logical": "i4", "integer": "i4", "double": "f8", "raw": "u1"}
 _NUMBERS = {kind: np.dtype(code) for kind, code in _CODES.items()}
 _SYMBOL, _PAIRS, _CHARS, _NULL, _REFERENCE = 1, 2, 9, 254, 255
@@ -171,8 +177,9 @@ class _Reader:
             return RValue("NULL")
         if code not in _KINDS:
             raise TypeError(
-                f"R sent something that is not data (type {code} in R's internals, "
-                f"such as a function or a formula). Ask for its data instead."
+                f"R sent something that is not data that Python has: "
+                f"{_NO_DATA.get(code, f'type {code} of its own')}. Ask R for numbers, "
+                f"texts, logicals, lists or frames of it instead."
             )
         kind = _KINDS[code]
         flags, length = order.two(data, place)
@@ -196,9 +203,25 @@ class _Reader:
         while self.data[self.place + low] == _PAIRS:
             self.place += 4
             name = self.symbol()
-            found[name] = self.value()
+            if self.data[self.place + low] == _POINTER:
+                self.skip()
+            else:
+                found[name] = self.value()
         self.place += 4
         return found
+
+    def skip(self) -> None:
+        """Pass over a pointer, or over what one protects."""
+        if self.data[self.place + self.order.low] != _POINTER:
+            self.value()
+            return
+        (flags,) = self.order.one(self.data, self.place)
+        self.place += 4
+        self.symbols.append("")  # pointers are numbered with them
+        self.skip()
+        self.skip()
+        if flags & _HAS_ATTRIBUTES:
+            self.pairs()
 
     def symbol(self) -> str:
         (flags,) = self.order.one(self.data, self.place)

@@ -51,11 +51,23 @@ _SHAPES = tuple(
         (rf"(?:\b(?:of )?shape )?\({_N},\)", r"\1 values"),
     )
 )
+_ROW = "\x01{}\x02"
+NUMBERS: Mapping[str, str] = MappingProxyType(  # fields, and what R reads them by
+    {
+        "row": _ROW,
+        "row_number": _ROW,
+        "element": _ROW,
+        "column_number": "\x03{}\x04",
+    }
+)
 _PATH = re.compile(r"^(\w+)(?:\.(\w+)|\['(\w+)'\]|\[(\d+)\])$")
 
 
 class RWords(Words):
     """R's names of arguments, and values as R writes them; rows count from 1.
+
+    Numbers of rows and columns are between marks, so that R can put the names there
+    that its user knows; see `NUMBERS`.
 
     Parameters
     ----------
@@ -140,6 +152,11 @@ class RWords(Words):
         for pattern, words in _COMPILED:
             text = pattern.sub(words, text)
         return text
+
+    def _field(self, name: str, value: Any, spec: str, conversion: str | None) -> str:
+        text = super()._field(name, value, spec, conversion)
+        is_number = name in NUMBERS and conversion is None and text.isdecimal()
+        return NUMBERS[name].format(text) if is_number else text
 
     def _said(self, found: re.Match[str]) -> str:
         return self.phrases.get(found[0]) or self.names[found[0]]

@@ -158,7 +158,7 @@ TABLE: list[tuple[Exception, str, str, str]] = [
         ArgumentError("sample_weight", "must be finite and >= 0", -1.0, row=3),
         "sample_weight must be finite and >= 0; got -1.0 in row 3.",
         "--weights must be finite and >= 0; got -1.0 in row 3.",
-        "weights must be finite and >= 0; got -1 in row 4.",
+        "weights must be finite and >= 0; got -1 in row \x014\x02.",
     ),
     (
         ArgumentError("quants", "must be True or False", None),

@@ -103,7 +103,7 @@ def as_numbers(value: Any, name: str, length: int | None = None) -> NDArray[np.f
         raise ArgumentError(
             name,
             "must be finite",
-            Message("{array} at element {bad}", array=array[bad], bad=bad + 1),
+            Message("{array} at element {element}", array=array[bad], element=bad + 1),
             "Drop or replace missing values first.",
         )
     return array
@@ -137,7 +137,9 @@ def as_indices(value: Any, name: str, upper: int) -> NDArray[np.int64]:
         raise ArgumentError(
             name,
             f"must hold ints in 1..{upper}",
-            Message("{array:g} at element {bad}", array=array[bad], bad=bad + 1),
+            Message(
+                "{array:g} at element {element}", array=array[bad], element=bad + 1
+            ),
         )
     return array.astype(np.int64) - 1
 

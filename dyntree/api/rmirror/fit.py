@@ -329,7 +329,9 @@ def _fit_responses(
             "y",
             "must hold labels >= 1 for model='class'",
             Message(
-                "{labels:g} at element {bad}", labels=labels[bad[0]], bad=bad[0] + 1
+                "{labels:g} at element {element}",
+                labels=labels[bad[0]],
+                element=bad[0] + 1,
             ),
             "Number the classes from 1.",
         )

@@ -87,9 +87,9 @@ class InputSpec:
                 name,
                 f"must hold labels in 1..{self.n_classes}, those of the fit",
                 Message(
-                    "{labels:g} at element {argmax}",
+                    "{labels:g} at element {element}",
                     labels=labels[wrong][0],
-                    argmax=wrong.argmax() + 1,
+                    element=wrong.argmax() + 1,
                 ),
             )
         return labels - 1
@@ -127,10 +127,10 @@ def as_matrix(value: Any, name: str, gaps: bool = False) -> tuple[Matrix, Names]
             name,
             "must be finite",
             Message(
-                "{matrix} in row {i}, column {j}{label}",
+                "{matrix} in row {row_number}, column {column_number}{label}",
                 matrix=matrix[i, j],
-                i=i + 1,
-                j=j + 1,
+                row_number=i + 1,
+                column_number=j + 1,
                 label=label,
             ),
             remedy,
@@ -164,7 +164,7 @@ def as_labels(
     bad = np.flatnonzero(codes < 0)
     if bad.size:
         raise ArgumentError(
-            name, "must not be missing; element {bad} is", bad=bad[0] + 1
+            name, "must not be missing; element {element} is", element=bad[0] + 1
         )
     return codes + 1, levels
 

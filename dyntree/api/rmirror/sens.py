@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +99,8 @@ def sens(
     DynaTree
         An object with the fields MEgrid, MEmean, MEq1 and MEq2 of shape
         (nME, n_inputs), S and T of shape (n_particles, n_inputs) with NaN (R: NA) for
-        values outside [0, 1], and categ. For class models, all but MEgrid and categ are
+        values outside [0, 1] (native rules leave these as they are), and categ. For
+        class models, all but MEgrid and categ are
         dicts by class label, and sens.class contains the labels.
 
     Raises
@@ -195,18 +196,21 @@ def run_sens(object: DynaTree, plan: SensPlan, verb: int, stream: RStream) -> Dy
     cloud = object.cloud
     if cloud.source is not stream.source:
         cloud = cloud.copy(stream.source)
+    within = np.array if object.get("rules") == "native" else _within_unit
     found: dict[str, Any] = {}
     if plan.labels is None:
         if verb > 0:
             print("regression sensitivity analysis:")
         found["MEgrid"] = plan.grid
-        found |= _analyse(cloud, plan, None, verb)
+        found |= _analyse(cloud, plan, None, verb, within)
     else:
         found = {name: {} for name in _EFFECTS}
         for label in plan.labels:
             if verb > 0:
                 print(f"class {label} sensitivity analysis:")
-            for name, value in _analyse(cloud, plan, int(label) - 1, verb).items():
+            for name, value in _analyse(
+                cloud, plan, int(label) - 1, verb, within
+            ).items():
                 found[name][int(label)] = value
         found["sens.class"] = plan.labels
         found["MEgrid"] = plan.grid
@@ -218,7 +222,11 @@ def run_sens(object: DynaTree, plan: SensPlan, verb: int, stream: RStream) -> Dy
 
 
 def _analyse(
-    cloud: Any, plan: SensPlan, label: int | None, verb: int
+    cloud: Any,
+    plan: SensPlan,
+    label: int | None,
+    verb: int,
+    within: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> dict[str, NDArray[np.float64]]:
     main, first, total = engine.sensitivity.sensitivity(
         cloud,
@@ -239,8 +247,8 @@ def _analyse(
         "MEmean": main.mean(axis=0),
         "MEq1": low,
         "MEq2": high,
-        "S": _within_unit(first),
-        "T": _within_unit(total),
+        "S": within(first),
+        "T": within(total),
     }
 
 

@@ -1,16 +1,23 @@
 # Called row by row: what is as by default stays here.
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
                             exposure = NULL, type = NULL, probs = c(0.05, 0.95),
-                            offset = NULL, na.action = NULL, newdata, ...) {
+                            offset = NULL, na.action = NULL, newdata,
+                            interval = c("none", "prediction"), level = 0.95, ...) {
   no_more(...)
   call <- sys.call()
+  if (!missing(interval) &&
+      chosen(interval, "interval", c("none", "prediction")) == "prediction") {
+    type <- of_interval(object, type)
+    probs <- 0.5 + c(-0.5, 0.5) * share(level, "level")
+  }
   if (!missing(newdata)) {
     if (!missing(XX)) stop("give XX or newdata, not both.", call. = FALSE)
     XX <- newdata
   }
   check_flag(quants, "quants")
   check_flag(ei, "ei")
-  if (!is.null(type)) type <- of_model(object, type)
+  if (!is.null(type) && !identical(type, "interval")) type <- of_model(object, type)
+  asked <- if (!missing(XX)) XX
   if (missing(XX)) { # at the active rows
     names <- active_names(object)
     more <- list(exposure = object$exposure, offset = active_offset(object))
@@ -27,9 +34,8 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
       names <- names[-gaps]
       more <- lapply(more, function(values) values[-gaps])
     }
-    if (!is.null(type) && !nrow(XX)) { # no answers, as those of one row are made
-      one <- active_rows(object)[1L, , drop = FALSE]
-      answer <- predict.dyntree(object, one, type = type, probs = probs)
+    if (!is.null(type) && !nrow(XX)) { # no answers, as those of the active rows are made
+      answer <- predict.dyntree(object, type = type, probs = probs)
       answer <- if (is.matrix(answer)) answer[0L, , drop = FALSE] else answer[0L]
       return(stats::napredict(gaps, named(answer, names)))
     }
@@ -40,16 +46,39 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   if (!quants) given$quants <- FALSE
   if (ei) given$ei <- improvement(object)
   if (!identical(verb, 0)) given["verb"] <- list(verb)
-  object <- extended(object, "predict", given, call) # which checks them
+  # which checks them; names that nobody asked for are looked up for an error alone
+  object <- extended(object, "predict", given, call, rows = if (is.null(names))
+    labels_left(row_names(object, asked), gaps) else names)
   if (!quants) object[c("q1", "q2")] <- NULL
   if (!ei) object$ei <- NULL
   object$XXoffset <- more$offset
   if (!is.null(more$offset)) for (field in c("mean", "q1", "q2"))
     if (!is.null(object[[field]])) object[[field]] <- object[[field]] + more$offset
   if (is.null(type)) return(at(object, XX))
-  if (type == "quantile" && !identical(probs, c(0.05, 0.95)))
+  if (type == "interval" || (type == "quantile" && !identical(probs, c(0.05, 0.95))))
     object$quantiles <- quantiles(object, XX, probs, more, call)
   stats::napredict(gaps, named(of_type(object, type), names))
+}
+
+labels_left <- function(names, gaps) if (is.null(gaps)) names else names[-gaps]
+
+# The type of an answer with an interval, for a model that has some.
+of_interval <- function(object, type) {
+  check_ours(object)
+  if (object$model == "class")
+    stop("interval is for numbers and counts; labels have probabilities, type = \"prob\".",
+         call. = FALSE)
+  if (!is.null(type) && !identical(type, "response"))
+    stop("interval = \"prediction\" is for type = \"response\"; got ", shown(type),
+         ". Leave one of them out.", call. = FALSE)
+  "interval"
+}
+
+share <- function(x, name) {
+  if (!is_single(x, is_number) || x <= 0 || x >= 1)
+    stop(name, " must be a number between 0 and 1; got ", shown(x), ". 0.95 is 95 percent.",
+         call. = FALSE)
+  x
 }
 
 # The inputs of the active rows of an object.
@@ -100,7 +129,8 @@ quantiles <- function(object, XX, probs, more, call) {
 
 coef.dyntree <- function(object, XX, verb = 0, ...) {
   no_more(...)
-  extended(object, "coef", list(XX = new_rows(object, XX), verb = verb), sys.call())
+  given <- list(XX = new_rows(object, XX), verb = verb)
+  extended(object, "coef", given, sys.call(), rows = row_names(object, XX))
 }
 
 alc <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE, Xref = NULL,
@@ -108,11 +138,13 @@ alc <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE, Xref = NU
 
 alc.dyntree <- function(object, XX, rect = NULL, categ = NULL, approx = FALSE,
                         Xref = NULL, probs = NULL, verb = 0) {
+  asked <- XX
   XX <- new_rows(object, XX)
   if (!is.null(Xref)) Xref <- new_rows(object, Xref)
   given <- list(XX = XX, rect = rect, categ = categ, approx = approx, Xref = Xref,
                 probs = probs, verb = verb)
-  object <- at(extended(object, "alc", given, sys.call()), XX)
+  object <- at(extended(object, "alc", given, sys.call(),
+                        rows = row_names(object, asked)), XX)
   if (!is.null(Xref)) object$categ <- NULL
   named_Xref(object, if (is.null(Xref)) object[["X"]] else X_like(object, Xref))
 }
@@ -135,17 +167,21 @@ alcX.dyntree <- function(object, rect = NULL, categ = NULL, approx = FALSE, verb
 qEI <- function(object, XX, q = 0, alpha = 2, verb = 0) UseMethod("qEI")
 
 qEI.dyntree <- function(object, XX, q = 0, alpha = 2, verb = 0) {
+  asked <- XX
   XX <- new_rows(object, XX)
   given <- list(XX = XX, q = q, alpha = alpha, verb = verb)
-  at(extended(object, "qEI", given, sys.call()), XX)
+  at(extended(object, "qEI", given, sys.call(),
+                        rows = row_names(object, asked)), XX)
 }
 
 qEntropy <- function(object, XX, q = 0, verb = 0) UseMethod("qEntropy")
 
 qEntropy.dyntree <- function(object, XX, q = 0, verb = 0) {
+  asked <- XX
   XX <- new_rows(object, XX)
   given <- list(XX = XX, q = q, verb = verb)
-  at(extended(object, "qEntropy", given, sys.call()), XX)
+  at(extended(object, "qEntropy", given, sys.call(),
+                        rows = row_names(object, asked)), XX)
 }
 
 sens <- function(object, class = NULL, nns = 1000, nME = 100, span = 0.3,
@@ -226,7 +262,7 @@ classprobs.dyntree <- function(object, class, XX, output = c("p", "c", "both"),
                                verb = 0) {
   given <- list(class = class, XX = new_rows(object, XX),
                 output = chosen(output, "output", c("p", "c", "both")), verb = verb)
-  extended(object, "classprobs", given, sys.call())
+  extended(object, "classprobs", given, sys.call(), rows = row_names(object, XX))
 }
 
 entropyX <- function(object, verb = 0) UseMethod("entropyX")
@@ -237,9 +273,10 @@ entropyX.dyntree <- function(object, verb = 0) {
 ieci <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) UseMethod("ieci")
 ieci.dyntree <- function(object, XX, Xref = NULL, probs = NULL, verb = 0) {
   if (!is.null(Xref)) Xref <- new_rows(object, Xref)
+  asked <- XX
   XX <- new_rows(object, XX)
   given <- list(XX = XX, Xref = Xref, probs = probs, verb = verb)
-  object <- extended(object, "ieci", given, sys.call())
+  object <- extended(object, "ieci", given, sys.call(), rows = row_names(object, asked))
   named_Xref(object, X_like(object, if (is.null(Xref)) XX else Xref))
 }
 

@@ -34,13 +34,10 @@ augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   rows
 }
 
-# The rows that an object holds, with the variables of its formula if they are those of
-# the fit.
+# The rows that an object holds, with the variables of its formula where it has them.
 active_frame <- function(object) {
-  if (!is.null(attr(object, "formula"))) {
-    frame <- model.frame.dyntree(object)
-    if (identical(attr(object, "rows"), seq_len(nrow(frame)))) return(frame)
-  }
+  frame <- active_variables(object)
+  if (!is.null(frame)) return(frame)
   X <- as.data.frame(active_rows(object))
   names <- active_names(object)
   if (!is.null(names)) row.names(X) <- make.unique(as.character(names))

@@ -9,23 +9,37 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
     y <- response_in(object, X)
     there <- !is.na(if (is.factor(y)) as.character(y) else y)
   }
-  more <- new_beside(object, X, list(exposure = exposure, weights = weights,
-                                     offset = offset), NROW(X), learns = TRUE)
+  given <- list(exposure = exposure, weights = weights, offset = offset)
+  more <- new_beside(object, X, given, NROW(X), learns = TRUE)
   there <- there & if (is.null(more$there)) TRUE else more$there
   more$there <- NULL
-  rows <- new_rows(object, X, "X")
+  frame <- if (is.data.frame(X) && !is.null(attr(object, "formula"))) new_frame(object, X, "X")
+  rows <- if (is.null(frame)) new_rows(object, X, "X") else designed(object, frame)
   rownames(rows) <- row_names(object, X)
   if (!any(there)) return(object)
+  if (!is.null(frame)) frame <- frame_of_new(object, X, frame, y, given)
   y <- if (all(there)) new_response(object, y) else
     replace(rep(NA_real_, length(y)), there, new_response(object, y[there]))
   learned <- with_weight(rows, y, more, there)
   given <- c(list(X = learned$X, y = learned$y, verb = verb), learned$beside)
   after <- extended(object, "update", given, sys.call(), rownames(learned$X),
-                    learned$offset)
+                    learned$offset, labels_of(learned))
+  if (!is.null(attr(object, "frames")))
+    after <- with_variables(after, if (all(learned$keep) || is.null(frame)) frame else
+      frame[learned$keep, , drop = FALSE])
   columns <- colnames(object[["X"]])
   if (is.null(columns)) columns <- colnames(X_like(object, learned$X))
-  if (!is.null(columns)) dimnames(after[["X"]]) <- list(NULL, columns)
+  names <- if (!is_value(object))
+    bound_names(rownames(object[["X"]]), nrow(object[["X"]]), learned$X)
+  if (!is.null(columns) || !is.null(names)) dimnames(after[["X"]]) <- list(names, columns)
   after
+}
+
+# Names of rows and of more rows, as rbind() has them.
+bound_names <- function(names, n, more) {
+  if (is.null(names) && is.null(rownames(more))) return(NULL)
+  c(if (is.null(names)) character(n) else names,
+    if (is.null(rownames(more))) character(nrow(more)) else rownames(more))
 }
 
 # The response of a formula among the variables of a frame; of scale(y) and the like by
@@ -67,17 +81,16 @@ copy <- function(obj) UseMethod("copy")
 
 copy.dyntree <- function(obj) {
   cloud <- cloud_of(obj, sys.call())
-  tree <- new_holder(sys.call())
-  crossing(tree$tree <- cloud$tree$tree, sys.call())
-  ask("copy", list(), sys.call(), tree)
+  tree <- crossing(cloud$tree$shared(), sys.call())
+  if (!is_value(obj)) ask("copy", list(), sys.call(), tree) # deleteclouds() counts it
   attr(obj, "cloud") <- new_cloud(tree, cloud$saved, cloud$lpred, cloud$time, cloud$names,
                                   cloud$offset, cloud$since)
   obj
 }
 
 deletecloud <- function(obj) {
-  cloud <- cloud_of(obj, sys.call())
-  ask_cloud(obj, "deletecloud", list(), sys.call())
+  cloud <- cloud_in(obj, sys.call())
+  if (!is_void(cloud$tree)) crossing(cloud$tree$forget(), sys.call())
   rm(list = ls(cloud), envir = cloud)
   invisible(NULL)
 }

@@ -20,21 +20,23 @@ dynaTree.default <- function(X, y, N = 1000,
   inputs <- fit_inputs(X, native = native)
   labels <- fit_labels(y, model, native)
   more <- check_beside(model, native, list(exposure = exposure, weights = weights,
-                                           offset = offset), nrow(inputs))
+                                           offset = offset), nrow(inputs),
+                       rownames(inputs))
   response <- as_response(labels, model, whole = native && model == "class")
   learned <- with_weight(no_coding(inputs), response, more)
-  given <- list(X = learned$X, y = learned$y, N = N, model = model, nu0s20 = nu0s20,
+  given <- list(X = learned$X, y = learned$y, N = truncated(N), model = model, nu0s20 = nu0s20,
                 ab = ab, minp = minp, sb = sb,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = chosen(icept, "icept", intercepts),
                 rprop = chosen(rprop, "rprop", proposals), verb = verb)
   tree <- new_holder(call)
   reply <- ask("dynaTree", c(given, learned$beside), call, tree, rules = rules(),
-              save = TRUE)
+              save = TRUE, rows = labels_of(learned))
   fields <- named_fields(reply$value, colnames(inputs))
   cloud <- new_cloud(tree, reply$saved, fields$lpred, fields$time,
                      rownames(learned$X), learned$offset)
   if (!is.null(learned$offset)) fields$y <- fields$y + learned$offset
+  if (!native && is.null(attr(inputs, "terms"))) rownames(fields$X) <- rownames(inputs)
   object <- structure(fields, class = c("dyntree", "dynaTree"), levels = levels(labels),
                       cloud = cloud)
   if (tells_rows(cloud)) attr(object, "rows") <- seq_along(fields$y)
@@ -66,7 +68,7 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                rules = if (native) "native")
   like <- with_coding(like, inputs)
   given <- list(X = X, y = as_response(labels, model, whole = native && model == "class"),
-                N = N, R = R, sub = sub,
+                N = truncated(N), R = R, sub = sub,
                 model = model, nu0s20 = nu0s20, ab = ab, minp = minp,
                 sb = sb, nstart = if (missing(nstart)) "minp" else nstart,
                 icept = chosen(icept, "icept", intercepts),
@@ -98,7 +100,17 @@ with_weight <- function(X, y, more, there = TRUE) {
   }
   if (!is.null(offset)) y <- y - offset
   beside <- more[c("exposure", "weights")]
-  list(X = X, y = y, offset = offset, beside = beside[lengths(beside) > 0L])
+  list(X = X, y = y, keep = keep, offset = offset, beside = beside[lengths(beside) > 0L])
+}
+
+# A number of particles such as 1000 / 7, of which R's dynaTree takes the whole part.
+truncated <- function(N) if (is_single(N, is_number) && abs(N) < .Machine$integer.max)
+  trunc(N) else N
+
+# The names of learned rows, or their numbers where some were left out.
+labels_of <- function(learned) {
+  names <- rownames(learned$X)
+  if (is.null(names) && !all(learned$keep)) which(learned$keep) else names
 }
 
 # Labels as a factor where native rules take more than codes.

@@ -36,12 +36,77 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   attr(object, "formula") <- stats::formula(terms)
   named <- as.list(call)[intersect(names(call), beside)]
   attr(object, "beside") <- named
-  attr(object, "variables") <- intersect(c(all.vars(terms), names_in(named)), names(data))
+  attr(object, "variables") <- variables_of(c(all.vars(terms), names_in(named)), terms, data)
   attr(object, "response") <- attr(terms, "predvars")[[attr(terms, "response") + 1L]]
   attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
     identical(asked$na.action, "na.exclude")
   attr(object, "na.action") <- left_rows(frame, weights, attr(object, "excludes"))
+  light <- which(weights == 0)
+  if (length(light)) frame <- rows_of_frame(frame, -light)
+  attr(object, "frames") <- list(list(rows = seq_len(nrow(frame)), frame = frame))
   object
+}
+
+# Rows of a model frame, as a model frame.
+rows_of_frame <- function(frame, places)
+  structure(frame[places, , drop = FALSE], terms = attr(frame, "terms"))
+
+# The variables of an object's active rows, as its model frame has them: of the fit, and of
+# each update a part with the numbers of its rows. NULL where rows have no names.
+active_variables <- function(object) {
+  parts <- attr(object, "frames")
+  rows <- attr(object, "rows")
+  if (is.null(parts)) return(NULL)
+  frame <- parts[[1L]]$frame
+  if (length(parts) == 1L && identical(rows, parts[[1L]]$rows)) return(frame)
+  at <- match(rows, unlist(lapply(parts, `[[`, "rows")))
+  frames <- lapply(parts, `[[`, "frame")
+  columns <- lapply(stats::setNames(nm = names(frame)), function(name) {
+    whole <- one_after_the_other(lapply(frames, `[[`, name))
+    if (is.matrix(whole)) whole[at, , drop = FALSE] else whole[at]
+  })
+  structure(columns, class = "data.frame", terms = attr(frame, "terms"),
+            row.names = make.unique(as.character(active_names(object))))
+}
+
+one_after_the_other <- function(parts) {
+  if (is.matrix(parts[[1L]])) return(do.call(rbind, parts))
+  if (is.character(parts[[1L]])) parts <- lapply(parts, as.character)
+  do.call(c, parts)
+}
+
+max_parts <- 64L # of a model frame, before they are put together
+
+# An object with the variables of rows that it has learned.
+with_variables <- function(object, frame) {
+  parts <- attr(object, "frames")
+  if (is.null(parts) || is.null(frame)) {
+    attr(object, "frames") <- NULL
+    return(object)
+  }
+  last <- length(attr(object, "cloud")$names)
+  rows <- seq.int(last - nrow(frame) + 1L, length.out = nrow(frame))
+  attr(object, "frames") <- c(parts, list(list(rows = rows, frame = frame)))
+  if (length(parts) >= max_parts)
+    attr(object, "frames") <- list(list(rows = attr(object, "rows"),
+                                        frame = active_variables(object)))
+  object
+}
+
+# The model frame of new rows X in the columns of that of the fit: their inputs, responses,
+# and what they have beside, given or as the fit named it.
+frame_of_new <- function(object, X, inputs, y, given) {
+  names <- names(attr(object, "frames")[[1L]]$frame)
+  if (is.null(names)) return(NULL)
+  columns <- as.list(inputs)
+  columns[[names[1L]]] <- y
+  for (name in beside) if (paste0("(", name, ")") %in% names) {
+    value <- given[[name]]
+    if (is.null(value))
+      value <- eval(attr(object, "beside")[[name]], X, environment(attr(object, "terms")))
+    columns[[paste0("(", name, ")")]] <- rep_len(value, length(y))
+  }
+  structure(columns[names], class = "data.frame", row.names = .set_row_names(length(y)))
 }
 
 # Places of the rows that a fit has left out: those with missing values, and those of weight 0.
@@ -66,12 +131,22 @@ called <- function(call) {
 # The variables in expressions.
 names_in <- function(expressions) unlist(lapply(expressions, all.vars))
 
+# Those of them that new rows must have: variables of the data, and others with a value for
+# each of its rows. The rest are settings such as knots.
+variables_of <- function(variables, terms, data) {
+  n <- if (is.data.frame(data)) nrow(data) else
+    NROW(eval(attr(terms, "variables")[[2L]], data, environment(terms)))
+  is_per_row <- function(name) name %in% names(data) ||
+    (n > 1L && NROW(get0(name, environment(terms))) == n)
+  Filter(is_per_row, unique(variables))
+}
+
 # The call of model.frame() that a call of dynaTree() asks for.
 frame_call <- function(call, na.action = NULL) {
   call <- call[c(1L, match(c("formula", "data", "subset", "na.action", beside),
                            names(call), 0L))]
   call[[1L]] <- quote(stats::model.frame)
-  call$drop.unused.levels <- TRUE
+  call$drop.unused.levels <- rules() != "native" # where a later row may have a declared one
   if (is.null(na.action))
     na.action <- if (rules() == "native") omit_responses else stats::na.omit
   call$na.action <- na.action
@@ -101,17 +176,17 @@ counts <- c("poisson", "negbin") # whose rows have exposures
 
 # Values that rows have beside, one a row, or an error for those that the model or its
 # rules do not have.
-check_beside <- function(model, native, given, n) {
+check_beside <- function(model, native, given, n, rows = NULL) {
   check_exposed(model, given$exposure)
   check_rules(given, native)
   if (!is.null(given$offset) && !model %in% c("mixed", "linear", "constant", counts))
     stop("offset is for regressions and counts; got it with model = \"", model,
          "\". Leave it out.", call. = FALSE)
-  for (name in names(given)) given[name] <- list(per_row(given[[name]], name, n))
+  for (name in names(given)) given[name] <- list(per_row(given[[name]], name, n, rows))
   weights <- given$weights
   if (!is.null(weights) && any(weights < 0))
     stop("weights must be >= 0; got ", weights[weights < 0][1L], " in row ",
-         which(weights < 0)[1L], ".", call. = FALSE)
+         row_label(which(weights < 0)[1L], rows), ".", call. = FALSE)
   if (!is.null(weights) && !any(weights > 0))
     stop("weights must not be 0 in all rows.", call. = FALSE)
   if (model %in% counts) {
@@ -141,7 +216,7 @@ exposed <- function(offset, exposure) {
 }
 
 # Finite numbers, one a row; one number is that of all rows.
-per_row <- function(value, name, n) {
+per_row <- function(value, name, n, rows) {
   if (is.null(value)) return(NULL)
   check_numbers(value, name)
   if (length(value) == 1L) value <- rep(value, n)
@@ -150,8 +225,8 @@ per_row <- function(value, name, n) {
          call. = FALSE)
   bad <- which(!is.finite(value))
   if (length(bad))
-    stop(name, " must be finite; got ", value[bad[1L]], " in row ", bad[1L], ".",
-         call. = FALSE)
+    stop(name, " must be finite; got ", value[bad[1L]], " in row ",
+         row_label(bad[1L], rows), ".", call. = FALSE)
   as.numeric(value)
 }
 
@@ -167,11 +242,14 @@ new_beside <- function(object, X, given, n, learns = FALSE) {
     named <- attr(object, "beside")[[name]]
     if (by_formula && is.null(given[[name]]) && !is.null(named)) {
       lost <- lacking(object, all.vars(named), X)
+      value <- if (!length(lost)) eval(named, X, environment(terms))
+      per_row <- intersect(all.vars(named), attr(object, "variables"))
+      if (!length(per_row) && length(value) > 1L) lost <- "values of their own"
       if (length(lost))
         stop(name, " must be given, or be among the new rows as in the fit, ",
              deparse(named)[1L], "; they have no ", paste(lost, collapse = ", "), ".",
              call. = FALSE)
-      given[name] <- list(eval(named, X, environment(terms)))
+      given[name] <- list(value)
     }
   }
   if (by_formula && !is.null(attr(terms, "offset"))) {
@@ -185,7 +263,8 @@ new_beside <- function(object, X, given, n, learns = FALSE) {
     there <- there & !gaps
     given[[name]][gaps] <- if (name == "offset") 0 else 1
   }
-  c(check_beside(object$model, is_native(object), given, n), if (learns) list(there = there))
+  checked <- check_beside(object$model, is_native(object), given, n, row_names(object, X))
+  c(checked, if (learns) list(there = there))
 }
 
 # What a fit by formula has beside its inputs is not to be found in rows without names.
@@ -234,12 +313,19 @@ getCall.dyntree <- function(x, ...) {
   attr(x, "call")
 }
 
-# The rows of a fit with all its variables, from the data that its call names.
+# The variables of the active rows; of arguments that are given, those of another fit.
 model.frame.dyntree <- function(formula, ...) {
   asked <- list(...)
+  names <- intersect(names(asked), c("data", "subset", "na.action", beside))
+  if (!length(names)) {
+    frame <- active_variables(formula)
+    if (!is.null(frame)) return(frame)
+    formula.dyntree(formula) # or it has none
+    stop("rows of the fit were learned as a matrix, without the variables of its formula. ",
+         "Give data =, or update() with data frames.", call. = FALSE)
+  }
   call <- getCall.dyntree(formula)
   call$formula <- formula.dyntree(formula)
-  names <- intersect(names(asked), c("data", "subset", "na.action", beside))
   call[names] <- asked[names]
   env <- environment(call$formula)
   action <- eval(call$na.action, env)

@@ -41,13 +41,13 @@ fit_inputs <- function(X, name = "X", native = rules() == "native") {
          n_levels(X[[column]]), ".", call. = FALSE)
   terms <- stats::terms(~ ., data = X)
   environment(terms) <- baseenv()
-  frame <- stats::model.frame(terms, X, na.action = stats::na.pass,
-                              drop.unused.levels = TRUE)
+  frame <- stats::model.frame(terms, X, na.action = stats::na.pass)
   as_coded(design(attr(frame, "terms"), frame), frame)
 }
 
 n_levels <- function(x)
-  if (is.factor(x) || is.character(x)) length(unique(x[!is.na(x)])) else NA_integer_
+  if (is.factor(x)) nlevels(x) else if (is.character(x)) length(unique(x[!is.na(x)])) else
+    NA_integer_
 
 takes <- function(x) is_plain(x) || is.factor(x) || is.character(x) ||
   inherits(x, "Date") || inherits(x, "POSIXct") || inherits(x, "difftime")
@@ -109,7 +109,11 @@ new_rows <- function(object, X, name = "XX") {
   terms <- attr(object, "terms")
   if (is.null(terms) || !is.data.frame(X))
     return(in_place(object, as_inputs(by_name(object, X), name), is.data.frame(X)))
-  frame <- new_frame(object, X, name)
+  designed(object, new_frame(object, X, name))
+}
+
+# The columns that a fit has made of the variables of new rows.
+designed <- function(object, frame) {
   X <- no_coding(design(attr(frame, "terms"), frame, attr(object, "contrasts")))
   dimnames(X)[1L] <- list(NULL)
   X
@@ -133,8 +137,8 @@ check_variables <- function(object, X, name) {
          paste(lost, collapse = ", "), ".", call. = FALSE)
 }
 
-# Variables that new rows do not have. What a formula did not find in the data of its fit may
-# be anywhere; what it found there is not to be taken from the workspace.
+# Variables that new rows do not have. What has a value for each row of a fit is not to be
+# taken from the workspace, where that of other rows is; settings may be there.
 lacking <- function(object, variables, X) {
   if (!is.null(attr(object, "formula")))
     variables <- intersect(variables, attr(object, "variables"))

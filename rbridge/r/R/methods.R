@@ -53,6 +53,8 @@ of_model <- function(object, type) {
 of_type <- function(object, type) {
   switch(type,
     response = object$mean,
+    interval = structure(cbind(object$mean, object$quantiles),
+                         dimnames = list(NULL, c("fit", "lwr", "upr"))),
     quantile = {
       if (!is.null(object$quantiles)) return(object$quantiles)
       if (is.null(object$q1))
@@ -79,3 +81,18 @@ probabilities <- function(object) {
   dimnames(p) <- list(NULL, if (is.null(levels)) as.character(k) else levels[k])
   p
 }
+
+# What has no meaning for a class of fits is an error, where R's default methods have NULL.
+no_answer <- function(object, ...) {
+  stop(simpleError(paste0(.Generic, "() is not for fits of class ", class(object)[1L], ": ",
+                          reasons[[.Generic]]), sys.call()))
+}
+
+reasons <- c(
+  deviance = "they have a log evidence in its place, where logLik() is for them.",
+  df.residual = "they have no number of parameters.",
+  sigma = "their spread differs from row to row; see predict().",
+  fitted = "they store no rows. Call predict() with rows.",
+  residuals = "they store no rows. Subtract predict() at rows from their responses.",
+  weights = "they store no rows.",
+  coef = "they have no coefficients; see summary().")

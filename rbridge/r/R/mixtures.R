@@ -70,7 +70,7 @@ mixture_rows <- function(x, data, call) {
   X <- design(terms, frame)
   list(x = as_rows(X, "data", call), terms = terms,
        xlevels = stats::.getXlevels(terms, frame), contrasts = attr(X, "contrasts"),
-       variables = variables_of(terms, data, nrow(frame)), times = times_in(frame))
+       variables = variables_of(all.vars(terms), terms, data), times = times_in(frame))
 }
 
 # A mixture's rows are numbers; levels have no distance.
@@ -105,7 +105,7 @@ new_mixture_rows <- function(object, newdata, call) {
   for (column in names(object$xlevels)) {
     value <- as.character(frame[[column]])
     check_levels(value, object$xlevels[[column]], column,
-                 "Leave such rows out, or give NA.", call)
+                 "Leave such rows out, or give NA.", call, row.names(frame))
     frame[[column]] <- factor(value, levels = object$xlevels[[column]])
   }
   X <- design(object$terms, frame, object$contrasts)
@@ -168,7 +168,8 @@ case_weights <- function(weights, n, name, call) {
 # ------------------------------------------------------------------- objects
 fit_mixture <- function(face, rows, more, options, matched, call) {
   given <- c(list(x = bare(rows$x)), more)
-  found <- made(face, options, given, if (is.null(rows$terms)) "x" else "data", call)
+  found <- made(face, options, given, if (is.null(rows$terms)) "x" else "data", call,
+                row.names(rows$x))
   object <- structure(c(list(call = matched), rows[names(rows) != "x"],
                         list(inputs = kinds_of(rows$x), family = options$family,
                              seed = options$seed)),
@@ -236,7 +237,7 @@ update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL
     stop(simpleError(paste0("weights are for canopy_mixture(); got them with ",
                             class(object)[1L], "(). Leave them out."), call))
   given$weights <- case_weights(weights, nrow(x), "newdata", call)
-  object <- with_components(object, learned(object, given, call), x)
+  object <- with_components(object, learned(object, given, call, labels = row.names(x)), x)
   if (inherits(object, "canopy_mixture")) object$log_likelihood <- object$n_parameters <- NULL
   if (over_time) {
     object$phase <- reply$labels[reply$code]
@@ -265,7 +266,7 @@ predict.dyntree_mixture <- function(object, newdata,
   x <- new_mixture_rows(object, newdata, call)
   given <- list(x = bare(x), type = type)
   if (over_time) given$ahead <- checked_option("ahead", ahead, call)
-  found <- ask_model(object, "predict", given, call)$found
+  found <- ask_model(object, "predict", given, call, labels = row.names(x))$found
   if (type == "cluster") return(as_clusters(found, object, x))
   if (type == "density") return(named_by(found, x))
   as_answer(matrix(found, nrow(x), nrow(object$components)),

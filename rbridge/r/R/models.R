@@ -6,6 +6,7 @@
 #           again from what follows
 #   saved   a checkpoint, a raw vector
 #   since   the requests that were learned since, each a raw vector
+#   again   whether the model was made again beside that of a later object
 # so that an update costs no copy, and saveRDS() keeps all that is needed to go on.
 
 new_state <- function(face, model, saved, since = list()) {
@@ -20,18 +21,17 @@ new_state <- function(face, model, saved, since = list()) {
 # Python's holder of a model, still empty.
 new_model <- function(call) {
   guest() # which says what is missing
-  if (is.null(python$models)) python$models <- imported("rbridge.guest_models")
-  make <- python$models$RModel
-  crossing(make(), call)
+  if (is.null(python$models)) python$models <- unopened(imported("rbridge.guest_models"))
+  crossing(python$models$RModel(), call)
 }
 
 # A model that has learned its first rows: its facts, and its state.
-# rows: the name of the argument with the rows.
-made <- function(face, options, given, rows, call) {
+# rows: the name of the argument with the rows; labels: their names.
+made <- function(face, options, given, rows, call, labels = NULL) {
   model <- new_model(call)
   asked <- c(list(face = face, rows = rows, options = options), given)
   reply <- exchange("make", asked, call, model$answer, save = TRUE)
-  raise_conditions(reply, call)
+  raise_conditions(reply, call, labels)
   list(value = reply$value, state = new_state(face, model, reply$saved))
 }
 
@@ -42,39 +42,45 @@ state_of <- function(object, call) {
     stop(simpleError(paste0(
       "object must be what ", class(object)[1L], "() returned, with its attribute ",
       "\"state\"; got one without it, which has no model. Fit it again."), call))
-  if (is.null(state$model) || py_is_null_xptr(state$model)) {
+  if (is_void(state$model)) {
     model <- new_model(call)
     reply <- unserialize(crossing(model$restore(state$saved, state$since), call))
     if (!is.null(reply$interrupted)) stop_interrupted(call)
     raise_conditions(reply, call)
     state$model <- model
+    state$again <- isTRUE(state$left)
   }
   state
 }
 
 # The answer of an object's model.
-ask_model <- function(object, name, given, call, rows = "newdata") {
+ask_model <- function(object, name, given, call, rows = "newdata", labels = NULL) {
   state <- state_of(object, call)
   asked <- c(list(face = state$face, rows = rows), given)
   reply <- exchange(name, asked, call, state$model$answer)
-  raise_conditions(reply, call)
+  raise_conditions(reply, call, labels)
   reply$value
 }
 
-# What an object's model tells once it has learned more rows, and its new state.
-learned <- function(object, given, call, rows = "newdata") {
+# What an object's model tells once it has learned more rows, and its new state, which takes
+# the model over, or has a copy where this one has proved to be in use beside a later one.
+learned <- function(object, given, call, rows = "newdata", labels = NULL) {
   state <- state_of(object, call)
-  full <- length(state$since) >= max_since ||
-    sum(lengths(state$since)) > max(length(state$saved), least_size)
-  as_it_was <- FALSE # an interrupt, or a warning that is an error, may come in between
-  on.exit(if (!as_it_was) state$model <- NULL)
+  is_taken <- !isTRUE(state$again)
+  model <- if (is_taken) state$model else crossing(state$model$shared(), call)
+  full <- is_full(state, given)
+  # an interrupt, or a warning that is an error, may come in the middle of a change
+  on.exit(if (is_taken) {
+    state$model <- NULL
+    state$left <- TRUE
+  })
   asked <- c(list(face = state$face, rows = rows), given)
-  reply <- exchange("learn", asked, call, state$model$answer, save = full)
-  as_it_was <- !is.null(reply$error)
-  raise_conditions(reply, call)
-  after <- if (full) new_state(state$face, state$model, reply$saved) else
-    new_state(state$face, state$model, state$saved, c(state$since, list(reply$request)))
-  list(value = reply$value, state = after) # which has the model from now on
+  reply <- exchange("learn", asked, call, model$answer, save = full)
+  if (!is.null(reply$error)) is_taken <- FALSE
+  raise_conditions(reply, call, labels)
+  after <- if (full) new_state(state$face, model, reply$saved) else
+    new_state(state$face, model, state$saved, c(state$since, list(reply$request)))
+  list(value = reply$value, state = after)
 }
 
 # The arguments of a fit that are no options of its model.
@@ -134,7 +140,7 @@ as_rows <- function(x, name, call) {
     far <- if (kind_of(x[[column]]) %in% c("Date", "POSIXct")) which(is.infinite(x[[column]]))
     if (length(far))
       stop(simpleError(paste0(name, " must be finite; got ", as.numeric(x[[column]][far[1L]]),
-                              " in row ", far[1L], ", column \"", column,
+                              " in row ", row_label(far[1L], row.names(x)), ", column \"", column,
                               "\". Drop or impute such rows first."), call))
     known <- levels(x[[column]])
     if (anyNA(known)) x[[column]] <- factor(x[[column]], known[!is.na(known)]) # of addNA()
@@ -196,9 +202,11 @@ same_columns <- function(x, kinds, name, call) {
   x
 }
 
-# Rows as Python reads them: no names of rows, which are for R.
+# Rows as Python reads them: no names of rows, which are for R, and times without a zone.
 bare <- function(x) {
   attr(x, "row.names") <- .set_row_names(nrow(x))
+  for (column in names(x)) if (inherits(x[[column]], "POSIXct"))
+    attr(x[[column]], "tzone") <- "UTC"
   x
 }
 

@@ -15,6 +15,7 @@ summary.dyntree <- function(object, ...) {
                rules = if (is_native(object)) "native" else "r", N = object$N,
                R = object$R, rows = nrow(object$X),
                retired = if (is.null(object$removed)) 0L else as.integer(object$removed),
+               sensitivities = outside_unit(object),
                evidence = colSums(as.matrix(object$lpred)), time = sum(object$time))
   if (!is.null(attr(object, "cloud"))) {
     reply$residuals <- in_sample(object)
@@ -22,6 +23,18 @@ summary.dyntree <- function(object, ...) {
     reply$inputs <- inputs_used(object)
   }
   structure(reply, class = "summary.dyntree")
+}
+
+# How many of the indices of sens() lie outside [0, 1], where R's rules have NA, and of how
+# many; NULL where there are none.
+outside_unit <- function(object) {
+  if (is.null(object[["S"]])) return(NULL)
+  vapply(c("S", "T"), FUN.VALUE = c(outside = 0L, of = 0L), function(name) {
+    values <- unlist(object[[name]])
+    is_outside <- if (is_native(object)) !is.na(values) & (values < 0 | values > 1) else
+      is.na(values)
+    c(outside = sum(is_outside), of = length(values))
+  })
 }
 
 # Residuals at the active rows, of labels the share misclassified; "prior" has none.
@@ -63,6 +76,10 @@ print.summary.dyntree <- function(x, digits = max(3L, getOption("digits") - 3L),
   if (identical(x$model, "class") && !is.null(x$residuals))
     cat("Share of labels misclassified at the active rows: ", format(x$residuals, digits = digits),
         "\n", sep = "")
+  if (!is.null(x$sensitivities))
+    cat("Sensitivities outside [0, 1]", if (x$rules == "r") ", which are NA", ": ",
+        paste(x$sensitivities["outside", ], "of", x$sensitivities["of", ], c("S", "T"),
+              collapse = ", "), "\n", sep = "")
   repeats <- if (is.null(x$R)) "" else paste0(" in ", x$R, " repeats")
   cat("Dynamic tree, ", x$model, " leaves, ", x$N, " particles", repeats, ", ", x$rows,
       " active rows, ", x$retired, " retired\n", sep = "")

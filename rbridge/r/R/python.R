@@ -6,17 +6,25 @@ python <- new.env(parent = emptyenv())
 guest <- function() {
   if (is.null(python$guest)) {
     found <- tryCatch(
-      imported("rbridge.guest"),
+      unopened(imported("rbridge.guest")),
       error = function(e) stop(
         "R's package dyntree needs the Python package dyntree, which could not be ",
         "loaded: ", conditionMessage(e), "\nInstall it in a clone of its repository with ",
         "pip install -e . (the package of that name on PyPI is another project's), and ",
         "name that Python before the first call: Sys.setenv(RETICULATE_PYTHON = ",
         "\".../bin/python\").", call. = FALSE))
-    found$listen(function(text) cat(text))
+    unopened(found$listen(function(text) cat(text)))
     python$guest <- found
   }
   python$guest
+}
+
+# The value of code that calls reticulate, whose functions open R's random stream where nothing
+# was drawn yet, as all made by Rcpp do: it is as it was then.
+unopened <- function(code) {
+  if (is.null(.GlobalEnv$.Random.seed))
+    on.exit(if (!is.null(.GlobalEnv$.Random.seed)) rm(".Random.seed", envir = .GlobalEnv))
+  code
 }
 
 # A module as it is installed: a folder of that name in the working directory, such as the
@@ -31,8 +39,8 @@ imported <- function(name) {
 
 # A holder of a tree in Python, still empty.
 new_holder <- function(call) {
-  make <- guest()$RObject
-  crossing(make(), call)
+  guest() # which says what is missing
+  crossing(python$guest$RObject(), call)
 }
 
 # A list as Python reads it.
@@ -42,10 +50,11 @@ draws <- c("dynaTree", "dynaTrees", "update", "rejuvenate", "sens", "classprobs"
 
 # Asks for one function of the mirror; what draws, draws from R's own stream.
 # tree: Python's holder of a tree, empty for what needs none. Returns the reply.
-ask <- function(name, arguments, call, tree = new_holder(call), rules = "r", save = FALSE) {
+ask <- function(name, arguments, call, tree = new_holder(call), rules = "r", save = FALSE,
+                rows = rownames(arguments[["X"]])) {
   check_arguments(arguments, call)
   reply <- exchange(name, arguments, call, tree$answer, rules, save)
-  raise_conditions(reply, call)
+  raise_conditions(reply, call, rows, colnames(arguments[["X"]]))
   reply
 }
 
@@ -65,18 +74,44 @@ exchange <- function(name, arguments, call, answer, rules = "r", save = FALSE,
   reply
 }
 
-# Errors and warnings of a reply become R's, and R's stream goes on.
-raise_conditions <- function(reply, call) {
-  if (!is.null(reply$error)) stop(simpleError(reply$error, call))
-  for (text in reply$warnings) warning(simpleWarning(text, call))
+# Errors and warnings of a reply become R's, and R's stream goes on. `rows` and `columns` are
+# the names of those that were sent, which are looked up if a text has their numbers.
+raise_conditions <- function(reply, call, rows = NULL, columns = NULL) {
+  if (!is.null(reply$error)) stop(simpleError(with_names(reply$error, rows, columns), call))
+  for (text in reply$warnings)
+    warning(simpleWarning(with_names(text, rows, columns), call))
   if (!is.null(reply$state) && is_known_generator()) set_stream_state(reply$state)
+}
+
+# A text of Python's, which has numbers of rows and columns between marks, with names.
+with_names <- function(text, rows, columns) {
+  if (!grepl("[\001\003]", text)) return(text)
+  if (grepl("^(y|yy|weights|exposure) ", text)) # of which each row has one
+    text <- sub("at element \001", "in row \001", text, fixed = TRUE)
+  else if (grepl("at element \001", text, fixed = TRUE)) rows <- NULL
+  text <- in_place_of(text, "\001[0-9]+\002", function(k) row_label(k, rows))
+  in_place_of(text, "\003[0-9]+\004", function(k)
+    if (k > length(columns) || !nzchar(columns[k])) k else quoted(columns[k]))
+}
+
+in_place_of <- function(text, pattern, label) {
+  marked <- regmatches(text, gregexpr(pattern, text))[[1L]]
+  for (one in marked)
+    text <- sub(one, label(as.integer(gsub("[^0-9]", "", one))), text, fixed = TRUE)
+  text
+}
+
+# What messages call row k: by its name, if rows have names.
+row_label <- function(k, rows) {
+  name <- if (k <= length(rows)) as.character(rows[k]) else k
+  if (grepl("^[0-9]+$", name)) name else quoted(name)
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an
 # interrupt on the threshold, under whatever name. R's own interrupts wait meanwhile, as
 # reticulate is not safe with them everywhere; Python's end long work.
 crossing <- function(value, call)
-  withCallingHandlers(suspendInterrupts(value),
+  withCallingHandlers(unopened(suspendInterrupts(value)),
                       error = function(e) stop_interrupted(call, conditionMessage(e)))
 
 # An interrupt of Python's is an interrupt of R's.
@@ -134,6 +169,6 @@ rules <- function() {
 
 # Whether the examples can run: is there a Python with dyntree?
 has_python <- function() {
-  py_available(initialize = TRUE) &&
+  unopened(py_available(initialize = TRUE)) &&
     !inherits(try(guest(), silent = TRUE), "try-error")
 }

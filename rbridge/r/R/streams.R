@@ -89,28 +89,19 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   given$weights <- rows[["(weights)"]]
   given$exposure <- exposed(if (is_count) offset, rows[["(exposure)"]])
   options$seed <- seed_for(seed, call)
-  found <- made(face, options, given, "data", call)
+  found <- made(face, options, given, "data", call, row.names(inputs))
   object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
   with_facts(structure(c(object, list(
     categories = names(options$categories), named = named,
     new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
-    variables = variables_of(stats::delete.response(terms), data,
-                             nrow(rows) + length(attr(rows, "na.action"))),
-    beside = intersect(c(all.vars(stats::formula(terms)[[2L]]), names_in(named)),
-                       names(data)),
+    variables = variables_of(all.vars(stats::delete.response(terms)), terms, data),
+    beside = variables_of(c(all.vars(stats::formula(terms)[[2L]]), names_in(named)), terms,
+                          data),
     contrasts = attr(inputs, "contrasts"), labels = options$classes,
     times = times_in(rows))),
     class = c(face, "dyntree_trees")), found)
-}
-
-# Variables that new rows must have: those of the data, and vectors from elsewhere with a
-# value a row; others are settings such as knots.
-variables_of <- function(terms, data, n) {
-  is_vector <- function(name) name %in% names(data) || (n > 1L &&
-    NROW(get0(name, environment(terms))) == n)
-  Filter(is_vector, all.vars(terms))
 }
 
 # The offset of a formula. That of counts is the logarithm of an exposure; of other numbers
@@ -123,7 +114,8 @@ offset_of <- function(frame, model, call, learns = TRUE) {
   bad <- if (learns) which(!is.finite(offset))
   if (length(bad))
     stop(simpleError(paste0("offset must be finite; got ", offset[bad[1L]], " in row ",
-                            bad[1L], ". Leave such rows out."), call))
+                            row_label(bad[1L], row.names(frame)), ". Leave such rows out."),
+                     call))
   offset
 }
 
@@ -190,7 +182,8 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
     crossed <- names(frame)[seq_along(is_crossed)][is_crossed] # rownames() has backticks
     for (own in intersect(names(xlevels), crossed)) {
       value <- as.character(frame[[own]])
-      check_levels(value, xlevels[[own]], own, "Leave such rows out, or give NA.", call)
+      check_levels(value, xlevels[[own]], own, "Leave such rows out, or give NA.", call,
+                   row.names(frame))
       frame[[own]] <- factor(value, levels = xlevels[[own]])
     }
     attr(frame, "terms") <- terms # rows that were taken out of a frame lose it
@@ -233,17 +226,17 @@ new_inputs <- function(object, newdata, terms, grows, call) {
     if (!grows && object$new_levels != "missing")
       for (column in setdiff(names(object$xlevels), object$categories))
         check_levels(as.character(x[[column]]), object$xlevels[[column]], column,
-                     "Learn rows with it by update() first, or give NA.", call)
+                     "Learn rows with it by update() first, or give NA.", call, row.names(x))
     x
   })
 }
 
-check_levels <- function(value, known, column, remedy, call) {
+check_levels <- function(value, known, column, remedy, call, rows) {
   new <- which(!is.na(value) & !value %in% known)
   if (length(new))
     stop(simpleError(paste0("column \"", column, "\" of newdata must hold levels that the ",
                             "model knows, ", quoted(known), "; got \"", value[new[1L]],
-                            "\" in row ", new[1L], ". ", remedy), call))
+                            "\" in row ", row_label(new[1L], rows), ". ", remedy), call))
 }
 
 # Weights or exposures of new rows: as given, or as the fit named them.
@@ -253,8 +246,10 @@ new_extra <- function(object, name, given, newdata, call) {
     absent <- function(e)
       stop(simpleError(paste0(name, " must be given, or be in newdata as in the fit, ",
                               deparse(asked)[1L], "; got none. Add it to newdata."), call))
-    if (!all(intersect(all.vars(asked), object$beside) %in% names(newdata))) absent()
+    per_row <- intersect(all.vars(asked), object$beside)
+    if (!all(per_row %in% names(newdata))) absent()
     given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = absent)
+    if (!length(per_row) && length(given) > 1L) absent() # these are the rows of the fit
   }
   check_extra(given, name, nrow(newdata), "newdata", call)
   given
@@ -285,7 +280,7 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   given <- list(x = bare(x), y = if (is_count) y else less(y, offset),
                 weights = frame[["(weights)"]])
   given$exposure <- exposed(if (is_count) offset, frame[["(exposure)"]])
-  found <- learned(object, given, call)
+  found <- learned(object, given, call, labels = row.names(x))
   new <- levels_in(x)
   if (object$new_levels == "grow") for (column in names(object$xlevels))
     object$xlevels[[column]] <- union(object$xlevels[[column]], new[[column]])
@@ -323,7 +318,7 @@ predict.dyntree_trees <- function(object, newdata,
     check_exposed(object$model, exposure)
   }
   if (interval != "none" || type == "quantile") given$probs <- probs
-  found <- ask_model(object, "predict", given, call)
+  found <- ask_model(object, "predict", given, call, labels = row.names(x))
   if (is_class) return(labelled(found, object$labels, type, x))
   if (!is.null(offset)) {
     found$mean <- found$mean + offset

@@ -18,3 +18,6 @@ not_ours <- function(object) {
   paste0("object is one of R's package dynaTree, whose trees this package cannot reach; ",
          "call the function of that package, or fit with dyntree::dynaTree().")
 }
+
+# Methods of S4 may be for fits, as for those of R's dynaTree.
+setOldClass(c("dyntree", "dynaTree"))

@@ -254,3 +254,8 @@ def test_a_particle_without_a_scale_gives_no_density() -> None:
         X[:100], y[:100], 200, "linear", icept="augmented", verb=0, seed=1
     )
     assert np.isnan(rmirror.predict(fit, X[100:], y[100:]).yypred).any()
+
+
+def test_without_a_seed_nothing_is_compared() -> None:
+    with pytest.raises(ValueError, match="so that nothing can be compared"):
+        rbridge.crosscheck([[1.0]], [1.0], seed=None)  # type: ignore[arg-type]

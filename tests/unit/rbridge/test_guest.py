@@ -212,3 +212,34 @@ def test_a_word_of_the_stream_may_look_like_a_missing_value() -> None:
     ours = rmirror.dynaTree(X[:9], Y[:9], 2, verb=0, rng=stream)
     assert told["state"].data.tolist() == ours.rng.state.tolist()
     assert told["state"].data[2] == -(2**31)
+
+
+def test_holders_of_one_cloud_part_at_the_first_change(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    copies: list[bool] = []
+    copy = rmirror.copy
+    monkeypatch.setattr(rmirror, "copy", lambda tree: copies.append(True) or copy(tree))
+    first = guest.RObject()
+    ask(first, "dynaTree", RStream(3), X=X, y=Y, N=20, verb=0)
+
+    def learn(held: guest.RObject) -> int:
+        copies.clear()
+        ask(held, "update", RStream(3), X=X[:1], y=Y[:1], verb=0)
+        return len(copies)
+
+    def mean(held: guest.RObject) -> list[float]:
+        return from_r(ask(held, "predict", XX=X[:3])["value"])["mean"].tolist()
+
+    assert [learn(first) for _ in range(5)] == [0] * 5
+    second, third = first.shared(), first.shared()
+    before = mean(first)
+    assert learn(second) == 1
+    assert learn(second) == 0
+    assert mean(third) == mean(first) == before != mean(second)
+    third.forget()
+    assert [learn(first), learn(first)] == [0, 0]  # it is alone
+    assert mean(first) == mean(second)
+    other = first.shared()
+    del other
+    assert learn(first) == 0

@@ -109,3 +109,31 @@ def test_demos_give_what_the_real_package_gives(
         demos(tmp_path, r_library, package)
     process = run(tmp_path, "Rscript", "-e", EQUAL, library=r_library)
     assert process.returncode == 0, process.stderr
+
+
+QUIET = """
+library(dyntree)
+stream <- function() get0(".Random.seed", globalenv(), inherits = FALSE)
+if (arguments[1] == "make") {
+  fit <- dynaTree(mpg ~ wt, mtcars, N = 20, verb = 0)
+  saveRDS(list(fit, dyntree_stream(mpg ~ wt, mtcars, seed = 1)), "fits.rds")
+} else {
+  fits <- readRDS("fits.rds")
+  if (arguments[2] == "stream") fits <- rev(fits)
+  for (fit in fits) predict(fit, mtcars)
+  stopifnot(is.null(stream()))
+  set.seed(1)
+  before <- stream()
+  predict(readRDS("fits.rds")[[1]], mtcars)
+  stopifnot(identical(stream(), before))
+}
+"""
+
+
+def test_a_first_prediction_draws_nothing(r_library: Path, tmp_path: Path) -> None:
+    for rules in ("native", "r"):
+        setting = f"options(dyntree.rules = {rules!r}); arguments <- commandArgs(TRUE)"
+        (tmp_path / "quiet.R").write_text(setting + QUIET)
+        for asked in (("make",), ("ask", "tree"), ("ask", "stream")):
+            process = run(tmp_path, "Rscript", "quiet.R", *asked, library=r_library)
+            assert process.returncode == 0, process.stderr

@@ -18,7 +18,7 @@ test_that("a frame of any columns is coded as a formula codes it, also later", {
   set.seed(1)
   by_formula <- dynaTree(y ~ ., data.frame(y, d), N = 20, verb = 0)
   expect_identical(fit$X, by_formula$X)
-  expect_identical(colnames(fit$X), c("soilloam", "size.L", "size.Q", "textq", "textr",
+  expect_identical(colnames(fit$X), c("soilloam", "soilsilt", "size.L", "size.Q", "textq", "textr",
                                       "wetTRUE", "day", "time", "z"))
   expect_identical(sum(is.na(fit$X[, "textq"])), 10L)
   expect_identical(fit$X[1:2, "day"], c(day = 20455, day = 20456), ignore_attr = TRUE)
@@ -42,7 +42,7 @@ test_that("what a frame of the fit cannot be is refused", {
   d <- mixed()
   fit <- dynaTree(d, seq_len(40) / 9, N = 5, verb = 0)
   before <- predict(fit, d)$mean
-  expect_error(predict(fit, transform(d, soil = "silt")), "soil has new level silt")
+  expect_error(predict(fit, transform(d, soil = "mud")), "soil has new level mud")
   expect_error(update(fit, transform(d, text = "s"), 1:40), "text has new level s")
   expect_error(predict(fit, d[c("soil", "z")]), "the columns of the fit; it has no size")
   expect_error(predict(fit, transform(d, z = "a")), "'z' was fitted with type \"numeric\"")
@@ -54,11 +54,29 @@ test_that("what a frame of the fit cannot be is refused", {
   expect_error(dynaTree(mixed(), 1:40), "column soil is a factor.*dyntree.rules = \"native\"")
 })
 
-test_that("a formula drops levels that do not occur", {
+test_that("levels that are declared and do not occur are known under native rules", {
+  native()
   d <- mixed()
   d$y <- seq_len(40) / 9
-  fit <- dynaTree(y ~ soil, d, N = 5, verb = 0)
-  expect_identical(colnames(fit$X), "soilloam")
+  silt <- transform(d[1:20, ], soil = factor("silt", levels(d$soil)), y = 50)
+  first <- d[d$soil == "clay", ] # one level of three
+  for (one in list(dynaTree(y ~ soil, d, N = 20, verb = 0), dynaTree(d["soil"], d$y, N = 20, verb = 0),
+                   dynaTree(first["soil"], first$y, N = 20, verb = 0))) {
+    expect_identical(colnames(one$X), c("soilloam", "soilsilt"))
+    clay <- transform(silt, soil = factor("clay", levels(d$soil)))
+    expect_identical(predict(one, silt)$mean, predict(one, clay)$mean) # until it is learned
+    after <- update(one, silt, silt$y, verb = 0)
+    expect_lt(max(abs(predict(after, silt)$mean - 50)), 5)
+    expect_error(predict(one, transform(silt, soil = "mud")), "new level mud")
+  }
+  seen <- transform(d, soil = droplevels(soil))
+  fits <- lapply(list(d, seen), function(rows) {
+    set.seed(4)
+    dynaTree(y ~ soil + z, rows, model = "constant", N = 20, verb = 0)
+  })
+  expect_identical(fits[[1]]$lpred, fits[[2]]$lpred) # no split is on a level without rows
   labels <- dynaTree(soil ~ z, d, subset = !is.na(z), model = "class", N = 5, verb = 0)
   expect_identical(colnames(predict(labels, d[2:3, ], type = "prob")), c("clay", "loam"))
+  options(dyntree.rules = "r")
+  expect_identical(colnames(dynaTree(y ~ soil, d, N = 5, verb = 0)$X), "soilloam")
 })

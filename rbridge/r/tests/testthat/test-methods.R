@@ -1,3 +1,68 @@
+test_that("predictions have intervals as those of lm()", {
+  native()
+  d <- events()
+  d$y <- d$a + d$b
+  d$a[3] <- NA
+  fits <- list(plain = dynaTree(y ~ a, d, N = 20, verb = 0),
+               offset = dynaTree(y ~ a + offset(b), d, N = 20, verb = 0),
+               excludes = dynaTree(y ~ a, d, na.action = na.exclude, N = 20, verb = 0),
+               counts = dynaTree(k ~ a, d, exposure = hours, model = "negbin", N = 20, verb = 0))
+  for (fit in fits) for (level in c(0.5, 0.9)) {
+    answer <- predict(fit, d[1:9, ], interval = "prediction", level = level)
+    expect_identical(dimnames(answer), dimnames(predict(lm(y ~ b, d), d[1:9, ], interval = "p")))
+    expect_identical(answer[, "fit"], predict(fit, d[1:9, ], type = "response"))
+    limits <- predict(fit, d[1:9, ], type = "quantile", probs = 0.5 + c(-0.5, 0.5) * level)
+    expect_identical(unname(answer[, -1]), unname(limits))
+    expect_identical(dim(predict(fit, d[0, ], interval = "prediction")), c(0L, 3L))
+    active <- predict(fit, interval = "prediction", level = level)
+    expect_identical(active[, "fit"], fitted(fit))
+  }
+  fit <- fits$plain
+  expect_identical(predict(fit, d, interval = "none"), predict(fit, d))
+  expect_error(predict(fit, d, interval = "confidence"), "interval must be one of")
+  expect_error(predict(fit, d, interval = "prediction", level = 95), "level must be .* got 95")
+  expect_error(predict(fit, d, interval = "prediction", type = "quantile"), "Leave one of them")
+  labels <- dynaTree(factor(k > 4) ~ a, d, N = 5, verb = 0)
+  expect_error(predict(labels, d, interval = "prediction"), "labels have probabilities")
+})
+
+test_that("what has no meaning for a class of fits is an error, and not NULL", {
+  fits <- lapply(every_model(), `[[`, "fit")
+  fits$tree <- fitted_tree()
+  answers <- list(deviance, df.residual, sigma, fitted, residuals, weights, coef)
+  for (name in names(fits)) for (ask in answers[c(1:3, if (name != "tree") 4:6)])
+    expect_error(ask(fits[[name]]), paste0("\\(\\) is not for fits of class ",
+                                           class(fits[[name]])[1]))
+  for (name in c("stream", "average", "dp_gmm", "ddp", "canopy"))
+    expect_error(coef(fits[[name]]), "they have no coefficients; see summary")
+})
+
+test_that("sensitivities are what they are under native rules", {
+  d <- rows()
+  labels <- 1 + (d$y > 1)
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    set.seed(2)
+    for (fit in list(dynaTree(d$X, d$y, N = 20, verb = 0),
+                     dynaTree(d$X, labels, N = 20, model = "class", verb = 0))) {
+      set.seed(4)
+      fit <- sens(fit, nns = 40, nME = 5)
+      S <- unlist(fit$S)
+      T <- unlist(fit$T)
+      outside <- function(x) sum(!is.na(x) & (x < 0 | x > 1))
+      if (rules == "r") expect_identical(c(outside(S), outside(T)), c(0L, 0L))
+      else expect_gt(outside(S) + outside(T), 0L)
+      counted <- if (rules == "r") c(sum(is.na(S)), sum(is.na(T))) else c(outside(S), outside(T))
+      expect_identical(unname(summary(fit)$sensitivities["outside", ]), counted)
+      expect_output(print(summary(fit)), paste0("Sensitivities outside \\[0, 1\\]",
+        if (rules == "r") ", which are NA", ": ", counted[1], " of ", length(S), " S, ",
+        counted[2], " of ", length(T), " T"))
+    }
+    options(old)
+  }
+  expect_null(summary(fitted_tree())$sensitivities)
+})
+
 test_that("R's own functions know a fit", {
   fit <- dynaTree(dist ~ speed, data = cars, N = 30, verb = 0)
   expect_identical(nobs(fit), 50L)

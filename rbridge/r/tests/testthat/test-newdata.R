@@ -90,6 +90,44 @@ test_that("what the data of a fit had is not taken from the workspace", {
   expect_length(predict(free, data.frame(a = 1))$mean, 1L)
 })
 
+test_that("what the rows of a fit have beside inputs is not that of as many new rows", {
+  native()
+  d <- measured()
+  d$k <- rpois(60, 3)
+  a <- d$a
+  y <- d$y
+  w <- d$w
+  tens <- 10
+  other <- data.frame(w = w)
+  from_elsewhere <- function() d$w
+  exposed <- function(...) dynaTree(k ~ a, d, model = "poisson", N = 10, verb = 0, ...)
+  tree <- function(..., formula = y ~ a) dynaTree(formula, d[c("a", "y", "k")], N = 10, verb = 0, ...)
+  streams <- function(...) dyntree_stream(k ~ a, d[c("a", "k")], model = "poisson",
+                                          n_particles = 10, seed = 1, ...)
+  beside <- list(
+    weights = tree(weights = w), weights = tree(weights = 1 / other$w),
+    weights = tree(weights = from_elsewhere()), weights = tree(weights = w, subset = a > 0),
+    offset = tree(offset = w), exposure = exposed(exposure = from_elsewhere()),
+    weights = streams(weights = w), weights = streams(weights = from_elsewhere()),
+    exposure = streams(exposure = w), weights = dynaTree(y ~ a, weights = w, N = 10, verb = 0))
+  for (i in seq_along(beside)) {
+    expect_error(update(beside[[i]], d[c("a", "y", "k")]), paste(names(beside)[i], "must be given"))
+    given <- c(list(beside[[i]], d[c("a", "y", "k")]),
+               stats::setNames(list(rep(2, 60)), names(beside)[i]))
+    if (inherits(given[[1]], "dyntree")) given$verb <- 0
+    expect_identical(nobs(do.call(update, given)), 120L)
+  }
+  for (fit in list(tree(formula = y ~ a + offset(w)), tree(formula = y ~ a + w),
+                   dynaTree(y ~ a + w, N = 10, verb = 0), tree(formula = y ~ a * other$w)))
+    for (ask in list(predict, update)) expect_error(ask(fit, d[c("a", "y")]), "has no (w|other)")
+  expect_error(update(dynaTree(w ~ a, d[c("a", "y")], N = 10, verb = 0), d["a"]), "y must be given")
+  expect_error(update(dyntree_stream(w ~ a, d["a"], n_particles = 10, seed = 1), d["a"]),
+               "lacks \"w\"")
+  once <- dynaTree(y ~ I(a * tens), d, weights = w / tens, N = 10, verb = 0)
+  once <- update(once, d[1:7, c("a", "y", "w")], verb = 0)
+  expect_identical(once$weights, c(w, w[1:7]) / 10) # the ten is of no row
+})
+
 test_that("columns that a mixture has no use for may be of any kind", {
   d <- measured()
   d$any <- as.list(d$a)

@@ -16,6 +16,47 @@ test_that("fields are those of R's dynaTree", {
   expect_null(colnames(retire(fit, 1)$X))
 })
 
+test_that("rows keep their names as they do in R's dynaTree", {
+  d <- rows()
+  rownames(d$X) <- paste0("r", 1:60)
+  fit <- dynaTree(d$X, d$y, N = 10, verb = 0)
+  expect_identical(rownames(fit$X), rownames(d$X))
+  more <- update(fit, d$X[1:2, ], 1:2, verb = 0)
+  expect_identical(rownames(more$X), rownames(d$X)[c(1:60, 1:2)])
+  expect_identical(rownames(update(more, unname(d$X[1:2, ]), 1:2, verb = 0)$X),
+                   c(rownames(more$X), "", ""))
+  expect_null(rownames(retire(fit, 1)$X))
+  frame <- as.data.frame(d$X)
+  expect_identical(rownames(dynaTree(frame, d$y, N = 10, verb = 0)$X), rownames(d$X))
+  linear <- dynaTree(d$X, d$y, N = 10, model = "linear", icept = "augmented", verb = 0)
+  expect_identical(rownames(linear$X), rownames(d$X))
+  expect_null(rownames(fitted_tree()$X))
+  expect_null(rownames(update(fitted_tree(), unname(d$X[1:2, ]), 1:2, verb = 0)$X))
+})
+
+test_that("a number of particles is truncated as in R's dynaTree", {
+  d <- rows()
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    expect_equal(dynaTree(d$X, d$y, N = 100 / 7, verb = 0)$N, 14)
+    expect_equal(dynaTrees(d$X, d$y, N = 100 / 7, R = 2, verb = 0, pverb = 0)$N, 28)
+    expect_error(dynaTree(d$X, d$y, N = 0.5, verb = 0), "^N must")
+    options(old)
+  }
+})
+
+test_that("methods of S4 may be for fits", {
+  where <- new.env()
+  methods::setGeneric("depth_of", function(fit) standardGeneric("depth_of"), where = where)
+  methods::setMethod("depth_of", "dynaTree", function(fit) treestats(fit)$avgheight,
+                     where = where)
+  fit <- fitted_tree()
+  expect_identical(get("depth_of", where)(fit), treestats(fit)$avgheight)
+  expect_true(methods::is(fit, "dynaTree"))
+  methods::setClass("Holder", representation(fit = "dynaTree"), where = where)
+  expect_s4_class(methods::new("Holder", fit = fit), "Holder")
+})
+
 test_that("objects are no objects of R's dynaTree, and the other way round", {
   fit <- fitted_tree()
   expect_s3_class(fit, c("dyntree", "dynaTree"), exact = TRUE)

@@ -57,7 +57,7 @@ test_that("rows with missing values are refused, not dropped", {
   d <- data.frame(y = rows()$y, a = rows()$X[, 1], b = rows()$X[, 2])
   fit <- dynaTree(y ~ a + b, data = d, N = 30, verb = 0)
   d$a[2] <- NA
-  expect_error(predict(fit, d[1:3, ]), "XX must be finite; got NA in row 2, column 1")
+  expect_error(predict(fit, d[1:3, ]), "XX must be finite; got NA in row 2, column \"a\"")
   expect_error(update(fit, d[1:3, ], d$y[1:3]), "X must be finite")
 })
 
