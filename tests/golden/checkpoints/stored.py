@@ -97,10 +97,16 @@ def answer(name: str, model: Any) -> Answers:
     options = common | next(
         one for one in contexts if "-".join(map(str, one.values())) == context
     )
+    if learn is kinds.learn_movement:
+        line, frames = kinds.movement(options, 9)
+        path = model.reproduce(frames).path
+        return arrays({"cluster": model.predict(line, frames), "path": path})
     if learn is kinds.learn_documents:
         return arrays({"shares": model.transform(kinds.documents(options, 9))})
     if learn is kinds.learn_rows:
         X = kinds.rows(options, 9)[:4]
+        if kind == "DynamicMeans":
+            return arrays({"cluster": model.predict(X), "distance": model.transform(X)})
         found = {"cluster": model.predict(X), "density": model.score_samples(X)}
         return arrays(found)
     X = kinds.responses(options, 9)[0][:4]
