@@ -88,8 +88,8 @@ def accuracy(labels: list[np.ndarray], truths: list[np.ndarray]) -> float:
             for i, j in zip(*linear_sum_assignment(-both), strict=True):
                 if both[i, j]:
                     match[ids[i]] = free[j]
-        found = np.array([match.get(k, -1) for k in label.tolist()])
-        right.append((found == truth).mean())
+        matched = np.array([match.get(k, -1) for k in label.tolist()])
+        right.append((matched == truth).mean())
     return float(np.mean(right))
 
 

@@ -93,8 +93,10 @@ def main() -> None:
                     f"{end.max():8.3f}{path.mean():8.3f}",
                     flush=True,
                 )
-    found = [clusters_of_auto(seed) for seed in range(SEEDS)]
-    print(f"\nOnlineDPMPPCA() of what both frames see of the eight strokes: K {found}")
+    of_auto = [clusters_of_auto(seed) for seed in range(SEEDS)]
+    print(
+        f"\nOnlineDPMPPCA() of what both frames see of the eight strokes: K {of_auto}"
+    )
     print("\nafter so many strokes       1      2      3      4      6      8     16")
     for tied in (False, True):
         row = []

@@ -116,8 +116,8 @@ def goes_on(start: State, part: State) -> bool:
         return False
     first = max(part.n_phases - len(part.u), start.n_phases - len(start.u))
     n = max(0, start.n_phases - first)  # phases whose exposures both remember
-    own = part.u[len(part.u) - (part.n_phases - first) :][:n]
-    if not np.array_equal(own, start.u[len(start.u) - n :]):
+    remembered = part.u[len(part.u) - (part.n_phases - first) :][:n]
+    if not np.array_equal(remembered, start.u[len(start.u) - n :]):
         return False
     oldest = max(start.first_counted, part.first_counted)
     return all(
@@ -193,9 +193,9 @@ def with_phase_of_all(
         int(k): source_of(ahead, parts[c], owner, phase, options)
         for k, (c, owner) in zip(new, names, strict=True)
     }
-    found = Outcome(np.empty(0, np.int64), u, alive_after(ahead, u, options), source)
+    outcome = Outcome(np.empty(0, np.int64), u, alive_after(ahead, u, options), source)
     every = np.concatenate([sums, *(one[None] for one in more)])
-    after, named = after_phase(state, ahead, found, options, family, every, new)
+    after, named = after_phase(state, ahead, outcome, options, family, every, new)
     born: Ids = named[len(place) :]
     ids |= dict(zip(names, born.tolist(), strict=True))
     return after
