@@ -53,9 +53,22 @@ def keys_of(values: Any, n_rows: int, argument: str = "key") -> list[Key]:
     return [_checked(value, row, argument) for row, value in enumerate(objects)]
 
 
+MOST_WHOLE = 2.0**53  # from which floats skip whole numbers
+
+
 def whole_keys(values: Any, argument: str = "key") -> list[Key]:
     """Keys in a column of an array of numbers, which must be whole."""
     numbers = np.asarray(values, dtype=np.float64)
+    bad = np.flatnonzero(np.abs(numbers) >= MOST_WHOLE)
+    if len(bad):
+        raise ArgumentError(
+            argument,
+            f"must hold whole numbers below {MOST_WHOLE:.0f} where it is a column of "
+            "an array of floats, in which larger ones are rounded",
+            float(numbers[bad[0]]),
+            "Pass the keys as an array of their own.",
+            row=int(bad[0]),
+        )
     bad = np.flatnonzero(~(np.isfinite(numbers) & (numbers == np.floor(numbers))))
     if len(bad):
         raise ArgumentError(

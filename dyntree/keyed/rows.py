@@ -140,7 +140,17 @@ def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]
     default : hashable or None
         What `key` is where it is None.
     """
-    key = default if key is None else key
+    if key is None and default is not None:
+        key = default
+        is_name = isinstance(key, str | int | np.integer) and not isinstance(key, bool)
+        if not is_name:
+            raise ArgumentError(
+                "key",
+                "must be the name of one column, or its place, where it is an option "
+                "of the model",
+                key,
+                "Make one column of several, or pass the keys with the rows.",
+            )
     if key is None:
         raise ArgumentError(
             "key", "must name a column or be an array with one key for each row",
@@ -152,7 +162,7 @@ def apart_from_key(X: Any, key: Any, default: Hashable) -> tuple[Any, list[Key]]
         return rest, keys_of(values, len(values))
     if isinstance(key, np.integer) and not isinstance(X, Mapping):
         key = int(key)
-    if isinstance(key, Mapping | Set):
+    if isinstance(key, Mapping | Set) or is_frame(key):
         raise ArgumentError(
             "key",
             "must name a column or have one key for each row, in their order",

@@ -669,3 +669,33 @@ def test_positions_are_a_column_of_the_rows(name: Any) -> None:
             model.update(rows, y[part], position=z)
     with same_bytes(plain), pytest.raises(ValueError, match="got no names"):
         plain.update(X, y, key, position="at")
+
+
+# ------------------------------------------------------------ what would be other keys
+def test_whole_numbers_that_floats_round_are_no_keys() -> None:
+    x, y = np.linspace(0.0, 1.0, 6), np.arange(6.0)
+    for first in (2**53, 1234567890123456789, -(2**60)):
+        ids = first + np.arange(6) % 3
+        model = KeyedStream(key=0, seed=1, n_particles=4)
+        with pytest.raises(ValueError, match="whole numbers below"):
+            model.update(np.column_stack([ids, x]), y)
+        model = KeyedStream(seed=1, n_particles=4)
+        assert {*model.update(x[:, None], y, key=ids).keys()} == {*ids.tolist()}
+
+
+@pytest.mark.parametrize("n", [1, 2, 6])
+def test_a_frame_is_no_column_of_keys(n: int) -> None:
+    frame = pd.DataFrame({"x": np.arange(6.0), "k": ["a", "b"] * 3})
+    model = KeyedStream(seed=1, n_particles=4)
+    for keys in (frame[["k"]][:n], pd.DataFrame(np.full((n, n), "c"))):
+        with pytest.raises(ValueError, match="key must"):
+            model.update(frame[["x"]][:n], np.arange(n), key=keys)
+
+
+@pytest.mark.parametrize("key", [("k", "x"), ["k"], True, 1.5])
+def test_the_option_key_is_one_column(key: Any) -> None:
+    frame = pd.DataFrame({"x": np.arange(6.0), "k": ["a", "b"] * 3})
+    for n in (1, 2, 6):
+        model = KeyedStream(key=key, seed=1, n_particles=4)
+        with pytest.raises(ValueError, match="name of one column"):
+            model.update(frame[:n], np.arange(n))
