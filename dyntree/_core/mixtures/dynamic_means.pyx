@@ -175,9 +175,8 @@ def descend(
     theta : ndarray of shape (n_old + n_rows, width)
         Centres of the places that have rows.
     cost : float
-    n_sweeps : int
     """
-    cdef int64_t n_rows = X.shape[0], n_sweeps = 0
+    cdef int64_t n_rows = X.shape[0]
     cdef double cost = INFINITY, before = INFINITY
     labels = np.full(n_rows, -1, np.int64)
     theta = np.zeros((phi.shape[0] + n_rows, X.shape[1]))
@@ -202,8 +201,7 @@ def descend(
             cost = total_cost(
                 &all, &X[0, 0], n_rows, old, worth, again, lambda_, &label[0]
             )
-            n_sweeps += 1
             # a decrease within rounding has no end
             if not cost < before * (1.0 - 1e-12):
                 break
-    return labels, theta, cost, n_sweeps
+    return labels, theta, cost

@@ -112,7 +112,7 @@ class DynamicMeans(SeededModel):
 
     ``g = 1 / (1/w + d tau),  tau = (T (reach - 1) + 1) / (T - 1),  T = max_absence``.
 
-    With ``Q = lambda_ / T``, labels and centres minimise (equation 9 of the paper)
+    With ``Q = lambda_ / T``, labels and centres minimise
 
     ``lambda_ n_new + sum_k (Q d_k + g_k |c_k - m_k|^2) + sum_i |x_i - c_(z_i)|^2``,
 
@@ -271,7 +271,7 @@ class DynamicMeans(SeededModel):
         best: tuple[Ids, Matrix, float] | None = None
         for k in range(self.options.n_starts):
             order = rng.permutation(len(X)) if k else np.arange(len(X))
-            place, theta, cost, _ = descend(
+            place, theta, cost = descend(
                 X, order, mean, known, revival, lambda_, self.options.max_clusters
             )
             if best is None or cost < best[2]:

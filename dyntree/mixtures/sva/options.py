@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from dyntree import params
 from dyntree.errors import ArgumentError, Message
@@ -20,6 +20,7 @@ GATES = ("ppca", "bandwidth", "none")
 SUBSPACES = ("auto", "exact", "incremental")
 DURATIONS = ("gaussian", "negative-binomial")
 EMISSIONS = ("mppca", "gmm")
+MOST_WEIGHT = 1e6  # of time, and one over the least
 
 
 def positive_or_auto(name: str, value: Any) -> float | str:
@@ -252,18 +253,18 @@ HSMM_OPTIONS = params.defaults_of(HSMMOptions)
 class TaskOptions:
     """Options of `TaskParameterizedMixture`, as named there."""
 
-    MOST_WEIGHT: ClassVar[float] = 1e6  # of time, and one over the least
-
     n_frames: int = checked(2, params.count, 1, 100)
     time_weight: float = checked(128.0, params.positive)
     tied: bool = checked(False, params.flag)
 
     def __post_init__(self) -> None:
         check_options(self)
-        least, most = 1.0 / self.MOST_WEIGHT, self.MOST_WEIGHT
-        if not least <= self.time_weight <= most:
+        least = 1.0 / MOST_WEIGHT
+        if not least <= self.time_weight <= MOST_WEIGHT:
             raise ArgumentError(
-                "time_weight", f"must be in [{least:g}, {most:g}]", self.time_weight
+                "time_weight",
+                f"must be in [{least:g}, {MOST_WEIGHT:g}]",
+                self.time_weight,
             )
 
 

@@ -293,10 +293,7 @@ class TaskParameterizedMixture(RowModel):
     def _laws(self, what: str) -> tuple[Ids, Vector, Matrix, Any]:
         """Ids, weights, means and covariances of confirmed clusters, by their time.
 
-        Of times from 0 to 1, and of what frames see, in units of the rows. Between two
-        columns covariances are shrunk, as if as many demonstrations as a frame has
-        columns, and one more, had shown none: those of one demonstration leave
-        directions open in which a Gaussian would be a wall.
+        Of times from 0 to 1, and of what frames see, in units of the rows.
         """
         state = self._ready(what)
         known = state.mixture.clusters(provisional=True)
@@ -323,20 +320,27 @@ class TaskParameterizedMixture(RowModel):
         whole = np.where(whole > SAME * whole.max(), whole, whole.max())
         return LEAST_SD**2 * whole
 
-    def _blocks(
-        self, weight: Vector, mean: Matrix, covariance: Any, least: Vector
-    ) -> tuple[list[Matrix], list[Any]]:
-        """Means and covariances in each frame."""
+    def _blocks(self, laws: Any, rest: Any = None) -> tuple[list[Matrix], list[Any]]:
+        """Means and covariances in each frame, or of `rest` in place of covariances.
+
+        Between two columns covariances are shrunk, as if as many demonstrations as a
+        frame has columns, and one more, had shown none: those of one demonstration
+        leave directions open in which a Gaussian would be a wall.
+        """
+        _, weight, mean, covariance = laws
+        least = self._least(weight, mean, covariance)
+        mean = mean[:, 1:]
+        covariance = covariance[:, 1:, 1:] if rest is None else rest
         width = mean.shape[1] // self.options.n_frames
         shrink = (width + 1.0) / (width + 1.0 + self.n_demonstrations)
         means, covariances = [], []
         for k in range(self.options.n_frames):
             part = slice(k * width, (k + 1) * width)
-            own = covariance[:, part, part]
-            own = (1.0 - shrink) * own + shrink * own * np.eye(width)
-            own = own + np.diag(least[part])
+            block = covariance[:, part, part]
+            block = (1.0 - shrink) * block + shrink * block * np.eye(width)
+            block = block + np.diag(least[part])
             means.append(mean[:, part])
-            covariances.append(tied(own, weight) if self.options.tied else own)
+            covariances.append(tied(block, weight) if self.options.tied else block)
         return means, covariances
 
     @locked
@@ -347,11 +351,9 @@ class TaskParameterizedMixture(RowModel):
         -------
         FrameClusters
         """
-        id, weight, mean, covariance = self._laws("clusters")
-        least = self._least(weight, mean, covariance)
-        means, covariances = self._blocks(
-            weight, mean[:, 1:], covariance[:, 1:, 1:], least
-        )
+        laws = self._laws("clusters")
+        id, weight, mean, _ = laws
+        means, covariances = self._blocks(laws)
         return FrameClusters(
             id=id, weight=weight, time=mean[:, 0],
             mean=np.stack(means, axis=1), covariance=np.stack(covariances, axis=1),
@@ -372,11 +374,8 @@ class TaskParameterizedMixture(RowModel):
         covariances : ndarray of shape (n_clusters, n_features, n_features)
             In the order of `clusters`.
         """
-        _, weight, mean, covariance = self._laws("product")
-        checked = self._frames(frames)
-        least = self._least(weight, mean, covariance)
-        laws = self._blocks(weight, mean[:, 1:], covariance[:, 1:, 1:], least)
-        return product(checked, *laws)
+        laws, checked = self._laws("product"), self._frames(frames)
+        return product(checked, *self._blocks(laws))
 
     def _frames(self, frames: Any) -> Frames:
         """Frames that rows of the known columns fit."""
@@ -424,7 +423,8 @@ class TaskParameterizedMixture(RowModel):
         control_cost : float, optional
             What an acceleration of 1 costs, beside squared Mahalanobis distances. By
             default one over the mean squared acceleration of the demonstrations,
-            measured over spans of a twentieth of each.
+            measured over spans of a twentieth of each, or over that of a movement of
+            its extent if they hardly accelerate.
 
         Returns
         -------
@@ -467,8 +467,7 @@ class TaskParameterizedMixture(RowModel):
         # what time explains of the rows of a cluster
         explained = slope[:, :, None] * slope[:, None, :] * variance[:, None, None]
         rest = covariance[:, 1:, 1:] - explained
-        least = self._least(weight, mean, covariance)
-        _, covariances = self._blocks(weight, mean[:, 1:], rest, least)
+        _, covariances = self._blocks(laws, rest)
         moved = mean[at, 1:] + slope[at] * late[np.arange(n_steps), at][:, None]
         width = moved.shape[1] // self.options.n_frames
         means = [moved[:, k : k + width] for k in range(0, moved.shape[1], width)]

@@ -67,13 +67,8 @@ def test_a_movement_is_that_of_all_rows_at_once(name: str) -> None:
 
 def test_clusters_in_a_frame_are_those_of_its_rows() -> None:
     model, strokes = learned("default", 4)
-    seen = oracle.Demonstrations()
-    for X, frames in strokes:
-        seen.add(X, frames)
     aliases = model.mixture_.aliases_
-    labels = np.concatenate([
-        model.predict(X, frames) for X, frames in strokes
-    ])  # fmt: skip
+    labels = np.concatenate([model.predict(X, frames) for X, frames in strokes])
     assert {aliases.get(k, k) for k in labels.tolist()} <= set(model.clusters().id)
     clusters = model.clusters()
     assert clusters.mean.shape == (model.n_clusters, 2, 2)
@@ -323,7 +318,10 @@ def test_few_strokes_show_where_to_begin_and_to_end(width: int, n: int) -> None:
 
 @pytest.mark.parametrize("factor", [1e-3, 1e3])
 def test_units_of_single_columns_and_frames_hardly_matter(factor: float) -> None:
-    """Clusters are stages of time, whatever the units of a column are."""
+    """Clusters are stages of time, whatever the units of a column are.
+
+    Where one stage ends and the next begins depends on them, and so the path does.
+    """
     unit = np.array([1.0, factor])
     ends = {}
     for scale in (np.ones(2), unit):
@@ -334,9 +332,7 @@ def test_units_of_single_columns_and_frames_hardly_matter(factor: float) -> None
             return [(scale[:, None] * A, scale * b) for A, b in frames]
 
         for X, frames in strokes:
-            (A, a), (B, b) = frames
-            model.update(X * scale, [(scale[:, None] * A, scale * a),
-                                     (scale[:, None] * B, scale * b)])  # fmt: skip
+            model.update(X * scale, scaled(frames))
         ends[tuple(scale)] = model.reproduce(scaled(last)).path / scale
     one, other = ends.values()
     np.testing.assert_allclose(other[[0, -1]], one[[0, -1]], atol=0.02)
