@@ -195,7 +195,7 @@ def _times(value: RValue, classes: list[Any]) -> Any:
         )
     ticks = np.rint(seconds * scale).astype(np.int64)
     times = ticks.astype(f"{'timedelta64' if is_duration else 'datetime64'}[{parts}]")
-    times[missing] = np.timedelta64("NaT") if is_duration else np.datetime64("NaT")
+    times[missing] = np.array("NaT", dtype=times.dtype)
     zone = (value.strings("tzone") or [""])[0]
     if is_duration or "Date" in classes or zone in ("", "UTC", "GMT"):
         return times
@@ -334,10 +334,10 @@ def _zone_name(zone: datetime.tzinfo) -> str:
 def _from_masked(array: np.ma.MaskedArray[Any, Any]) -> RValue:
     """Return a vector or matrix with NA where values are masked."""
     missing = np.ma.getmaskarray(array).ravel(order="F")
-    nat = np.datetime64("NaT")
-    nothing: dict[str, Any] = {"f": np.nan, "b": False, "i": 0, "u": 0, "M": nat}
-    nothing["m"] = np.timedelta64("NaT")
-    fill = nothing.get(array.dtype.kind)
+    if array.dtype.kind in "mM":
+        fill: Any = np.array("NaT", dtype=array.dtype)
+    else:
+        fill = {"f": np.nan, "b": False, "i": 0, "u": 0}.get(array.dtype.kind)
     found = _from_array(array.data if fill is None else array.filled(fill))
     if found.kind == "character":
         texts = zip(found.data, missing, strict=True)

@@ -51,7 +51,7 @@ def times(rng: np.random.Generator, n: int, unit: str) -> np.ndarray:
     scale = {"s": 1, "us": 10**6, "ns": 10**9}[unit]
     parts = rng.integers(0, 10**6, n) * (scale // 10**6) if scale > 1 else 0
     found = (ticks * scale + parts).astype(f"datetime64[{unit}]")
-    found[gaps(rng, n)] = np.datetime64("NaT")
+    found[gaps(rng, n)] = np.array("NaT", dtype=found.dtype)
     return found
 
 
@@ -63,7 +63,7 @@ def zoned(rng: np.random.Generator, n: int) -> Any:
 def durations(rng: np.random.Generator, n: int) -> np.ndarray:
     unit = str(rng.choice(["s", "ms", "us", "ns"]))
     found = rng.integers(-(10**6), 10**6, n).astype(f"timedelta64[{unit}]")
-    found[gaps(rng, n)] = np.timedelta64("NaT")
+    found[gaps(rng, n)] = np.array("NaT", dtype=found.dtype)
     return found
 
 
@@ -426,9 +426,11 @@ def test_scalars_of_times_cross(r: rbridge.Session) -> None:
     ):  # fmt: skip
         back = from_r(through(r, value))
         assert pd.Series([back])[0] == pd.Series([value])[0]
-    for value in (np.timedelta64(3), np.timedelta64(3, "M")):
+    with pytest.raises(TypeError, match="R takes durations of weeks"):
+        to_r(np.timedelta64(3, "M"))
+    if np.lib.NumpyVersion(np.__version__) < "2.5.0":  # from there on NumPy warns of them
         with pytest.raises(TypeError, match="R takes durations of weeks"):
-            to_r(value)
+            to_r(np.timedelta64(3))
 
 
 def test_all_pairs_of_kinds_stand_beside_one_another(r: rbridge.Session) -> None:
