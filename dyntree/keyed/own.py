@@ -118,12 +118,12 @@ def learned(
 
 
 def _end_of_known(tree: StreamingTree, y: Sequence[Any], row: int) -> int:
-    """End of the rows from one on, of which no later one has a new label."""
+    """End of the rows from one on whose labels are all known; a new label is alone."""
     known = tree.classes
     if known is None:
         return len(y)
-    labels = {*known, y[row]}
-    return next((k for k in range(row, len(y)) if y[k] not in labels), len(y))
+    new = next((k for k in range(row, len(y)) if y[k] not in known), len(y))
+    return max(new, row + 1)
 
 
 def _learned(
@@ -156,7 +156,12 @@ def _learned(
     except ArgumentError as error:
         if error.name not in ("X", "y"):  # beyond the scale of the key's first rows
             raise
-        return np.full(len(y), np.nan)
+        if len(y) == 1:
+            return np.full(1, np.nan)
+        each = range(len(y))  # the others are learned as they would be without it
+        return np.concatenate(
+            [_learned(tree, rows[[k]], features, y[k : k + 1], None) for k in each]
+        )
     return np.where(is_known, densities, np.nan) if usable else np.full(len(y), np.nan)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Callable
 from datetime import date
@@ -204,6 +205,41 @@ def test_neither_cuts_nor_hot_keys_nor_the_order_within_a_block_matter(
         assert model_bytes(model) == model_bytes(whole)
     asked = whole.predict(X[:9], key[:9])
     same_answers(model.predict(X[:9], key[:9]), asked)
+
+
+def rough_panel(kind: str, rng: np.random.Generator) -> tuple[pd.DataFrame, Any, Any]:
+    """Rows with levels and labels that appear over time, gaps and one key far away.
+
+    The first rows of key 0 are so small that later ones are beyond their scale.
+    """
+    n = 300
+    X, y, key = panel(kind, n, 3, int(rng.integers(1000)))
+    X = X.copy()
+    tiny = (key == 0) & (np.arange(n) < n // 2)
+    X[tiny, 0] *= 1e-140
+    X[(key == 0) & ~tiny & (rng.random(n) < 0.3), 0] *= 1e20
+    levels = [
+        None if rng.random() < 0.1 else "uvw"[rng.integers(1 + min(2, row // 60))]
+        for row in range(n)
+    ]
+    if kind == "class":
+        y = np.array(["pqrs"[rng.integers(1 + min(3, row // 40))] for row in range(n)])
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "level": levels}), y, key
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.DistantInputsWarning")
+@pytest.mark.parametrize("kind", ["constant", *KINDS])
+def test_what_is_learned_does_not_depend_on_whether_rows_are_predicted(
+    kind: str,
+) -> None:
+    rng = np.random.default_rng()
+    X, y, key = rough_panel(kind, rng)
+    asked, cut = small(kind, block=50), small(kind, block=50)
+    asked.predict_then_learn(X, y, key)
+    ends = np.sort(rng.choice(np.arange(1, len(X)), 5, replace=False)).tolist()
+    for first, end in itertools.pairwise([0, *ends, len(X)]):
+        cut.update(X[first:end], y[first:end], key[first:end])
+    assert model_bytes(cut) == model_bytes(asked)
 
 
 @pytest.mark.parametrize("kind", KINDS)
