@@ -16,8 +16,7 @@ import numpy as np
 
 import dyntree
 from dyntree import checkpoint
-from dyntree.keyed.key_file import is_base
-from dyntree.storage.atomic_files import PART
+from dyntree.storage.atomic_files import PART, is_database
 from tests.unit.models import grown
 
 ROOT = Path(dyntree.__file__).parent.parent
@@ -119,7 +118,7 @@ def torture(
 
 def contents(path: Path) -> Any:
     """The bytes of a file, or all that a file of SQLite holds."""
-    if not is_base(path):
+    if not is_database(path):
         return path.read_bytes()
     with sqlite3.connect(path) as base:
         tables = ("keys", "facts")

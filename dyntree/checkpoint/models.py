@@ -23,7 +23,7 @@ from dyntree.params.labels import from_json, to_json
 from dyntree.runtime.online import Arrays, Savable
 from dyntree.runtime.release import RELEASE
 from dyntree.storage import archive
-from dyntree.storage.atomic_files import PRIVATE, replacing
+from dyntree.storage.atomic_files import PRIVATE, is_database, replacing
 from dyntree.storage.positions import position_text, read_position
 
 FORMAT = "dyntree"
@@ -219,6 +219,14 @@ def load_with(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:
 
 def load_parts(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any], Any]:
     """Return model, notes and position that `save_with` wrote; errors as in `load`."""
+    if is_database(path):
+        raise CheckpointError(
+            Message(
+                "{path} cannot be loaded: it is a database. Open the store of a "
+                "KeyedStream by KeyedStream.from_store(path)",
+                path=shown(os.fspath(path)),
+            )
+        )
     with open(path, "rb") as file:
         return _read(file, f"{shown(os.fspath(path))} cannot be loaded")
 

@@ -43,10 +43,9 @@ from dyntree.encoding.values import Vector
 from dyntree.errors import shown
 from dyntree.evaluate import Prequential, compare, prequential
 from dyntree.evaluate.delayed import DelayedLabels
-from dyntree.keyed.key_file import is_base
 from dyntree.keyed.model import KeyedStream
 from dyntree.runtime.online import OnlineModel
-from dyntree.storage.atomic_files import writing
+from dyntree.storage.atomic_files import is_database, writing
 from dyntree.storage.plain import strict
 from dyntree.trees.learning.exposures import check_exposure, with_exposure
 
@@ -76,7 +75,7 @@ def fit(arguments: argparse.Namespace) -> None:
 @contextmanager
 def saved_model(path: str) -> Iterator[tuple[OnlineModel, dict[str, Any], Any]]:
     """Model, notes and position in a file; other things that files hold are refused."""
-    if is_base(path):
+    if is_database(path):
         with KeyedStream.from_store(path, read_only=True) as stored:
             yield stored, stored.notes, None
         return

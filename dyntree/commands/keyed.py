@@ -22,9 +22,9 @@ from dyntree.encoding.series import objects_of
 from dyntree.encoding.values import Vector
 from dyntree.errors import shown
 from dyntree.evaluate.delayed import DelayedLabels
-from dyntree.keyed.key_file import is_base
 from dyntree.keyed.keys import Key
 from dyntree.keyed.model import KeyedStream
+from dyntree.storage.atomic_files import is_database
 from dyntree.storage.plain import in_cell, plain, strict
 
 
@@ -112,7 +112,7 @@ def exposures(
 
 def saved_keys(path: str) -> tuple[KeyedStream, dict[str, Any]]:
     """The model for keys in a store, or in a file of `save`, and its notes."""
-    if is_base(path):
+    if is_database(path):
         model = KeyedStream.from_store(path, read_only=True)
         return model, model.notes
     found, notes, _ = load_parts(path)

@@ -7,8 +7,11 @@ import stat
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dyntree.keyed.key_file import BASE
-from dyntree.storage.atomic_files import check_replaceable
+from dyntree.storage.atomic_files import (
+    check_no_database,
+    check_replaceable,
+    is_database,
+)
 
 READ = {"table": "the table", "saved": "the model", "labels": "--labels"}
 WRITTEN = {
@@ -16,7 +19,7 @@ WRITTEN = {
     for name in ("out", "checkpoint", "html", "csv", "picture", "bad_rows", "status")
 }
 WORDS = ("stop", "skip")  # of --bad-rows, which are no files
-MODELS = b"PK\x03\x04", BASE  # what saved models begin with
+ARCHIVE = b"PK\x03\x04"  # what saved models begin with that are no databases
 STANDARD = {"table": (0, "standard input"), "out": (1, "standard output")}
 
 
@@ -54,18 +57,23 @@ def check_paths(arguments: Mapping[str, Any]) -> None:
             _check_no_model(title, path)
         if name in models | {"status"} and path not in (None, "-"):
             check_replaceable(path)
+        if name == "out" and name in models and path not in (None, "-"):
+            check_no_database(path)  # before a long fit
 
 
 def _check_no_model(title: str, path: Any) -> None:
     """Raise ValueError where a table would be written over a saved model."""
     if not isinstance(path, str) or not os.path.isfile(path):
         return
-    with open(path, "rb") as stream:
-        if stream.read(len(BASE)).startswith(MODELS):
-            raise ValueError(
-                f"{title} must not be a saved model, which a table would replace; got "
-                f"{path}. Remove it first, or give another name."
-            )
+    is_model = is_database(path)
+    if not is_model:
+        with open(path, "rb") as stream:
+            is_model = stream.read(len(ARCHIVE)) == ARCHIVE
+    if is_model:
+        raise ValueError(
+            f"{title} must not be a saved model, which a table would replace; got "
+            f"{path}. Remove it first, or give another name."
+        )
 
 
 def _files(

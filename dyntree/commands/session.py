@@ -47,9 +47,8 @@ from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
 from dyntree.errors import Message, NotReadyError, in_words, without_row
 from dyntree.evaluate.delayed import DelayedLabels
-from dyntree.keyed.key_file import is_base
 from dyntree.keyed.model import KeyedStream
-from dyntree.storage.atomic_files import sweep
+from dyntree.storage.atomic_files import is_database, sweep
 from dyntree.storage.plain import distinct_names, name_of
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.learning.exposures import check_exposure, with_exposure
@@ -165,7 +164,7 @@ class Session:
                 f"{self.path} exists already; add --resume to continue from it, or "
                 "remove it."
             )
-        if self.key_by is not None or is_base(self.path):
+        if self.key_by is not None or is_database(self.path):
             self._resume_keys(wanted)
             return
         self.model, self.notes = checkpoint.load_with(self.path)

@@ -22,7 +22,7 @@ from dyntree.commands.outputs import Output, output
 from dyntree.commands.readers import Record
 from dyntree.commands.session import Session
 from dyntree.commands.stops import Stopped, Stops
-from dyntree.keyed.key_file import is_base
+from dyntree.storage.atomic_files import is_database
 from dyntree.storage.one_writer import sole_writer
 
 
@@ -34,7 +34,7 @@ def stream(arguments: argparse.Namespace) -> int | None:
     path = arguments.checkpoint
     if path is None or not Path(path).absolute().parent.is_dir():
         return _stream(arguments)
-    if arguments.key_by is not None or is_base(path):  # which its writer locks itself
+    if arguments.key_by is not None or is_database(path):  # its writer locks it
         return _stream(arguments)
     with sole_writer(path):
         return _stream(arguments)

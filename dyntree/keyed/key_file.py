@@ -30,18 +30,9 @@ TABLES = (
     "create table if not exists facts (name text primary key, blob blob not null) "
     "without rowid",
 )
-BASE = b"SQLite format 3\0"  # what files of SQLite begin with
 MARK = f"{FORMAT} keys {VERSION}".encode("ascii")
 open_files: WeakValueDictionary[int, KeyFile] = WeakValueDictionary()  # by their ids
 inherited: set[tuple[int, int]] = set()  # devices and inodes, open at a fork
-
-
-def is_base(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file of SQLite, such as a store, of this name."""
-    if not os.path.isfile(path):
-        return False
-    with open(path, "rb") as file:
-        return file.read(len(BASE)) == BASE
 
 
 def check_readable(path: str | os.PathLike[str]) -> None:

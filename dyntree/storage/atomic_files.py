@@ -18,6 +18,7 @@ from dyntree.storage.one_writer import sole_writer
 
 PART = ".dyntree-part"  # how the names of unfinished files end
 STALE = 3600.0  # seconds after which nobody writes an unfinished file any more
+DATABASE = b"SQLite format 3\0"  # what files of SQLite begin with
 PRIVATE = 0o600  # mode of new files that only their owner may read
 DESCRIPTORS = re.compile(r"/proc/(\d+)(/task/\d+)?/fd|/dev/fd")
 KINDS = {
@@ -47,11 +48,13 @@ def replacing(path: str | os.PathLike[str], mode: int = 0o666) -> Iterator[Binar
     ------
     OSError
         If the file cannot be written; it says that the old one is still there. A
-        device, a named pipe or a socket is refused, as nothing can take its place.
+        device, a named pipe or a socket is refused, as nothing can take its place, and
+        a database, which may be open.
     """
     target = Path(os.path.realpath(path))
     try:
         check_replaceable(path)
+        check_no_database(path)
         with _part_of(target, mode) as (part, file):
             yield file
             file.flush()
@@ -112,6 +115,7 @@ def beginning(
     target = Path(os.path.realpath(path))
     try:
         check_replaceable(path)
+        check_no_database(path)
         with _part_of(target, 0o666, os.O_APPEND) as (part, file):
             yield file, lambda: os.replace(part, target)
     except OSError as error:
@@ -159,6 +163,32 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
         )
         number = errno.EISDIR if kind == "a folder" else errno.EINVAL
         raise OSError(number, reason, str(path))
+
+
+def check_no_database(path: str | os.PathLike[str]) -> None:
+    """Raise OSError where a file would take the place of a database."""
+    if is_database(path):
+        reason = (
+            "cannot be written: it is a database, such as the store of a KeyedStream, "
+            "which no other file may replace. Choose another name, or remove it first"
+        )
+        raise OSError(errno.EEXIST, reason, str(path))
+
+
+def is_database(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file of SQLite, such as a store, of this name.
+
+    One with a log beside it is open somewhere, or was not closed. It is not looked
+    into: who closes a descriptor of a file gives up all locks that this process has on
+    it, and so those of SQLite.
+    """
+    path = os.path.realpath(path)
+    if not os.path.isfile(path):
+        return False
+    if os.path.exists(f"{path}-wal"):
+        return True
+    with open(path, "rb") as file:
+        return file.read(len(DATABASE)) == DATABASE
 
 
 def kind_of_file(path: str | os.PathLike[str]) -> str:

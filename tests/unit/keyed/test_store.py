@@ -23,6 +23,7 @@ import dyntree
 from dyntree import KeyedStream
 from dyntree.errors import CheckpointError, NotReadyError
 from dyntree.keyed import key_file
+from dyntree.storage.atomic_files import beginning, replacing
 from tests.helpers import model_bytes
 from tests.kills import contents
 from tests.unit.keyed.test_model import KINDS, panel, small
@@ -71,6 +72,37 @@ def test_a_new_key_without_a_tree_is_half_a_kilobyte() -> None:
 
 
 # ---------------------------------------------------------------- the file
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_store_is_neither_replaced_nor_loaded_as_a_file(
+    tmp_path: Path, is_open: bool
+) -> None:
+    X, y, key = panel("linear", 60)
+    path, link = tmp_path / "fleet.db", tmp_path / "link.db"
+    link.symlink_to(path)
+    tree = dyntree.StreamingTree(seed=1).update(X, y)
+    model = small(store=path).update(X[:30], y[:30], key[:30])
+    if not is_open:
+        model.close()
+    for name in (path, link, os.path.relpath(path)):
+        for other in (model.copy() if is_open else small(), tree):
+            with pytest.raises(OSError, match="a database, such as the store") as error:
+                dyntree.save(other, name)
+            assert error.value.filename == str(name)
+        with pytest.raises(CheckpointError, match="Open the store of a KeyedStream by"):
+            dyntree.load(name)
+    for place in (replacing, beginning):
+        with pytest.raises(OSError, match="no other file may replace"), place(path):
+            pass
+    if not is_open:
+        model = KeyedStream.from_store(path)
+    with model:
+        with Spawned.Pool(1) as pool, pytest.raises(ValueError, match="another proces"):
+            pool.apply(KeyedStream.from_store, (path,))
+        model.update(X[30:], y[30:], key[30:])
+    with KeyedStream.from_store(path, read_only=True) as again:
+        assert in_memory(again) == model_bytes(small().update(X, y, key))
+
+
 def test_a_model_in_a_file_is_as_one_in_memory(tmp_path: Path) -> None:
     X, y, key = panel("linear", 200, 12)
     plain, path = small().update(X, y, key), tmp_path / "fleet.db"

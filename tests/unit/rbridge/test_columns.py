@@ -428,7 +428,7 @@ def test_scalars_of_times_cross(r: rbridge.Session) -> None:
         assert pd.Series([back])[0] == pd.Series([value])[0]
     with pytest.raises(TypeError, match="R takes durations of weeks"):
         to_r(np.timedelta64(3, "M"))
-    if np.lib.NumpyVersion(np.__version__) < "2.5.0":  # from there on NumPy warns of them
+    if np.lib.NumpyVersion(np.__version__) < "2.5.0":  # which warns of them
         with pytest.raises(TypeError, match="R takes durations of weeks"):
             to_r(np.timedelta64(3))
 
