@@ -1,8 +1,8 @@
 """Keys of rows in a shell, what a model for keys says of them, and the command keys.
 
-A cell of CSV has no type. It is an integer if it is written as one and the first key
-of the model was one too, and else text; so the first key of a stream decides. All other
-formats say themselves what a key is.
+A cell of CSV has no type. It is an integer, a truth value or a date if it is written as
+one and the model has keys of that kind, and else text; so the first key of a stream
+decides. All other formats say themselves what a key is.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dyntree.encoding.series import objects_of
 from dyntree.encoding.values import Vector
 from dyntree.errors import shown
 from dyntree.evaluate.delayed import DelayedLabels
-from dyntree.keyed.keys import Key
+from dyntree.keyed.keys import Key, key_text
 from dyntree.keyed.model import KeyedStream
 from dyntree.storage.atomic_files import is_database
 from dyntree.storage.plain import in_cell, plain, strict
@@ -131,12 +131,11 @@ def keys(arguments: argparse.Namespace) -> None:
     model, _ = saved_keys(arguments.saved)
     with model:
         if arguments.key is None:
-            listed = model.keys()
             if arguments.json:
-                print(json.dumps([strict(plain(key)) for key in listed]))
+                print(json.dumps([strict(plain(k)) for k in _names(model).values()]))
                 return
-            for key in listed:
-                print(shown(str(in_cell(key))))
+            for name in _names(model):
+                print(shown(name))
             return
         facts = {"key": arguments.key} | model.facts(_named(model, arguments.key))
     if arguments.json:
@@ -147,16 +146,24 @@ def keys(arguments: argparse.Namespace) -> None:
             print(f"{name:<18}{shown(str(value))}")
 
 
+def _names(model: KeyedStream) -> dict[str, Key]:
+    """Keys by their names in a list: as cells, or as JSON where two have one cell."""
+    listed = model.keys()
+    by_cell = {str(in_cell(key)): key for key in listed}
+    if len(by_cell) == len(listed):
+        return by_cell
+    return {key_text(key): key for key in listed}
+
+
 def _named(model: KeyedStream, text: str) -> Key:
-    """The key that a text means: as a cell would, or as the list shows it."""
+    """The key that a text means: as the list names it, or as a cell would."""
+    names = _names(model)
+    if text in names:
+        return names[text]
     key = model.key_named(text)
     if key in model:
         return key
-    listed = model.keys()
-    found = next((one for one in listed if str(in_cell(one)) == text), None)
-    if found is None:
-        raise ValueError(
-            f"KEY must be one of the {len(model)} keys that dyntree keys lists; got "
-            f"{text!r}."
-        )
-    return found
+    raise ValueError(
+        f"KEY must be one of the {len(model)} keys that dyntree keys lists; got "
+        f"{text!r}."
+    )

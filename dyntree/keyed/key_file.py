@@ -176,9 +176,7 @@ class KeyFile(MutableMapping[str, bytes]):
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """Turn an error of the file into an OSError, after which it is closed."""
-        self.check_owned()
-        if self.is_closed:
-            raise OSError(f"{shown(self.path)} was closed; open it again to go on.")
+        self.check_usable()
         try:
             yield
             if self._stamp and self._stamp != stamp(self.path):
@@ -202,10 +200,12 @@ class KeyFile(MutableMapping[str, bytes]):
         with self._whole():
             return self._base.execute(statement, values).fetchone()
 
-    def check_owned(self) -> None:
-        """Raise RuntimeError in a process that was forked with the file open."""
+    def check_usable(self) -> None:
+        """Raise an error if it was closed, or open when this process was forked."""
         if self._is_forked:
             raise forked(self.path)
+        if self.is_closed:
+            raise OSError(f"{shown(self.path)} was closed; open it again to go on.")
 
     def leave(self) -> None:
         """Leave the file to the process that this one was forked from.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
-from datetime import date
+import re
+from collections.abc import Callable, Collection, Hashable
+from datetime import date, datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -107,6 +108,55 @@ def key_kind(text: str) -> str:
         "{": "dates or tuples",
     }
     return kinds.get(text[0], "integers")
+
+
+def key_named(text: str, kinds: Collection[str]) -> Key:
+    """The key that text without a type means, by the kinds of keys that there are.
+
+    Parameters
+    ----------
+    text : str
+    kinds : collection of str
+        Some of `KINDS`. Where there are none yet, whole numbers are integers.
+
+    Examples
+    --------
+    >>> key_named("17", ["integers"]), key_named("17", ["text"])
+    (17, '17')
+    >>> key_named("2024-02-29", ["dates or tuples"])
+    datetime.date(2024, 2, 29)
+    """
+    for kind, read in READERS.items():
+        if kind in (kinds or ["integers"]):
+            key = read(text)
+            if key is not None:
+                return key
+    return text
+
+
+def _whole(text: str) -> int | None:
+    """The integer that Python writes so."""
+    return int(text) if WHOLE.fullmatch(text) else None
+
+
+def _date(text: str) -> date | None:
+    """The date, or the date and time, that is written so."""
+    for kind in (date, datetime):
+        try:
+            moment = kind.fromisoformat(text)
+        except ValueError:
+            continue
+        if moment.isoformat() == text:
+            return moment
+    return None
+
+
+WHOLE = re.compile(r"0|-?[1-9][0-9]{0,999}")
+READERS: dict[str, Callable[[str], Key | None]] = {
+    "integers": _whole,
+    "truth values": {"true": True, "false": False, "True": True, "False": False}.get,
+    "dates or tuples": _date,
+}
 
 
 def key_seed(seed: int, text: str) -> int:

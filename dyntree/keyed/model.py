@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import sys
 import warnings
 from collections.abc import (
@@ -55,6 +55,7 @@ from dyntree.keyed.keys import (
     Key,
     key_in,
     key_kind,
+    key_named,
     key_seed,
     key_text,
     keys_of,
@@ -109,7 +110,6 @@ from dyntree.trees.streaming import StreamingTree
 
 MEMBERS = "level", "history", "own"
 Ints = NDArray[np.int64]
-WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")  # a whole number as Python writes it
 AT_ONCE = 1000  # rows of a call for whose end an interrupt waits
 COMMIT_ROWS = 1000  # of a long call, after which those so far are on disk
 MANY_ROWS, MANY_NEW = 10_000, 0.9  # rows, and the share of new keys that is suspicious
@@ -391,6 +391,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @locked
     def __contains__(self, key: object) -> bool:
         """Whether a key has had a row; False for what can be no key."""
+        self._check_usable()
         try:
             text = key_text(keys_of([key], 1)[0])
         except (TypeError, ValueError):
@@ -411,9 +412,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
         Returns
         -------
-        int or str
-            An integer if it is written as one, and keys are integers or there are none
-            yet; else the text itself.
+        int, bool, date or str
+            An integer, a truth value or a date if it is written as one, and some keys
+            are of that kind; integers also if there are no keys yet. Else the text.
 
         Examples
         --------
@@ -424,8 +425,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         >>> fleet.update([[0.5]], [1.0], key=["a17"]).key_named("17")
         '17'
         """
-        may_be_number = "integers" in self._key_kinds or not self._key_kinds
-        return int(text) if may_be_number and WHOLE.fullmatch(text) else text
+        return key_named(text, self._key_kinds)
 
     def exclusive(self) -> AbstractContextManager[Any]:
         """Context manager that keeps other threads out of a series of calls."""
@@ -543,7 +543,21 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     @locked
     def drop(self, key: Key) -> Self:
-        """Forget a key; the shared streams keep what they learned from its rows."""
+        """Forget a key; the shared streams keep what they learned from its rows.
+
+        Its last position is forgotten, too: rows of it that are sent again are learned
+        again. Stop the source of its rows before.
+
+        Parameters
+        ----------
+        key : str, int, date or tuple
+            A key that has had a row.
+
+        Returns
+        -------
+        KeyedStream
+            The model itself.
+        """
         self._check_writable()
         n_rows = self._state_of(key).n_rows
         with late_interrupts():
@@ -554,7 +568,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
     def _state_of(self, key: Key) -> KeyState:
         """The state of a key that must have had a row."""
-        self._check_owned()
+        self._check_usable()
         plain_key = keys_of([key], 1)[0]
         state = self._keys.get(key_text(plain_key))
         if state is None:
@@ -1199,7 +1213,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ValueError
             If the input is bad.
         """
-        self._check_owned()
+        self._check_usable()
         if not self.is_ready and self.state.options.classes is None:
             self.state.require_rows("predict")
         rows = self._rows(X, key, exposure)
@@ -1344,7 +1358,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             If the model is not beside a snapshot, and has learned, or made none, since
             it gave the last one.
         ValueError
-            If a key has had no row.
+            If a key has had no row, or two are equal in Python, such as 1 and True.
         """
         snapshot = self.snapshot_id
         if snapshot is None and self._snapshots:
@@ -1359,7 +1373,18 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             blobs = dict(self._keys.blobs(texts))
         else:
             blobs = {text: self._stamped(text, snapshot) for text in texts}
-        return {key_in(text): blob for text, blob in blobs.items()}
+        by_key = {key_in(text): blob for text, blob in blobs.items()}
+        if len(by_key) < len(blobs):
+            keys = [*map(key_in, blobs)]
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise ArgumentError(
+                "keys",
+                "must differ in Python, which takes 1 and True, or one moment in two "
+                "zones, for one key of a dict",
+                Message("{key!r} twice", key=twice),
+                "Export such keys one at a time, or let take() have the model itself.",
+            )
+        return by_key
 
     def _texts_of(self, keys: list[Key]) -> list[str]:
         """Texts of keys that must have had rows, in their order."""
@@ -1403,7 +1428,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._check_writable()
         if isinstance(other, Mapping):
             with self._lock, late_interrupts():
-                self._add_blobs(*self._sound_blobs(other))
+                texts = map(key_text, keys_of([*other], len(other), "keys of other"))
+                by_text = dict(zip(texts, other.values(), strict=True))
+                self._add_blobs(*self._sound_blobs(by_text))
             return self
         if not isinstance(other, KeyedStream) or other.snapshot_id is None:
             raise ArgumentError(
@@ -1416,8 +1443,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             blobs = dict(other._keys.blobs())
         with self._lock, late_interrupts():
             if header["snapshot"] in self._snapshots[:-1]:
-                by_key = {key_in(text): blob for text, blob in blobs.items()}
-                self._add_blobs(*self._sound_blobs(by_key), header["n_skipped"])
+                self._add_blobs(*self._sound_blobs(blobs), header["n_skipped"])
                 return self
             if self.snapshot_id != header["snapshot"]:
                 self._begin_beside(header, arrays | streams)
@@ -1444,15 +1470,13 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._take_state(header | own, arrays)
         self._n_beside = 0
 
-    def _sound_blobs(self, blobs: Mapping[Key, bytes]) -> tuple[dict[str, bytes], int]:
-        """Blobs by the texts of keys, checked in full, and their rows."""
+    def _sound_blobs(self, blobs: Mapping[str, bytes]) -> tuple[dict[str, bytes], int]:
+        """Blobs by the texts of keys, in order and checked in full, and their rows."""
         if self.snapshot_id is None:
             raise NotReadyError(
                 "take needs a model beside a snapshot: fleet.snapshot().take(blobs)."
             )
-        texts = map(key_text, keys_of([*blobs], len(blobs), "keys of other"))
-        by_text = dict(sorted(zip(texts, blobs.values(), strict=True)))
-        n_rows = 0
+        by_text, n_rows = dict(sorted(blobs.items())), 0
         for text, blob in by_text.items():
             with sound_blobs():
                 self._check_key(text, blob, sys.maxsize)
@@ -1714,14 +1738,14 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         notes = header.pop("notes", {})
         return with_labels(header, from_json) | {"notes": notes}, arrays
 
-    def _check_owned(self) -> None:
-        """Refuse a model whose store was open when this process was forked."""
+    def _check_usable(self) -> None:
+        """Refuse a model whose store was closed, or was open at a fork."""
         if self._file is not None:
-            self._file.check_owned()
+            self._file.check_usable()
 
     def _check_writable(self) -> None:
         """Refuse to change a model whose store was opened to read only."""
-        self._check_owned()
+        self._check_usable()
         if self._file is not None and self._file.read_only:
             raise ArgumentError(
                 "store",
@@ -1768,8 +1792,9 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         ----------
         notes : dict, optional
             Values that JSON can represent, such as the position in the source of the
-            rows. They are on disk together with what was learned, or neither is. By
-            default the notes remain as they are.
+            rows. They are on disk together with what was learned, or neither is.
+            `notes` is what JSON makes of them, such as a list for a tuple. By default
+            the notes remain as they are.
 
         Returns
         -------
@@ -1842,10 +1867,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
 
 def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Notes that a file can hold."""
+    """Notes as a file gives them back: JSON has lists for tuples, and keys of text."""
     try:
-        archive.header_text(notes)
-        return dict(notes)
+        stored: dict[str, Any] = json.loads(archive.header_text(dict(notes)))
+        return stored
     except (TypeError, ValueError) as error:
         raise ArgumentError(
             "notes", "must be a dict of values that JSON can represent", notes

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+import warnings
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 import dyntree
 from dyntree import KeyedStream
+from dyntree.storage.plain import in_cell, plain
 from tests.helpers import model_bytes
 from tests.kills import contents
 from tests.unit.commands.conftest import run
@@ -461,6 +464,44 @@ def test_keys_are_listed_and_described(fleet: Fleet, capsys: Any) -> None:
         4,
         "sensor",
     )
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        [10**18, 12345678901234567890, -(10**30)],
+        [True, False],
+        [date(2024, 2, 29), date(2024, 3, 1)],
+        [datetime(2024, 2, 29, 12, 30), datetime(2024, 2, 29, tzinfo=UTC)],
+        ["True", "2024-02-29", "12345678901234567890", "", "a b", '"1"'],
+        [1, "1", True, '"1"', ("1", 1), date(2024, 2, 29), "2024-02-29"],
+    ],
+    ids=str,
+)
+def test_each_key_of_a_list_can_be_described(
+    fleet: Fleet, capsys: Any, listed: list[Any]
+) -> None:
+    n = len(listed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dyntree.errors.KeyTypeWarning)
+        with KeyedStream("linear", seed=1, store=fleet.store) as model:
+            model.update(np.arange(n)[:, None], np.arange(n), key=listed)
+            names = [plain(key) for key in model.keys()]  # noqa: SIM118
+            of_cells = [model.key_named(str(in_cell(key))) for key in listed]
+    assert run("keys", fleet.store) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len({*lines}) == n
+    assert run("keys", fleet.store, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == names
+    positions = set()
+    for line in lines:
+        assert run("keys", fleet.store, line, "--json") == 0
+        level = json.loads(capsys.readouterr().out)
+        assert level["rows learned"] == 1
+        positions.add(json.dumps(level["key"]))
+    assert len(positions) == n
+    if len({*map(type, listed)}) == 1:
+        assert of_cells == listed
 
 
 def test_a_saved_model_for_keys_is_asked_as_a_store(fleet: Fleet, capsys: Any) -> None:

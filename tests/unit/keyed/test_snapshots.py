@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -262,3 +263,28 @@ def test_a_snapshot_needs_streams_and_a_model_without_rows_takes_it() -> None:
     assert model.n_seen == 69
     with pytest.raises(ValueError, match="same snapshot as this model, none"):
         model.take(snapshot)
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.KeyTypeWarning")
+def test_keys_that_python_takes_for_equal_stay_apart() -> None:
+    X, y, _ = panel("linear", 60)
+    noon = datetime(2024, 2, 29, 12, tzinfo=UTC)
+    same = noon.astimezone(timezone(timedelta(hours=1)))
+    keys: Any = [(1, True, noon, same)[row % 4] for row in range(60)]
+    fleet = small().update(X, y, key=[*range(2, 62)])
+    part = fleet.snapshot().update(X, y, key=keys)
+    fleet.update(X, y, key=[*range(2, 62)])
+    for whole in (fleet.snapshot(), part.copy().drop(1).drop(True).drop(noon)):
+        if same in whole:
+            whole.drop(same)
+        together = whole.take(part)
+        listed = together.keys()
+        assert len(together) == len(listed) == 4
+        assert [together.facts(key)["rows learned"] for key in listed] == [15] * 4
+        for pair in ((1, True), (noon, same)):
+            with pytest.raises(ValueError, match=r"differ in Python, .* twice"):
+                together.export(pair)
+            for key in pair:
+                assert len(together.export([key])) == 1
+        with pytest.raises(ValueError, match=r"let take\(\) have the model itself"):
+            together.export()

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -309,9 +310,27 @@ def test_a_closed_model_says_so(tmp_path: Path) -> None:
     model = small(store=tmp_path / "fleet.db").update(X, y, key)
     model.close()
     model.close()
-    for call in (lambda: model.update(X, y, key), lambda: model.predict(X, [-1] * 40)):
+    asked: list[Callable[[], Any]] = [
+        lambda: model.update(X, y, key), lambda: model.predict(X, [-1] * 40),
+        lambda: model.predict(X, key), lambda: model.predict_then_learn(X, y, key),
+        lambda: model.weights(0), lambda: model.facts(0), lambda: model.model_of(0),
+        lambda: 0 in model, model.keys, lambda: model.drop(0), model.copy,
+        model.snapshot, model.to_arrays, model.commit, model.check, model.freeze,
+    ]  # fmt: skip
+    for call in asked:
         with pytest.raises(OSError, match=r"fleet.db was closed; open it again"):
             call()
+
+
+def test_notes_are_the_same_before_and_after_they_were_on_disk(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    X, y, key = panel("linear", 40)
+    with small(store=path) as model:
+        model.update(X, y, key).commit({"at": (1, 2), 3: {"b": [(4,)]}})
+        assert model.notes == {"at": [1, 2], "3": {"b": [[4]]}}
+        in_hand = model.notes
+    with KeyedStream.from_store(path, read_only=True) as model:
+        assert model.notes == in_hand
 
 
 @pytest.mark.parametrize("notes", [{"a": object()}, {"a": {1, 2}}, [1]])
