@@ -100,7 +100,7 @@ class Cells:
         if "_" in text or (self.decimal != "." and "." in text):
             return text
         plain = text.replace(self.decimal, ".", 1)
-        for kind in (int, float):
+        for kind in (float,) if "." in plain else (int, float):
             try:
                 number = kind(plain)
             except ValueError:  # also ints of more digits than Python reads

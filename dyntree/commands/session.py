@@ -42,6 +42,7 @@ from dyntree.commands.watch import Reports, Watch, process_bytes
 from dyntree.commands.words import SHELL
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import response_name
+from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Vector
@@ -448,14 +449,15 @@ class Session:
             return self._written(number | {"key": key}, prediction, None, {})
         if self.key_by is not None:
             return self._line_of_key(row, x, y, exposure, shift)
-        if self.design is None and (plain := self.model.plain_row(x)) is not None:
-            x = plain
-        prediction = self._prediction_at(x, exposure, shift)
+        plain = None if self.design is not None else self.model.plain_row(x)
+        # nothing has to look at a plain row again
+        asked: Any = x if plain is None else Encoded(plain)
+        prediction = self._prediction_at(asked, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)
         marks: Row = {}
         if y is not None and (weight is None or weight[0]):
-            self._learn(x, y, weight, exposure, shift)
+            self._learn(asked, y, weight, exposure, shift)
             marks = self._scored(prediction, y, f"row {notes['rows']}")
         return self._written(number, prediction, y, marks)
 
@@ -510,6 +512,10 @@ class Session:
         shift: Vector | None,
     ) -> None:
         """Learn a row."""
+        if isinstance(x, Encoded) and weight is None and exposure is None:
+            self.model.learn_row(x.rows, y)
+            self.notes["learned"] += 1
+            return
         options = self.model.tree.options
         if self.design is not None:
             learned = learned_response(options, [y], shift)
@@ -710,8 +716,10 @@ class Session:
         if self.reports is not None:
             self.reports.tick()
         now = time.monotonic()
+        if self.quiet or not (last or now - self.printed_at > TICK):
+            return
         terminal = sys.stderr.isatty()
-        if self.quiet or not (last or (terminal and now - self.printed_at > TICK)):
+        if not (last or terminal):
             return
         self.printed_at = now
         start, end = ("\r" if terminal else "", "\n" if last else "")
