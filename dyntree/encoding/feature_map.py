@@ -497,10 +497,21 @@ class FeatureMap(ColumnFeatures):
         slots: list[Slot] = []
         for name in self.names or range(self.n_columns):
             slots += levels[name].slots(name) if name in levels else [(name, None)]
+        late: dict[str, list[str]] = {}
         for name, level in self.late:
-            before = levels[name]
-            levels[name] = before.grown(level, coding=codings[name])
-            slots += levels[name].slots(name, before)
+            late.setdefault(name, []).append(level)
+        counts = {name: len(levels[name]) for name in late}
+        waiting = {name for name in late if not levels[name].n_effects}
+        for name, more in late.items():
+            levels[name] = levels[name].grown(*more, coding=codings[name])
+        for name, _ in self.late:  # in the order in which they came, of all columns
+            code, all_levels = counts[name], levels[name]
+            counts[name] += 1
+            if all_levels.features_of[code] >= 0:
+                slots.append((name, code))
+            if name in waiting and counts[name] >= codings[name].fewest:
+                waiting.remove(name)
+                slots += [(name, -1 - k) for k in range(all_levels.n_effects)]
         return levels, slots
 
     @cached_property
