@@ -62,6 +62,20 @@ def demonstration(
         """
         folder = Path(out)
         folder.mkdir(parents=True, exist_ok=True)
-        return shown(Run(folder, seed, progress, stream or sys.stdout))
+        before = written_in(folder)
+        out_stream = stream or sys.stdout
+        summary = shown(Run(folder, seed, progress, out_stream))
+        names = sorted(
+            name
+            for name, when in written_in(folder).items()
+            if before.get(name) != when
+        )
+        print(f"\nwrote {', '.join(names)} to {folder.resolve()}", file=out_stream)
+        return summary
 
     return run
+
+
+def written_in(folder: Path) -> dict[str, int]:
+    """The files in a folder, and when each was last written."""
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}

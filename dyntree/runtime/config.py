@@ -5,6 +5,8 @@ from __future__ import annotations
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from dyntree.runtime.release import RELEASE
+
 
 def show_config() -> dict[str, str]:
     """Versions of Python, of this package and of its dependencies; build switches.
@@ -25,9 +27,9 @@ def show_config() -> dict[str, str]:
         "openmp": "yes" if has_openmp() else "no",
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
+        "dyntree": RELEASE,
     }
     for name in (
-        "dyntree",
         "numpy",
         "scipy",
         "pandas",

@@ -6,7 +6,11 @@ The site's build executes the same cells; `.ci/run` builds it without executing 
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,21 +59,85 @@ def test_a_page_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(path)
 
 
-@pytest.mark.skipif(not PAGES.is_dir(), reason="no source tree")
-def test_the_examples_of_the_readme_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+README = PAGES.parent / "README.md"
+NUMBER = re.compile(r"-?\d+(\.\d+)?")
+CLOSE = 0.05  # other versions of scikit-learn and river give slightly other forests
+
+
+def readme_blocks(is_of_r: bool) -> list[tuple[str, str, str]]:
+    """Language, code and printed output of the README's blocks but those that install.
+
+    Either those that need R, or all others.
+    """
+    text = README.read_text(encoding="utf-8")
+    found = re.findall(
+        r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, re.M | re.S
+    )
+    return [
+        (language, code, output)
+        for language, code, output in found
+        if language == "python" or (language == "sh" and "-m venv" not in code)
+        if ("Rscript" in code) == is_of_r
+    ]
+
+
+def assert_prints(output: str, shown: str) -> None:
+    """Words are as shown, and numbers are close to those that are shown."""
+    assert NUMBER.sub("#", output).split() == NUMBER.sub("#", shown).split(), output
+    ours, theirs = (
+        [float(number.group()) for number in NUMBER.finditer(text)]
+        for text in (output, shown)
+    )
+    assert ours == pytest.approx(theirs, rel=CLOSE, abs=0.002), output
+
+
+def in_shell(code: str, folder: Path, **more: str) -> str:
+    """What a block for a shell prints where a clone with an environment is."""
+    here = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", code], cwd=folder, text=True, check=False,
+        capture_output=True, env=os.environ | here | more,
+    )  # fmt: skip
+    assert not done.returncode, done.stderr
+    return done.stdout
+
+
+@pytest.mark.skipif(not README.is_file(), reason="no source tree")
+def test_the_readme_prints_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for library in ("formulaic", "sklearn", "river"):
         pytest.importorskip(library, reason=f"{library} is not installed")
-    text = (PAGES.parent / "README.md").read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
-    assert len(blocks) == 4
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").symlink_to(README.parent / "data")
     names: dict[str, Any] = {}
-    for block in blocks:
-        exec(block, names)
-    assert 0.5 < names["seen"].scores.coverage <= 1.0
-    assert names["stream"].n_seen == 301
+    blocks = readme_blocks(is_of_r=False)
+    assert len(blocks) == 6
+    for language, code, output in blocks:
+        if language == "python":
+            capsys.readouterr()
+            exec(code, names)
+            assert_prints(capsys.readouterr().out, output)
+        else:
+            assert_prints(in_shell(code, tmp_path), output)
+
+
+@pytest.mark.skipif(not README.is_file(), reason="no source tree")
+def test_the_readme_prints_what_it_shows_in_r(tmp_path: Path) -> None:
+    check = "loadNamespace('reticulate')"
+    if (
+        not shutil.which("Rscript")
+        or subprocess.run(
+            ["Rscript", "-e", check], capture_output=True, check=False
+        ).returncode
+    ):
+        pytest.skip("R with reticulate is not installed")
+    for name, place in ("rbridge", README.parent / "rbridge"), (".venv", sys.prefix):
+        (tmp_path / name).symlink_to(place)
+    (tmp_path / "library").mkdir()
+    ((_, code, output),) = readme_blocks(is_of_r=True)
+    found = in_shell(code, tmp_path, R_LIBS=str(tmp_path / "library"))
+    assert_prints(found.splitlines()[-1], output)
 
 
 @pytest.mark.parametrize("path", executed(), ids=lambda path: path.stem)
