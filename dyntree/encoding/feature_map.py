@@ -504,7 +504,7 @@ class FeatureMap(ColumnFeatures):
         waiting = {name for name in late if not levels[name].n_effects}
         for name, more in late.items():
             levels[name] = levels[name].grown(*more, coding=codings[name])
-        for name, _ in self.late:  # in the order in which they came, of all columns
+        for name, _ in self.late:  # of all columns, in the order of the rows
             code, all_levels = counts[name], levels[name]
             counts[name] += 1
             if all_levels.features_of[code] >= 0:

@@ -71,8 +71,8 @@ PYTHON_ORDER = [
 FOLDER_ORDER = {
     "params": [{"checks", "labels", "names"}, {"faces"}, {"table"}, {"options"}],
     "runtime": [
-        {"locking", "progress", "seeds", "blas", "config", "release", "records"},
-        {"parallel"}, {"online"},
+        {"locking", "progress", "seeds", "blas", "release", "records"},
+        {"parallel", "config"}, {"online"},
     ],
     "storage": [
         {"plain", "one_writer"}, {"atomic_files"}, {"archive", "positions"},
