@@ -70,12 +70,12 @@ def readme_blocks(is_of_r: bool) -> list[tuple[str, str, str]]:
     Either those that need R, or all others.
     """
     text = README.read_text(encoding="utf-8")
-    found = re.findall(
+    blocks = re.findall(
         r"^```(\w+)\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, re.M | re.S
     )
     return [
         (language, code, output)
-        for language, code, output in found
+        for language, code, output in blocks
         if language == "python" or (language == "sh" and "-m venv" not in code)
         if ("Rscript" in code) == is_of_r
     ]
@@ -136,8 +136,8 @@ def test_the_readme_prints_what_it_shows_in_r(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(place)
     (tmp_path / "library").mkdir()
     ((_, code, output),) = readme_blocks(is_of_r=True)
-    found = in_shell(code, tmp_path, R_LIBS=str(tmp_path / "library"))
-    assert_prints(found.splitlines()[-1], output)
+    printed = in_shell(code, tmp_path, R_LIBS=str(tmp_path / "library"))
+    assert_prints(printed.splitlines()[-1], output)
 
 
 @pytest.mark.parametrize("path", executed(), ids=lambda path: path.stem)

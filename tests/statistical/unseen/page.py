@@ -93,8 +93,8 @@ def lines_of(name: str) -> list[str]:
 
 def number_after(word: str, text: str) -> float | None:
     """The number that follows a word."""
-    found = re.search(rf"{word} ([-+\d.e]+)", text)
-    return None if found is None else float(found[1])
+    match = re.search(rf"{word} ([-+\d.e]+)", text)
+    return None if match is None else float(match[1])
 
 
 def stream_results(kind: str) -> list[Result]:
@@ -105,7 +105,7 @@ def stream_results(kind: str) -> list[Result]:
     for line in lines_of("streams.txt"):
         if " default " not in line or ("log loss" in line) != (kind == "labels"):
             continue
-        name, (own, rest) = line[:18].strip(), line.split("| first seed ")
+        name, (ours, rest) = line[:18].strip(), line.split("| first seed ")
         text = rest.split("| to ")[0] + " ".join(
             lines.get(name, "") for lines in others
         )
@@ -114,16 +114,14 @@ def stream_results(kind: str) -> list[Result]:
             parts = [float(part) for part in more.split(",")]
             loss = -parts[0] if len(parts) > 1 else None
             peers[STREAM_PEERS[peer]] = float(error), loss, parts[-1]
-        density = number_after("nats", own)
+        density = number_after("nats", ours)
         if density is None:
-            density = -float(number_after("log loss", own) or np.nan)
-        leaves = {
-            leaf: number_after(leaf, own) for leaf in ("default", "linear", "constant")
-        }
+            density = -float(number_after("log loss", ours) or np.nan)
+        leaves = {leaf: number_after(leaf, ours) for leaf in LEAVES}
         results.append(
             Result(
-                name, float(rest.split()[0]), density, number_after("coverage", own),
-                number_after("us", own), peers,
+                name, float(rest.split()[0]), density, number_after("coverage", ours),
+                number_after("us", ours), peers,
                 {leaf: error for leaf, error in leaves.items() if error is not None},
             )
         )  # fmt: skip
@@ -226,8 +224,8 @@ def speed_table(kinds: Mapping[str, Sequence[Result]]) -> str:
                 one.seconds if name == "default" else one.peers.get(name, MISSING)[2]
                 for one in results
             ]
-            known = [time for time in times if time is not None]
-            cells.append(f"{np.median(known):.0f}" if known else "")
+            timed = [time for time in times if time is not None]
+            cells.append(f"{np.median(timed):.0f}" if timed else "")
         rows.append([name, *cells])
     return markdown(["microseconds a row, median", *kinds], rows)
 
@@ -238,8 +236,8 @@ def memory_table() -> str:
     for line in (HERE.parent / "averaged.txt").read_text(encoding="utf-8").splitlines():
         if match := MEMORY.match(line):
             sizes.setdefault(match[1], []).append(float(match[2]))
-    rows = [[name, f"{min(own):.1f}", f"{np.median(own):.1f}", f"{max(own):.1f}"]
-            for name, own in sizes.items()]  # fmt: skip
+    rows = [[name, f"{min(each):.1f}", f"{np.median(each):.1f}", f"{max(each):.1f}"]
+            for name, each in sizes.items()]  # fmt: skip
     return markdown(["megabytes after the last row", "least", "median", "most"], rows)
 
 
@@ -250,11 +248,11 @@ def count(results: Iterable[Result], most: float) -> int:
 
 def behind(results: Iterable[Result]) -> str:
     """Where the default is far behind, by how much, and whom, worst first."""
-    found = sorted(
+    losses = sorted(
         (one for one in results if one.ratio > FAR), key=lambda one: -one.ratio
     )
     return ", ".join(
-        f"{one.name} ({100 * (one.ratio - 1):.0f} %, {one.best[0]})" for one in found
+        f"{one.name} ({100 * (one.ratio - 1):.0f} %, {one.best[0]})" for one in losses
     )
 
 
@@ -514,8 +512,8 @@ def labels_and_time() -> str:
     times = markdown(
         ["seconds of all fits", "median", "most"],
         (
-            [name, f"{np.median(own):.1f}", f"{max(own):.1f}"]
-            for name, own in seconds.items()
+            [name, f"{np.median(each):.1f}", f"{max(each):.1f}"]
+            for name, each in seconds.items()
         ),
     )
     return (
