@@ -153,7 +153,7 @@ FOLDER_ORDER = {
         {"batch", "row_store", "word_store", "topics"},
         {"rows", "words", "gaussian", "multinomial", "sweeps"}, {"registry"},
         {"state"}, {"context", "grouping", "moves", "starting", "input", "files"},
-        {"building", "compression"}, {"learning", "scoring"}, {"model"},
+        {"building", "compression", "rejoining"}, {"learning", "scoring"}, {"model"},
         {"merging", "reports"},
     ],
 }  # fmt: skip

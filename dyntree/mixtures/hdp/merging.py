@@ -20,12 +20,15 @@ from dyntree.mixtures.hdp.learning import (
     topic_cap,
 )
 from dyntree.mixtures.hdp.model import MemoryBoundedHDP
+from dyntree.mixtures.hdp.rejoining import rejoined
 from dyntree.mixtures.hdp.starting import usage_counts
-from dyntree.mixtures.hdp.state import TRACKED, State, joined_names
+from dyntree.mixtures.hdp.state import TRACKED, State, check_names, joined_names
 from dyntree.mixtures.shared.lineage import joined_origins
 
 
-def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
+def merge_models(
+    models: Iterable[MemoryBoundedHDP], *, since: MemoryBoundedHDP | None = None
+) -> MemoryBoundedHDP:
     """Merge models that learned different documents, for example on several machines.
 
     Parameters
@@ -33,6 +36,9 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     models : sequence of MemoryBoundedHDP
         Of one family, prior, width or vocabulary. Limits, options, seed, scale and
         callback of the result are those of the first; none of them is changed.
+    since : MemoryBoundedHDP, optional
+        The model of which all the others are copies, as it was when they were made.
+        What it had learned counts once: see Notes.
 
     Returns
     -------
@@ -44,14 +50,27 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     ------
     ValueError
         Where models do not fit one another, or have learned nothing, and where two
-        share a past, as copies of one model do that have learned on: it would count
-        twice. A model that is given twice counts once.
+        share a past without `since`, as copies of one model do that have learned on: it
+        would count twice. A model that is given twice counts once. With `since`, if
+        models are no copies of it, have learned the same document since, or have
+        clumps or groups of its rows and of new ones together.
 
     Notes
     -----
-    Stores and topics are stacked, moments moved exactly to the scale of the first;
-    proportions of all documents start as all points are, since those of one model say
-    nothing of the other's topics. Then sweeps and moves go on as after an epoch.
+    Copies of one model that have learned different documents, on two machines for
+    example, are joined with ``since=``. Their points, clumps and groups are those of
+    `since` once, with what each copy has besides: all sums are those of the copies,
+    less the sums of `since` for each copy but one. A topic that several copies share
+    starts as one, with the prior weight of one. Without limits this is exact. Once
+    limits have put new rows and rows of `since` into one clump, only the sum of both is
+    stored, and not which clumps of `since` are in it. Nothing can be taken out of it
+    again, and such copies are refused. Under limits, let each machine begin with a
+    fresh model, and merge these with the old one, without `since`.
+
+    Otherwise stores and topics are stacked, and moments moved exactly to the scale of
+    the first. In both cases proportions of all documents start as all points are, since
+    those of one model say nothing of the other's topics. Then sweeps and moves go on as
+    after an epoch.
 
     Examples
     --------
@@ -74,15 +93,24 @@ def merge_models(models: Iterable[MemoryBoundedHDP]) -> MemoryBoundedHDP:
     for number in range(1, len(given)):
         check_alike(given, learned, number)
     first = given[0]
-    if len(given) == 1:
+    if since is not None and not isinstance(since, MemoryBoundedHDP):
+        raise ArgumentError("since", "must be a MemoryBoundedHDP", since)
+    start = None if since is None else since.learned_
+    if len(given) == 1 and start is None:
         return first.copy()
     learned = [
         own
         for k, own in enumerate(learned)
         if own.document_ids is not None or not any(own is one for one in learned[:k])
     ]
+    if start is None:
+        both = learned[0]
+        for own in learned[1:]:
+            both = stacked(both, on_scale(own, learned[0]))
+    else:
+        both = rejoined(start, learned)
     context = Context(first.settings, first.seed, first.threads, first.callback)
-    return first.with_state(joined(context, learned))
+    return first.with_state(improved_whole(context, learned[0], both))
 
 
 def check_alike(
@@ -190,14 +218,7 @@ def with_documents_of(both: State, other: State, S: int) -> State:
     if names is None or more is None or its_group is None:
         return both
     every = joined_names(names, more)
-    found, counts = np.unique(every, return_counts=True)
-    if (counts > 1).any():
-        raise ArgumentError(
-            "models",
-            "must have learned different documents; {found!r} is in two of them",
-            remedy="Give ids that are unique among models.",
-            found=found[counts > 1][0].item(),
-        )
+    check_names(every)
     new = np.full(len(more), both.n_epochs + 1, dtype=np.int32)
     return replace(
         both,
@@ -207,12 +228,8 @@ def with_documents_of(both: State, other: State, S: int) -> State:
     )
 
 
-def joined(context: Context, states: list[State]) -> State:
+def improved_whole(context: Context, first: State, both: State) -> State:
     """All models as one, improved by sweeps and moves, and compressed."""
-    first = states[0]
-    both = first
-    for own in states[1:]:
-        both = stacked(both, on_scale(own, first))
     search = context.search(first.family, first.n_epochs + 1)
     draft, times, lifetime = magnified(context, both)
     share = both.n_documents / lifetime

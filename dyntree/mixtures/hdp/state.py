@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import warn
+from dyntree.errors import ArgumentError, warn
 from dyntree.mixtures.hdp.families import Family
 from dyntree.mixtures.hdp.limits import Limits
 from dyntree.mixtures.hdp.options import HDPOptions
@@ -162,6 +162,18 @@ def joined_names(before: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
     if before.dtype.kind != more.dtype.kind:
         before, more = before.astype(str), more.astype(str)
     return np.concatenate([before, more])
+
+
+def check_names(names: NDArray[Any]) -> None:
+    """Raise ValueError if documents of several models have one name."""
+    found, counts = np.unique(names, return_counts=True)
+    if (counts > 1).any():
+        raise ArgumentError(
+            "models",
+            "must have learned different documents; {found!r} is in two of them",
+            remedy="Give ids that are unique among models.",
+            found=found[counts > 1][0].item(),
+        )
 
 
 def empty_state(

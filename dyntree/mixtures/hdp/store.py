@@ -268,6 +268,23 @@ class Store(ABC):
     def singles(self, places: Any, group: Any) -> Self:
         """A store of some of the single points, of these groups."""
 
+    def taken(self, points: Longs, clumps: Longs) -> Self:
+        """Some of the points and clumps."""
+        out: Arrays = {}
+        for name, array in self.arrays().items():
+            if name.startswith("singlet"):
+                out[name] = array[points]
+            elif name.endswith("indptr"):
+                lengths = np.diff(array)[clumps]
+                out[name] = np.concatenate([array[:1], np.cumsum(lengths)])
+            elif name in ("clump_count", "clump_mean", "clump_scatter"):
+                out[name] = array[clumps]
+            else:
+                by_word = name.startswith("clump_word")
+                indptr = self.clump_word_indptr if by_word else self.clump_indptr
+                out[name] = array[rows_of(indptr, clumps)[0]]
+        return self.from_arrays(self.family, out)
+
     def of_groups(self, groups: Any) -> Self:
         """Single points of some groups, numbered from 0."""
         place = np.full(int(self.group.max()) + 1, -1, dtype=np.int32)

@@ -176,3 +176,195 @@ def test_models_that_share_a_past_are_refused(family: str) -> None:
     twice = merge_models([one, other, one.copy()])
     assert twice.n_documents_seen_ == both.n_documents_seen_
     assert twice.free_energy_ == both.free_energy_
+
+
+# ---------------------------------------------------------------- copies of one model
+def items_of(model: MemoryBoundedHDP) -> list[tuple[float, ...]]:
+    """Points of a model without limits, by content, whatever their documents."""
+    store = model.learned_.store
+    content = [store.x, store.word[:, None], store.word_count[:, None]]
+    used = [array for array in content if len(array) == store.n_points]
+    return sorted(map(tuple, np.concatenate(used, axis=1).tolist()))
+
+
+def copies_of(family: str, n_parts: int, seed: int = 0, **more: Any) -> Any:
+    """A model, copies that have learned more, and one that has learned all."""
+    documents = documents_of(family, 20 + 12 * n_parts, seed=seed)
+    start = MemoryBoundedHDP(family, seed=1, **more).partial_fit(documents[:20])
+    parts = [documents[20 + k :: n_parts] for k in range(n_parts)]
+    copies = [start.copy().partial_fit(part) for part in parts]
+    whole = start.copy().partial_fit(documents[20:])
+    return documents, start, copies, whole
+
+
+@pytest.mark.parametrize("n_parts", [2, 3])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_copies_joined_have_learned_each_document_once(
+    family: str, n_parts: int
+) -> None:
+    """All sums are those of one model that has learned all documents."""
+    documents, start, copies, whole = copies_of(family, n_parts)
+    with same_bytes(start), same_bytes(copies[0]), same_bytes(copies[1]):
+        joined = merge_models(copies, since=start)
+    check_balance(joined)
+    assert items_of(joined) == items_of(whole)
+    assert joined.n_documents_seen_ == whole.n_documents_seen_ == len(documents)
+    assert joined.n_seen == whole.n_seen
+    assert joined.history_.documents.sum() == len(documents)
+    ours, theirs = joined.learned_, whole.learned_
+    assert len(ours.topics.documents) == len(documents)
+    assert ours.origins == start.learned_.origins
+    ones = np.ones(ours.store.n_items)
+    every = np.arange(ours.store.n_items)
+    for one, two in zip(
+        ours.store.moments(every, ones), theirs.store.moments(every, ones), strict=True
+    ):
+        assert one == pytest.approx(two, rel=1e-9, abs=1e-6)
+    assert joined.score(documents) == pytest.approx(whole.score(documents), abs=0.03)
+    again = MemoryBoundedHDP.from_arrays(*joined.to_arrays())
+    for model in (joined, again):
+        model.partial_fit(documents_of(family, 5, seed=8))
+    assert held(joined) == held(again)
+    assert joined.free_energy_ == again.free_energy_
+
+
+def test_topics_of_copies_are_there_once_with_the_weight_of_one() -> None:
+    _, start, copies, whole = copies_of("full", 3, init_topics=4)
+    joined = merge_models(copies, since=start)
+    assert [one.n_topics_ for one in (start, *copies, joined)] == [4] * 5
+    assert {*joined.topic_ids_.tolist()} == {*start.topic_ids_.tolist()}
+    assert joined.alpha_.sum() == pytest.approx(whole.alpha_.sum(), rel=0.02)
+    assert joined.free_energy_ == pytest.approx(whole.free_energy_, rel=1e-6)
+    order = [np.argsort(one.topic_ids_) for one in (joined, whole)]
+    for ours, theirs in ((joined.means_, whole.means_),
+                         (joined.topic_counts_, whole.topic_counts_)):  # fmt: skip
+        assert ours[order[0]] == pytest.approx(theirs[order[1]], rel=1e-3)
+
+
+def test_a_topic_born_in_one_copy_is_one_of_all() -> None:
+    rng = np.random.default_rng(3)
+    near = [rng.normal(size=(40, 2)) + 9 * rng.integers(2, size=(40, 1))
+            for _ in range(12)]  # fmt: skip
+    far = [rng.normal([60.0, -60.0], size=(40, 2)) for _ in range(4)]
+    other = [rng.normal([-60.0, 60.0], size=(40, 2)) for _ in range(4)]
+    start = MemoryBoundedHDP("full", seed=0).partial_fit(near[:6])
+    one = start.copy().partial_fit(near[6:9] + far)
+    two = start.copy().partial_fit(near[9:] + other)
+    joined = merge_models([one, two], since=start)
+    assert [m.n_topics_ for m in (start, one, two, joined)] == [2, 3, 3, 4]
+    assert len({*joined.topic_ids_.tolist()}) == 4
+    assert joined.topic_ids_.max() < joined.learned_.next_id
+    counts = np.sort(joined.topic_counts_)
+    assert counts[:2] == pytest.approx([160, 160], abs=1)
+    assert counts.sum() == pytest.approx(800)
+    further = [joined.copy().partial_fit(some) for some in (far, other)]
+    with pytest.raises(ValueError, match=r"models\[0\] and models\[1\] have learned"):
+        merge_models(further, since=start)
+    assert merge_models(further, since=joined).n_documents_seen_ == 28
+
+
+def test_tracked_documents_of_copies_are_known_once() -> None:
+    track = HDPOptions(track_documents=True)
+    rows = documents_of("full", 9)
+    start = MemoryBoundedHDP(options=track).fit(rows[:3], ids=["a", "b", "c"])
+    one = start.copy().partial_fit(rows[3:5], ids=["d", "e"])
+    two = start.copy().partial_fit(rows[5:6], ids=["f"]).partial_fit(rows[6:7], ids=[7])
+    both = merge_models([one, two], since=start)
+    learned = both.learned_
+    assert learned.document_ids is not None
+    assert learned.document_ids.tolist() == [*"abcdef", "7"]
+    assert learned.document_group is not None
+    assert learned.document_group.tolist() == list(range(7))
+    assert MemoryBoundedHDP.from_arrays(*both.to_arrays()).n_documents_seen_ == 7
+    same = start.copy().partial_fit(rows[7:8], ids=["d"])
+    with pytest.raises(ValueError, match="different documents; 'd' is in two of them"):
+        merge_models([one, same], since=start)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_copies_whose_clumps_mix_old_and_new_rows_are_refused(family: str) -> None:
+    documents, start, copies, whole = copies_of(family, 2, max_items=60)
+    with same_bytes(copies[0]), pytest.raises(ValueError, match="only the sum of its"):
+        merge_models(copies, since=start)
+    fresh = [
+        MemoryBoundedHDP(family, seed=1, max_items=60).fit(documents[20 + k :: 2])
+        for k in range(2)
+    ]
+    small = merge_models([start, *fresh])  # what the error advises
+    assert small.n_documents_seen_ == whole.n_documents_seen_
+    assert small.n_clumps_ + small.n_singlets_ <= 60
+
+
+def test_clumps_of_the_ancestor_may_stand_elsewhere_in_copies() -> None:
+    documents, start, _, whole = copies_of("full", 2, max_items=60)
+    assert start.n_clumps_
+    copies = [
+        start.copy().compress(max_items=10**6, keep=True).partial_fit(some)
+        for some in (documents[20:32], documents[32:])
+    ]
+    joined = merge_models(copies, since=start)
+    check_balance(joined)
+    assert joined.n_documents_seen_ == len(documents)
+    assert joined.learned_.store.total == whole.learned_.store.total
+    assert joined.n_clumps_ == start.n_clumps_
+
+
+def test_rows_with_weights_are_joined_and_known_again() -> None:
+    """They are clumps from the start."""
+    rows, rng = documents_of("full", 9), np.random.default_rng(2)
+    weights = [rng.integers(1, 4, size=len(one)) for one in rows]
+    start = MemoryBoundedHDP("full", seed=0)
+    start.partial_fit(rows[:5], sample_weight=np.concatenate(weights[:5]))
+    one, two = (
+        start.copy().partial_fit(rows[k : k + 2], sample_weight=np.concatenate(own))
+        for k, own in ((5, weights[5:7]), (7, weights[7:]))
+    )
+    joined = merge_models(
+        [checkpoint.loads(checkpoint.dumps(copy)) for copy in (one, two)], since=start
+    )
+    check_balance(joined)
+    assert joined.n_seen == sum(int(weight.sum()) for weight in weights)
+    assert joined.n_documents_seen_ == 9
+    with pytest.raises(ValueError, match="have learned the same document since"):
+        merge_models([joined, two], since=start)
+
+
+def test_groups_that_limits_have_joined_are_refused() -> None:
+    _, start, copies, _ = copies_of("full", 2, max_groups=5)
+    with (
+        same_bytes(start),
+        pytest.raises(ValueError, match="points, clumps and groups"),
+    ):
+        merge_models(copies, since=start)
+
+
+def test_what_is_no_copy_is_not_joined_as_one() -> None:
+    documents, start, (one, two), _ = copies_of("full", 2)
+    other = MemoryBoundedHDP("full", seed=1).partial_fit(documents[:10])
+    older = start.copy()
+    joined = merge_models([one, two], since=start)
+    cases: list[tuple[str, Any, Any]] = [
+        ("since must be a MemoryBoundedHDP; got 3", [one, two], 3),
+        ("must be copies of since that have learned on; models[1] is not",
+         [one, other], start),
+        ("must be copies of since that have learned on; models[0] is not",
+         [older, one], joined),
+        ("models[0] and models[1] have learned the same document",
+         [joined, two], start),
+        ("models[0] and models[1] have learned the same document",
+         [one, checkpoint.loads(checkpoint.dumps(one))], start),
+    ]  # fmt: skip
+    for text, models, since in cases:
+        with same_bytes(one), pytest.raises(ValueError, match=re.escape(text)):
+            merge_models(models, since=since)
+    with pytest.raises(NotReadyError):
+        merge_models([one, two], since=MemoryBoundedHDP())
+    alone = merge_models([one, older, one], since=start)
+    assert alone.n_documents_seen_ == one.n_documents_seen_
+    assert alone.free_energy_ == pytest.approx(one.free_energy_, rel=1e-3)
+    words = MemoryBoundedHDP("multinomial").fit(documents_of("multinomial")[:, :29] + 1)
+    grown = [
+        words.copy().partial_fit(documents_of("multinomial", 3, seed=k)) for k in (1, 2)
+    ]
+    with pytest.raises(ValueError, match=re.escape("29; models[0] has 30")):
+        merge_models(grown, since=words)
