@@ -195,6 +195,7 @@ MIXTURES: dict[str, Teach] = {
     "cover tree": cover_tree,
     "dpgmm clusterer": estimator("DPGMMClusterer", lambda_=25.0),
     "ddp clusterer": estimator("DependentDPClusterer", random_state=1),
+    "dynamic means clusterer": estimator("DynamicMeansClusterer", random_state=1),
     "canopy clusterer": estimator("CanopyMixture", n_components=2, random_state=1),
     "river clusterer": river("RiverDPGMMClusterer", lambda_=25.0),
 }

@@ -11,6 +11,7 @@ except ModuleNotFoundError as error:
 from dyntree.api.estimators.canopy import CanopyMixture
 from dyntree.api.estimators.counts import DynamicTreeCountRegressor
 from dyntree.api.estimators.ddp import DependentDPClusterer
+from dyntree.api.estimators.dynamic_means import DynamicMeansClusterer
 from dyntree.api.estimators.forests import RandomTreesClassifier, RandomTreesRegressor
 from dyntree.api.estimators.hdp import MemoryBoundedTopics
 from dyntree.api.estimators.keyed import KeyedClassifier, KeyedRegressor
@@ -26,6 +27,7 @@ __all__ = [
     "DPGMMClusterer",
     "DPMPPCAClusterer",
     "DependentDPClusterer",
+    "DynamicMeansClusterer",
     "DynamicTreeClassifier",
     "DynamicTreeCountRegressor",
     "DynamicTreeRegressor",

@@ -25,7 +25,12 @@ from dyntree.api.formula import DynamicTreeModel
 from dyntree.mixtures.canopy.options import MixtureOptions
 from dyntree.mixtures.ddp.options import DDP_OPTIONS
 from dyntree.mixtures.hdp.options import HDP_SETTINGS
-from dyntree.mixtures.sva.options import GMM_OPTIONS, HSMM_OPTIONS, MPPCA_OPTIONS
+from dyntree.mixtures.sva.options import (
+    DYNAMIC_MEANS_OPTIONS,
+    GMM_OPTIONS,
+    HSMM_OPTIONS,
+    MPPCA_OPTIONS,
+)
 from dyntree.params import OPTIONS, STREAM_OPTIONS, TREE_OPTIONS, only_for
 from dyntree.trees.factory import make_tree
 from dyntree.trees.forest_options import FOREST_OPTIONS
@@ -138,6 +143,9 @@ FACES: dict[str, Face] = {
     "estimators.HDPHSMMClusterer": (None, HSMM_OPTIONS, set(), PASSES),
     "estimators.DependentDPClusterer": (
         None, DDP_OPTIONS, set(), {"family": None, "random_state": None}
+    ),
+    "estimators.DynamicMeansClusterer": (
+        None, DYNAMIC_MEANS_OPTIONS, set(), {"random_state": None}
     ),
     "estimators.MemoryBoundedTopics": (None, HDP_SETTINGS, set(), JOBS),
     "estimators.CanopyMixture": (

@@ -60,6 +60,7 @@ def failing(estimator: Any) -> dict[str, str]:
         ours.DPMPPCAClusterer(),
         ours.HDPHSMMClusterer(),
         ours.DependentDPClusterer(n_sweeps=12, burn_in=4, random_state=3),
+        ours.DynamicMeansClusterer(random_state=3),
         ours.CanopyMixture(2, random_state=0),
         ours.MemoryBoundedTopics(random_state=0),
         ours.MemoryBoundedTopics("diag", memory_limit="8kB", random_state=0),
