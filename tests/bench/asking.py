@@ -26,3 +26,16 @@ def log_density_ahead(model: Any, rows: Any) -> np.ndarray:
     if hasattr(model, "n_phases"):
         return np.asarray(model.log_predictive(rows, ahead=1))
     return log_density(model, rows)
+
+
+def images_found(
+    model: Any, learned: Any, classes: Any, asked: Any, truth: Any, n: int = 10
+) -> tuple[float, float]:
+    """Share of images asked for whose nearest has their class, and of n nearest.
+
+    A model learns the first images, without their classes, and is asked for the places
+    of the n of them that are most like each of the others.
+    """
+    model.learn(learned)
+    same = classes[model.nearest(asked, n)] == np.asarray(truth)[:, None]
+    return float(same[:, 0].mean()), float(same.mean())
