@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import logsumexp
 
 from dyntree.datasets import FASHION, load_fashion_mnist
 
@@ -40,15 +41,48 @@ def mixture(
     sep : float
     seed : int
     """
-    mean, rng = means(kind, m, d, sep, seed)
-    sd = rng.uniform(0.5, 1.5, size=(m, d))
-    weight = rng.dirichlet(np.full(m, 5.0))
-    labels = rng.choice(m, size=n + 10_000, p=weight)
-    X = np.empty((n + 10_000, d), dtype=np.float32)
-    for first in range(0, len(X), 100_000):
-        z = labels[first : first + 100_000]
-        X[first : first + 100_000] = mean[z] + sd[z] * rng.normal(size=(len(z), d))
+    scene = Mixture(kind, m, d, sep, seed)
+    X = scene.drawn(n + 10_000, scene.rng)
     return X[:n], X[n:]
+
+
+class Mixture:
+    """The Gaussians of `mixture`, of which rows may be drawn in parts."""
+
+    def __init__(
+        self, kind: str, m: int, d: int, sep: float = 1.0, seed: int = 0
+    ) -> None:
+        self.seed = seed
+        self.mean, self.rng = means(kind, m, d, sep, seed)
+        self.sd = self.rng.uniform(0.5, 1.5, size=(m, d))
+        self.weight = self.rng.dirichlet(np.full(m, 5.0))
+
+    def drawn(self, n: int, rng: np.random.Generator) -> Singles:
+        """Rows by a generator."""
+        labels = rng.choice(len(self.mean), size=n, p=self.weight)
+        X = np.empty((n, self.mean.shape[1]), dtype=np.float32)
+        for first in range(0, n, 100_000):
+            z = labels[first : first + 100_000]
+            noise = rng.normal(size=(len(z), X.shape[1]))
+            X[first : first + 100_000] = self.mean[z] + self.sd[z] * noise
+        return X
+
+    def rows(self, n: int, part: int) -> Singles:
+        """Rows of a part, whatever other parts there are."""
+        return self.drawn(n, np.random.default_rng([self.seed, part]))
+
+    def log_density(self, X: Singles) -> np.ndarray:
+        """Log density of rows under the Gaussians that they are drawn from."""
+        precision = self.sd**-2.0
+        constant = np.log(self.weight) - np.log(self.sd).sum(axis=1)
+        constant -= 0.5 * (self.mean**2 * precision).sum(axis=1)
+        constant -= 0.5 * X.shape[1] * np.log(2.0 * np.pi)
+        out = np.empty(len(X))
+        for first in range(0, len(X), 1000):
+            part = X[first : first + 1000].astype(np.float64)
+            logs = part @ (self.mean * precision).T - 0.5 * part**2 @ precision.T
+            out[first : first + 1000] = logsumexp(logs + constant, axis=1)
+        return out
 
 
 def has_fashion() -> bool:

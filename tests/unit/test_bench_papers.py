@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from tests.bench import faces, retrieval
+from tests.bench import canopy_scale, faces, retrieval
 from tests.bench.asking import images_found
+from tests.bench.canopy_scenes import Mixture
 
 
 # ------------------------------------------------------------ retrieval
@@ -73,6 +75,59 @@ def test_stored_finds_are_whole() -> None:
     shares = np.array([[row["first"], row["ten"]] for row in rows])
     assert shares.min() > 0.1  # chance
     assert shares.max() < 1.0
+
+
+# ------------------------------------------------------------ a large mixture
+def test_the_density_of_a_scene_is_that_of_its_gaussians() -> None:
+    scene = Mixture("hier", 7, 3, seed=2)
+    X = scene.rows(50, 1)
+    each = norm.pdf(X[:, None].astype(float), scene.mean, scene.sd).prod(axis=2)
+    np.testing.assert_allclose(scene.log_density(X), np.log(each @ scene.weight))
+    np.testing.assert_array_equal(X, scene.rows(50, 1))
+    assert (scene.rows(50, 2) != X).any()
+
+
+def planted(each: np.ndarray) -> list[dict[str, Any]]:
+    """Runs whose seconds are those of some costs."""
+    runs = []
+    for run in canopy_scale.RUNS:
+        sizes = {
+            "rows": run.rows, "components": run.components, "shards": run.shards,
+            "late_renewal": 128.0,
+        }  # fmt: skip
+        for name, first in (("first_seconds", True), ("late_seconds", False)):
+            sizes[name] = (canopy_scale.shares(sizes, first) @ each).tolist()
+        runs.append(sizes)
+    return runs
+
+
+def test_the_model_of_the_cost_finds_planted_costs() -> None:
+    each = np.array([5e-9, 1e-6, 4e-6, 2e-5, 3e-6])
+    found = canopy_scale.cost_model(planted(each))
+    costs = [*found["seconds_of"].values()]
+    assert costs == pytest.approx(each.tolist(), rel=1e-3)
+    ratios = [*found["model_by_measured"].values()]
+    assert ratios == [[1.0, 1.0]] * 3
+    large = found["large"]
+    n, m, cores = 1e8, 64_000, 32
+    first = (n * m * 5e-9 + n * 4e-6 + m * cores * 2e-5) / cores
+    assert large["first_seconds"] == pytest.approx([first, m * cores * 3e-6], rel=0.01)
+    late = (n * m * 5e-9 / 128 + n * 1e-6 + m * cores * 2e-5) / cores
+    assert large["late_seconds"][0] == pytest.approx(late, rel=0.01)
+    scans = 1.0 + sum(1.0 / min(128, 2**k) for k in range(large["sweeps"] - 1))
+    assert 3600 * large["total_hours"] > scans * n * m * 5e-9 / cores
+
+
+def test_the_stored_model_is_that_of_the_stored_runs() -> None:
+    stored = json.loads(canopy_scale.STORED.read_text())
+    assert stored["model"] == canopy_scale.cost_model(stored["runs"])
+    sizes = {(run["rows"], run["components"], run["shards"]) for run in stored["runs"]}
+    assert sizes == {
+        (run.rows, run.components, run.shards) for run in canopy_scale.RUNS
+    }
+    for run in stored["runs"]:
+        assert run["sweeps"] == canopy_scale.SWEEPS
+        assert canopy_scale.line(run)
 
 
 # ------------------------------------------------------------ faces
