@@ -337,7 +337,9 @@ def fit_canopy(
         Each makes, or is, an array of shape (n_rows, n_features). Callables run on the
         workers, for example ``functools.partial(np.load, "part0.npy", mmap_mode="r")``,
         and may run again after a failure. Each chunk of rows of a Dask collection is a
-        shard. About 250,000 rows for each shard work well. The result depends on how
+        shard. About 250,000 rows for each shard work well. With thousands of
+        components, fewer and larger shards are faster, one for each core, because each
+        shard sends sums for all components in every sweep. The result depends on how
         the rows are divided into shards, but not on the workers.
     model : Canopy
         The model to fit, which is changed in place.
