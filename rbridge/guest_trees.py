@@ -112,9 +112,14 @@ def _is_named_list(value: RValue) -> bool:
 
 def _rows(value: RValue) -> Any:
     """A frame; of one row a dict, which takes trees a fifth of the time."""
-    if len(value.data) and all(len(column.data) == 1 for column in value.data):
+    if len(value.data) and all(map(_is_plain_cell, value.data)):
         return {name: _cell(column) for name, column in value.items().items()}
     return from_r(value)
+
+
+def _is_plain_cell(column: RValue) -> bool:
+    """Whether a column has one value, and no levels beside it that it names."""
+    return len(column.data) == 1 and "levels" not in column.attributes
 
 
 def _cell(column: RValue) -> Any:
@@ -122,8 +127,6 @@ def _cell(column: RValue) -> Any:
     (found,) = column.data
     if column.kind in ("integer", "logical") and found == NA_INTEGER:
         return None
-    if "levels" in column.attributes:
-        return column.strings("levels")[found - 1]
     return plain_option("", column)
 
 

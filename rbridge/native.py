@@ -44,6 +44,7 @@ def dynaTree(
     verb: int | None = None,
     exposure: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    classes: int | None = None,
     *,
     rng: RStream,
 ) -> DynaTree:
@@ -61,6 +62,9 @@ def dynaTree(
         Weights > 0; by default 1. A real response of weight w has the variance sigma^2
         / w. For a label or a count, the weight is the number of times that it is
         learned.
+    classes : int, optional
+        How many labels there are, whether rows have them or not; by default as many as
+        the largest one.
 
     Returns
     -------
@@ -82,7 +86,9 @@ def dynaTree(
     -----
     All draws come from R's stream, one after the other.
     """
-    plan = _plan_fit(X, y, N, model, nu0s20, ab, minp, sb, nstart, icept, rprop)
+    plan = _plan_fit(
+        X, y, N, model, nu0s20, ab, minp, sb, nstart, icept, rprop, classes=classes
+    )
     found: dict[str, Vector] = {}
     if model in COUNTS:
         found["exposure"] = counts.exposures_in(exposure, plan.y.size)
@@ -107,6 +113,7 @@ def dynaTrees(
     rorder: ArrayLike | bool = True,
     verb: int | None = None,
     pverb: int | None = None,
+    classes: int | None = None,
     *,
     rng: RStream,
     **asked: Any,
@@ -117,6 +124,8 @@ def dynaTrees(
     ----------
     X, y, ..., pverb, rng, asked
         As in the mirror, without those for plots.
+    classes : int, optional
+        As for `dynaTree`.
 
     Returns
     -------
@@ -144,7 +153,7 @@ def dynaTrees(
             fitted["model"],
             "Fit each with dynaTree().",
         )
-    plan = _plan_fit(X, y, N, **fitted, sub=sub)
+    plan = _plan_fit(X, y, N, **fitted, sub=sub, classes=classes)
     extras = Extras(pverb=as_verb(pverb, plan.n_particles, "pverb"), **asked)
     every = as_verb(verb, plan.y.size)
     return fit_orders(plan, extras, as_count(R, "R", 2), rorder, every, rng, _run_fit)
@@ -164,6 +173,7 @@ def _plan_fit(
     rprop: str = "luvar",
     *,
     sub: int | None = None,
+    classes: int | None = None,
 ) -> mirror.FitPlan:
     """Check the arguments of a fit; `ab` and `minp` become those of native rules."""
     plan = mirror.plan_fit(
@@ -172,6 +182,10 @@ def _plan_fit(
     )  # fmt: skip
     if model in COUNTS:
         plan = replace(plan, model=model, y=counts.counts_in(plan.y))
+    if classes is not None:
+        least = plan.spec.n_classes
+        spec = replace(plan.spec, n_classes=as_count(classes, "classes", least))
+        plan = replace(plan, spec=spec)
     if plan.variance_prior != (0.0, 0.0):
         raise ValueError(
             Message(

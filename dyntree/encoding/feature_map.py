@@ -148,6 +148,9 @@ class FeatureMap(ColumnFeatures):
     coded : tuple of (tuple of int, tuple of int)
         Where another encoder made the rows: places of the effect columns of one column
         of levels, and of the features of its levels.
+    categories : tuple of (str, tuple of str)
+        Levels that the type of a column names, whether a row has them or not; until the
+        map is settled.
 
     Examples
     --------
@@ -167,6 +170,7 @@ class FeatureMap(ColumnFeatures):
     encode_levels: str = "onehot"
     effects: tuple[tuple[str, int], ...] = ()
     coded: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = ()
+    categories: Categories = ()
 
     @classmethod
     def learn(
@@ -239,11 +243,14 @@ class FeatureMap(ColumnFeatures):
         levels, unknown, times = dict(self.levels), [], dict(self.times)
         named = columns if isinstance(columns, dict) and self.names else {}
         declared = frozenset(self.declared)
+        categories = dict(self.categories)
         kind_in = first_kind if is_settled else kind_of
         new: list[tuple[int, int, str, str]] = []
         for k, (name, column) in enumerate(named.items()):
             if name in self._unknown:
                 kind = kind_in(name, column, argument)
+                if not is_settled and Levels().of_type(name, column):
+                    kind = LEVELS  # which the type names before any row has one
                 if kind == UNKNOWN:
                     unknown.append(name)
                 elif kind in TIMES:
@@ -258,11 +265,17 @@ class FeatureMap(ColumnFeatures):
             new += [(row, k, name, level_text(level)) for row, level in late.items()]
             if not is_settled:
                 levels[name] = (*levels[name], *map(level_text, late.values()))
+                typed = Levels(levels[name]).of_type(name, column)
+                levels[name] = tuple(dict.fromkeys([*levels[name], *typed]))
+                if typed:
+                    typed = (*categories.get(name, ()), *typed)
+                    categories[name] = tuple(dict.fromkeys(typed))
         features = replace(
             self,
             levels=tuple((name, levels[name]) for name in named if name in levels),
             unknown=tuple(unknown),
             times=tuple(sorted(times.items())),
+            categories=tuple(categories.items()),
         )
         return features, [(row, name, level) for row, _, name, level in sorted(new)]
 
@@ -275,7 +288,8 @@ class FeatureMap(ColumnFeatures):
     ) -> tuple[FeatureMap, Matrix]:
         """Fix kinds and the order of levels; returns the map and what codes become.
 
-        Learned levels are sorted, declared ones stay as they were given.
+        Learned levels are sorted, with those that the type of a column names; declared
+        ones stay as they were given.
 
         Parameters
         ----------
@@ -297,7 +311,7 @@ class FeatureMap(ColumnFeatures):
             For more levels of a column than anybody means.
         """
         codes, levels, unknown = codes.copy(), [], {*self.unknown}
-        declared = frozenset(self.declared)
+        declared, categories = frozenset(self.declared), dict(self.categories)
         for name, old in self.levels:
             column = codes[:, self.column_places[name]]
             new = old
@@ -305,7 +319,7 @@ class FeatureMap(ColumnFeatures):
                 n_levels = len(old)
                 if n_first is not None:  # levels are in order of first appearance
                     n_levels = int(np.nanmax(column[:n_first], initial=-1.0)) + 1
-                new = tuple(sorted(old[:n_levels]))
+                new = tuple(sorted({*old[:n_levels], *categories.get(name, ())}))
                 check_levels(name, new)
             if not new:
                 unknown.add(name)
@@ -323,7 +337,9 @@ class FeatureMap(ColumnFeatures):
             last = (len(codes) if n_first is None else n_first) - 1
             coding = LevelCoding.of(self.encode_levels, n_labels(last))
         effects = tuple((name, coding.n_effects) for name in many)
-        settled = replace(self, levels=tuple(levels), unknown=left, effects=effects)
+        settled = replace(
+            self, levels=tuple(levels), unknown=left, effects=effects, categories=()
+        )
         return settled, settled.expand(codes)
 
     def grown(
@@ -701,13 +717,13 @@ class FeatureMap(ColumnFeatures):
         rows: Matrix,
         are_codes: bool = False,
     ) -> None:
-        """Count new levels among rows that are to be learned, but for declared columns.
+        """Count new levels among rows that are to be learned, but for declared ones.
 
         `before` are the columns without these rows, which are features or codes.
         """
         levels_before = {} if before is None else before.levels_of
         places = self.column_places if are_codes else self.places
-        declared = frozenset(self.declared)
+        declared = {*self.declared, *dict(self.categories)}
         for name, own in self.levels_of.items():
             if name not in declared:
                 n_values = int(np.count_nonzero(~np.isnan(rows[:, places[name]])))
@@ -848,7 +864,7 @@ class FeatureMap(ColumnFeatures):
     # ------------------------------------------------------------ files
     def to_header(self) -> dict[str, Any]:
         """Return what a checkpoint stores."""
-        return {
+        header = {
             "n_columns": self.n_columns,
             "names": None if self.names is None else list(self.names),
             "levels": [[name, list(levels)] for name, levels in self.levels],
@@ -861,6 +877,9 @@ class FeatureMap(ColumnFeatures):
             "effects": [list(pair) for pair in self.effects],
             "coded": [[list(part) for part in group] for group in self.coded],
         }
+        if self.categories:  # of maps that are not settled
+            header["categories"] = [[k, list(texts)] for k, texts in self.categories]
+        return header
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any]) -> Self:
@@ -897,6 +916,10 @@ class FeatureMap(ColumnFeatures):
                 for name, n in header["effects"]
             ),
             _groups_of(header["coded"], n_columns),
+            tuple(
+                (str(name), _texts_of(f"categories of {name!r}", texts))
+                for name, texts in header.get("categories", ())
+            ),
         )
         with_levels = [name for name, _ in levels]
         if (
@@ -916,6 +939,10 @@ class FeatureMap(ColumnFeatures):
             or {*dict(features.effects)} != {*features.effect_places}
             or len(dict(features.effects)) != len(features.effects)
             or (features.coded and with_levels)
+            or not all(
+                {*texts} <= {*dict(levels).get(name, ())}
+                for name, texts in features.categories
+            )
         ):
             raise ArgumentError("columns", "must fit one another", dict(header))
         return features

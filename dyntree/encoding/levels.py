@@ -311,6 +311,31 @@ class Levels:
                 found[row] = level
         return found
 
+    def of_type(self, name: object, column: Column) -> tuple[str, ...]:
+        """Levels that the type of a column names, as these levels call them.
+
+        There are none where the type names more than `MOST_LEVELS`: such a column
+        counts by what its rows have.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from dyntree.encoding.series import column_of
+        >>> site = column_of(pd.Categorical(["u"], categories=["u", "v"]))
+        >>> Levels(("u",)).of_type("site", site)
+        ('u', 'v')
+        """
+        categories = column.categories or ()
+        if len(categories) > MOST_LEVELS:
+            return ()
+        found: dict[str, None] = {}
+        for value in categories:
+            check_level(name, value, is_category=True)
+            place = self.place_of(value)
+            level = value if place is None else self.labels[place]
+            found[level_text(level)] = None
+        return tuple(found)
+
     # ------------------------------------------------------------ features
     @cached_property
     def featured(self) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,8 +66,21 @@ def _of_pandas(series: Any) -> Column:
         return Column(series.dt.to_timestamp().to_numpy())
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
         return Column(series.to_numpy(dtype=np.float64, na_value=np.nan))
-    is_category = str(dtype).startswith("dictionary<")  # of Arrow, in pandas
-    return Column(np.asarray(series.astype(object)), is_category=is_category)
+    values = np.asarray(series.astype(object))
+    if str(dtype).startswith("dictionary<"):  # of Arrow, in pandas
+        known = _dictionary(series.array.__arrow_array__())
+        return Column(values, is_category=True, categories=known)
+    return Column(values)
+
+
+def _dictionary(values: Any) -> tuple[Any, ...]:
+    """Values in the dictionary of a column of Arrow's, whose order says nothing."""
+    chunks = values.unify_dictionaries().chunks
+    found = chunks[0].dictionary.to_pylist() if chunks else []
+    found = [value for value in found if value is not None]
+    with contextlib.suppress(TypeError):  # of values that have no order
+        found.sort()
+    return tuple(found)
 
 
 def _of_narwhals(series: Any) -> Column:
@@ -76,6 +90,8 @@ def _of_narwhals(series: Any) -> Column:
     dtype = series.dtype
     if dtype in (nw.Categorical, nw.Enum):
         known = tuple(dtype.categories) if isinstance(dtype, nw.Enum) else None
+        if series.implementation.is_pyarrow():
+            known = _dictionary(series.to_native())
         texts = objects_of(series.cast(nw.String).to_list())
         return Column(texts, is_category=True, categories=known)
     is_zoned = isinstance(dtype, nw.Datetime) and dtype.time_zone is not None

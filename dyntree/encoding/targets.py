@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -124,8 +124,46 @@ def refuse_booleans(y: Any, argument: str = "y", column: str | None = None) -> N
             )
 
 
+class TypedLabels(list[Any]):
+    """Labels of rows, and all that the type of their column names.
+
+    Attributes
+    ----------
+    classes : tuple
+        The labels that the type names, in increasing order.
+    """
+
+    def __init__(self, labels: Iterable[Any], classes: tuple[Hashable, ...]) -> None:
+        super().__init__(labels)
+        self.classes = classes
+
+    def __getitem__(self, rows: Any) -> Any:
+        """A label, or those of some rows with what their type names."""
+        found = super().__getitem__(rows)
+        return TypedLabels(found, self.classes) if isinstance(rows, slice) else found
+
+
+def classes_of_type(y: Any) -> tuple[Hashable, ...]:
+    """Labels that the type of responses names, in increasing order.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> classes_of_type(pd.Categorical(["u"], categories=["v", "u"]))
+    ('u', 'v')
+    >>> classes_of_type(["u"])
+    ()
+    """
+    if isinstance(y, TypedLabels):
+        return y.classes
+    if isinstance(y, list | tuple | np.ndarray) or not hasattr(y, "dtype"):
+        return ()
+    categories = column_of(y).categories or ()
+    return sorted_labels([checked_label(label, "y") for label in categories])
+
+
 def label_list(y: Any, n_rows: int) -> list[Any]:
-    """Labels as a list of plain Python objects.
+    """Labels as a list of plain objects; `TypedLabels` where their type names some.
 
     Raises
     ------
@@ -134,10 +172,12 @@ def label_list(y: Any, n_rows: int) -> list[Any]:
     UnusableValueError
         For an object of a type that cannot be a label.
     """
-    return [
+    labels = [
         checked_label(label, "y", row, "Leave such rows out.")
         for row, label in enumerate(_label_objects(y, n_rows))
     ]
+    classes = classes_of_type(y)
+    return TypedLabels(labels, classes) if classes else labels
 
 
 def refuse_measurements(

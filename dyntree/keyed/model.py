@@ -102,7 +102,7 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.memories import MANY_COLUMNS
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.base import INTERNAL
-from dyntree.trees.learning.check import encoded, warn_of_many
+from dyntree.trees.learning.check import encoded, known_classes, warn_of_many
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.scaling import check_first, check_scale
 from dyntree.trees.state import TreeState
@@ -995,7 +995,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         """
         texts = [*dict.fromkeys(run.texts)]
         before = {text: self._keys.get(text) for text in texts}  # one may be damaged
-        n_known = len(self.classes or ())
+        classes = known_classes(self.state, run.y)
+        if classes != self.classes:  # those that the type of the first labels names
+            self.state.options = replace(self.state.options, classes=classes)
+        n_known = len(classes or ())
         self.state.features = run.features
         self._take_labels(run.y)
         law = self._law

@@ -25,7 +25,12 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.keyed.keys import Key, keys_of, whole_keys
 from dyntree.params import check_two_labels
 from dyntree.params.checks import as_array
-from dyntree.trees.learning.check import extended, label_counter, with_levels
+from dyntree.trees.learning.check import (
+    extended,
+    known_classes,
+    label_counter,
+    with_levels,
+)
 from dyntree.trees.learning.exposures import check_exposure, refuse_exposure
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.state import TreeState
@@ -283,8 +288,9 @@ def responses_of(state: TreeState, y: Any, n_rows: int) -> list[Any]:
     options = state.options
     if options.has_labels:
         labels = label_list(y, n_rows)
-        refuse_measurements(labels, options.classes)
-        check_two_labels(options.model, [*(options.classes or ()), *labels], "y")
+        known = known_classes(state, labels)
+        refuse_measurements(labels, known)
+        check_two_labels(options.model, [*(known or ()), *labels], "y")
         return labels
     if options.is_count:
         return [*count_response(y, n_rows).tolist()]

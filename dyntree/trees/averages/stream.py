@@ -48,6 +48,7 @@ from dyntree.trees.averages.robust import last_shares, lead_forests, learn_robus
 from dyntree.trees.files import check_average, n_beside, span_in
 from dyntree.trees.learning.check import (
     checked,
+    known_classes,
     learnable,
     learnable_row,
     stored,
@@ -636,7 +637,8 @@ class AveragedStream(TreeAverage):
             shared = self._shared()
             width, first = self._first(X, y, known)
             labels = known[1] if self.is_classifier else []
-            n_labels = len({*(shared["classes"] or ()), *labels})
+            before = known_classes(self.state, labels) or ()
+            n_labels = len({*(shared["classes"] or ()), *before, *labels})
             memories = default_memories(shared, width, first, self._linear, n_labels)
             fresh = self._made(shared, memories)
             for member in fresh:

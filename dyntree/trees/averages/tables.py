@@ -37,7 +37,7 @@ from dyntree.trees.averages.memories import (
     regressions_beside,
 )
 from dyntree.trees.files import check_members, span_in
-from dyntree.trees.learning.check import checked, extended, is_idle
+from dyntree.trees.learning.check import checked, extended, is_idle, known_classes
 from dyntree.trees.learning.exposures import with_exposure
 from dyntree.trees.learning.growth import GrowingRows, Growth, with_columns
 from dyntree.trees.learning.parts import (
@@ -962,7 +962,7 @@ def _affords_regressions(members: list[Any], X: Any, y: list[Any]) -> bool:
         return True
     state = members[0].state
     model, features = state.options.model, state.features or extended(state, X)[0]
-    labels = {*(state.options.classes or ()), *y} if model == "class" else ()
+    labels = {*(known_classes(state, y) or ()), *y} if model == "class" else ()
     return has_regressions(model, features.n_features, len(labels))
 
 

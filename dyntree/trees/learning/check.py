@@ -13,6 +13,7 @@ from dyntree.encoding.levels import ColumnFeatures, warn_full
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import (
     Exposed,
+    classes_of_type,
     count_list,
     label_codes,
     label_list,
@@ -120,9 +121,10 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
         raise ArgumentError("X", "must have at least one row", Message("none"))
     if options.has_labels:
         labels = label_list(y, len(rows))
-        refuse_measurements(labels, options.classes)
+        known = known_classes(state, labels)
+        refuse_measurements(labels, known)
         params.check_two_labels(
-            options.model, [*(options.classes or ()), *state.waiting_y, *labels], "y"
+            options.model, [*(known or ()), *state.waiting_y, *labels], "y"
         )
         if state.cloud is not None:
             unscaled = np.zeros(len(rows))  # labels have no scale
@@ -168,11 +170,25 @@ def with_levels(
     return rows, Growth(features, steps, last.widen)
 
 
+def known_classes(state: TreeState, y: Any) -> tuple[Hashable, ...] | None:
+    """Labels that are known before the rows of y: named ones, or those of y's type.
+
+    None where labels are learned from the rows alone, as under R's rules.
+    """
+    options = state.options
+    if options.classes is not None or options.rules == "r" or not options.has_labels:
+        return options.classes
+    classes = classes_of_type(y)
+    if options.model == "logit" and len(classes) > 2:  # of which rows may have two
+        return None
+    return sorted_labels([*classes, *state.waiting_y]) if classes else None
+
+
 def label_counter(state: TreeState, y: Any) -> Callable[[int], int]:
     """A function that gives the number of labels that are known with a row of y."""
     if not state.options.has_labels:
         return lambda row: 2
-    before = [*(state.options.classes or ()), *state.waiting_y]
+    before = [*(known_classes(state, y) or ()), *state.waiting_y]
     return lambda row: len({*before, *label_list(y[: row + 1], row + 1)})
 
 
@@ -400,7 +416,7 @@ def previewed(
             check_scale(state.cloud, features, rows, response)
         return Encoded(rows, features), response.tolist()
     labels = label_list(y, len(rows))
-    known = state.options.classes
+    known = known_classes(state, labels)
     refuse_measurements(labels, known)
     params.check_two_labels(
         state.options.model, [*(known or ()), *state.waiting_y, *labels], "y"

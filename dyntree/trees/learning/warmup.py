@@ -22,6 +22,7 @@ from dyntree.runtime.progress import Progress
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import (
     checked,
+    known_classes,
     label_counter,
     learnable,
     responses_of,
@@ -152,19 +153,22 @@ def buffer_or_start(
     weights = joined(state.waiting_weights, n_before, weights, len(rows))
     if n_before:
         rows = np.concatenate([growth.widen(state.waiting_X), rows])
+    named, classes = state.options, known_classes(state, labels)
+    if classes != named.classes:
+        named = replace(named, classes=classes)
     labels = [*state.waiting_y, *labels]
-    options = state.options.with_width(growth.features.n_features)
+    options = named.with_width(growth.features.n_features)
     n_first = n_waiting(options, state.n_scale)
     if len(labels) >= n_first:
         rows, growth = _settled(state, X, rows, growth, n_first, labels)
         first = growth.at(n_first - 1)
         width = first.n_features
         first_rows = without_codes(rows[:, :width], first)
-        options = options_for(state.options, first_rows[: state.n_scale])
+        options = options_for(named, first_rows[: state.n_scale])
     if check is not None:
         check(options)
     if len(labels) < n_first:
-        state.features = growth.features
+        state.features, state.options = growth.features, named
         state.waiting_X, state.waiting_y = rows, labels
         state.waiting_weights = weights
         none = np.empty((0, rows.shape[1] + ones))
@@ -230,7 +234,7 @@ def take_new_labels(state: TreeState, labels: list[Any]) -> None:
 
 def share_labels(state: TreeState, labels: list[Any]) -> None:
     """Give new labels their places in the order in which they are listed."""
-    known = state.options.classes
+    known = known_classes(state, labels)
     if state.cloud is not None:
         take_new_labels(state, labels)
         return

@@ -29,6 +29,7 @@ dynaTree.default <- function(X, y, N = 1000,
                 nstart = if (missing(nstart)) "minp" else nstart,
                 icept = chosen(icept, "icept", intercepts),
                 rprop = chosen(rprop, "rprop", proposals), verb = verb)
+  given$classes <- declared_classes(labels, model, native)
   tree <- new_holder(call)
   reply <- ask("dynaTree", c(given, learned$beside), call, tree, rules = rules(),
               save = TRUE, rows = labels_of(learned))
@@ -77,6 +78,7 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                 yy = if (!is.null(yy)) coded(yy, model, levels(labels), "yy", native),
                 varstats = varstats, lhs = lhs, rorder = rorder, verb = verb,
                 pverb = pverb, ...)
+  given$classes <- declared_classes(labels, model, native)
   fields <- ask("dynaTrees", given, sys.call(), rules = rules())$value
   object <- structure(named_fields(fields, colnames(X)), class = c("dyntree", "dynaTree"))
   if (!rows) dimnames(object[["XX"]]) <- dimnames(X_like(object, given$XX))
@@ -116,9 +118,13 @@ labels_of <- function(learned) {
 # Labels as a factor where native rules take more than codes.
 fit_labels <- function(y, model, native) {
   if (model != "class" || !native) return(y)
-  if (is.character(y) || is.logical(y)) as.factor(y) else
-    if (is.factor(y)) droplevels(y) else y
+  if (is.character(y) || is.logical(y)) return(as.factor(y))
+  if (anyNA(levels(y))) factor(y, levels(y)[!is.na(levels(y))]) else y # of addNA()
 }
+
+# How many labels a factor declares, whether rows have them or not.
+declared_classes <- function(labels, model, native)
+  if (native && model == "class" && is.factor(labels)) nlevels(labels)
 
 # Labels count from 1; a factor is its codes, which are classes and no numbers.
 # whole: whether parts of labels are refused; R's dynaTree cuts them off.

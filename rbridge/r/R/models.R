@@ -203,10 +203,13 @@ same_columns <- function(x, kinds, name, call) {
 }
 
 # Rows as Python reads them: no names of rows, which are for R, and times without a zone.
-bare <- function(x) {
+# is_first: whether factors declare their levels, as in the first rows; later ones are text.
+bare <- function(x, is_first = FALSE) {
   attr(x, "row.names") <- .set_row_names(nrow(x))
-  for (column in names(x)) if (inherits(x[[column]], "POSIXct"))
-    attr(x[[column]], "tzone") <- "UTC"
+  for (column in names(x)) {
+    if (inherits(x[[column]], "POSIXct")) attr(x[[column]], "tzone") <- "UTC"
+    if (!is_first && is.factor(x[[column]])) x[[column]] <- as.character(x[[column]])
+  }
   x
 }
 

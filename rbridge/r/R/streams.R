@@ -85,7 +85,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     warning("the formula leaves out the intercept, but linear leaves have one; ",
             "intercept = \"none\" fits them without", call. = FALSE)
   inputs <- tree_inputs(terms, rows, "data", call)
-  given <- list(x = bare(inputs), y = if (is_count) y else less(y, offset))
+  given <- list(x = bare(inputs, is_first = TRUE), y = if (is_count) y else less(y, offset))
   given$weights <- rows[["(weights)"]]
   given$exposure <- exposed(if (is_count) offset, rows[["(exposure)"]])
   options$seed <- seed_for(seed, call)
@@ -203,6 +203,9 @@ levels_in <- function(x) {
     sort(unique(one)))
 }
 
+# Levels that rows have, of those that a factor declares.
+present_in <- function(x) as.character(unique(x[!is.na(x)]))
+
 # New rows of a fit: its model frame and its inputs. Levels that it does not know are an
 # error where they cannot be learned, and do not count as missing by the user's wish.
 new_inputs <- function(object, newdata, terms, grows, call) {
@@ -281,9 +284,8 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
                 weights = frame[["(weights)"]])
   given$exposure <- exposed(if (is_count) offset, frame[["(exposure)"]])
   found <- learned(object, given, call, labels = row.names(x))
-  new <- levels_in(x)
   if (object$new_levels == "grow") for (column in names(object$xlevels))
-    object$xlevels[[column]] <- union(object$xlevels[[column]], new[[column]])
+    object$xlevels[[column]] <- union(object$xlevels[[column]], present_in(x[[column]]))
   with_facts(object, found)
 }
 

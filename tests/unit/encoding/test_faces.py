@@ -36,7 +36,11 @@ def rows(with_levels: bool) -> tuple[pd.DataFrame, np.ndarray]:
 def polars(frame: pd.DataFrame) -> Any:
     import polars as pl
 
-    return pl.from_pandas(frame)
+    categories = {
+        name: pl.Enum([*frame[name].cat.categories])
+        for name in frame.select_dtypes("category")
+    }
+    return pl.from_pandas(frame).cast(categories)  # a Categorical names no levels
 
 
 def pyarrow(frame: pd.DataFrame) -> Any:

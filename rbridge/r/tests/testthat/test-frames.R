@@ -76,7 +76,8 @@ test_that("levels that are declared and do not occur are known under native rule
   })
   expect_identical(fits[[1]]$lpred, fits[[2]]$lpred) # no split is on a level without rows
   labels <- dynaTree(soil ~ z, d, subset = !is.na(z), model = "class", N = 5, verb = 0)
-  expect_identical(colnames(predict(labels, d[2:3, ], type = "prob")), c("clay", "loam"))
+  expect_identical(colnames(predict(labels, d[2:3, ], type = "prob")),
+                   c("clay", "loam", "silt"))
   options(dyntree.rules = "r")
   expect_identical(colnames(dynaTree(y ~ soil, d, N = 5, verb = 0)$X), "soilloam")
 })

@@ -110,7 +110,7 @@ test_that("predict gives one part alone where it is asked for", {
 test_that("labels make a classification under native rules", {
   rules <- options(dyntree.rules = "native")
   on.exit(options(rules))
-  d <- iris[iris$Species != "setosa", ]
+  d <- droplevels(iris[iris$Species != "setosa", ])
   d$text <- as.character(d$Species)
   d$late <- d$Species == "virginica"
   answer <- lapply(list(Species ~ ., text ~ . - Species, late ~ . - Species - text),
