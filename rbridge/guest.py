@@ -30,7 +30,7 @@ from dyntree.errors import in_words
 from . import counts, native, weights
 from .convert import from_r, to_r
 from .interrupts import Interruptible
-from .quantiles import quantiles
+from .quantiles import of_mean, quantiles
 from .wire import RValue, dumps, loads
 from .words import MIRROR, PYTHON_NAMES, RWords
 
@@ -46,6 +46,7 @@ _NATIVE: dict[str, Callable[..., Any]] = {
 _OTHERS: dict[str, Callable[..., Any]] = {
     "treestats": tree_means,  # no pandas for R
     "quantiles": quantiles,
+    "of_mean": of_mean,
 }
 _TO_KEEP = ("dynaTree", "copy", *_CHANGES)
 _ROWS = {"predict": "XX", "retire": "indices", "update": "X"}  # their work goes with it

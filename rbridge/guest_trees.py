@@ -24,6 +24,7 @@ from .guest_options import (
     plain_option,
     texts,
 )
+from .quantiles import mean_of
 from .wire import NA_INTEGER, RValue
 from .words import RWords
 
@@ -170,9 +171,13 @@ def _tell(model: Any) -> dict[str, Any]:
 
 
 def _predict(
-    model: Any, x: Any, exposure: Any = None, probs: Any = None
+    model: Any, x: Any, exposure: Any = None, probs: Any = None, of_mean: Any = None
 ) -> dict[str, Any]:
-    """What is predicted at rows: probabilities, or a mean, a spread and quantiles."""
+    """What is predicted at rows: probabilities, or a mean, a spread and quantiles.
+
+    With `of_mean`, probabilities, there are the standard deviation and the quantiles of
+    the posterior of the mean, too.
+    """
     given = {} if exposure is None else {"exposure": exposure}
     found = model.predict(x, **given)
     if isinstance(found, ClassPrediction):
@@ -183,6 +188,9 @@ def _predict(
         answer["quantile"] = found.quantile(levels).reshape(
             len(found.mean), len(levels)
         )
+    if of_mean is not None:
+        levels = np.atleast_1d(np.asarray(of_mean, dtype=np.float64))
+        answer["of_mean"] = mean_of(found, levels)
     return answer
 
 

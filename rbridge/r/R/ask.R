@@ -2,13 +2,17 @@
 predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, verb = 0,
                             exposure = NULL, type = NULL, probs = c(0.05, 0.95),
                             offset = NULL, na.action = NULL, newdata,
-                            interval = c("none", "prediction"), level = 0.95, ...) {
+                            interval = c("none", "confidence", "prediction"),
+                            level = 0.95, se.fit = FALSE, ...) {
   no_more(...)
   call <- sys.call()
-  if (!missing(interval) &&
-      chosen(interval, "interval", c("none", "prediction")) == "prediction") {
-    type <- of_interval(object, type)
+  kind <- if (missing(interval)) "none" else chosen(interval, "interval", intervals_known)
+  check_flag(se.fit, "se.fit")
+  if (kind != "none") {
+    type <- of_interval(object, type, paste0("interval = \"", kind, "\""), "interval")
     probs <- 0.5 + c(-0.5, 0.5) * share(level, "level")
+  } else if (se.fit) {
+    type <- of_interval(object, type, "se.fit = TRUE", "response")
   }
   if (!missing(newdata)) {
     if (!missing(XX)) stop("give XX or newdata, not both.", call. = FALSE)
@@ -37,7 +41,9 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
     if (!is.null(type) && !nrow(XX)) { # no answers, as those of the active rows are made
       answer <- predict.dyntree(object, type = type, probs = probs)
       answer <- if (is.matrix(answer)) answer[0L, , drop = FALSE] else answer[0L]
-      return(stats::napredict(gaps, named(answer, names)))
+      answer <- stats::napredict(gaps, named(answer, names))
+      return(if (!se.fit) answer else list(fit = answer, se.fit = stats::napredict(
+        gaps, named(numeric(), names))))
     }
   }
   given <- list(XX = XX)
@@ -55,23 +61,30 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   if (!is.null(more$offset)) for (field in c("mean", "q1", "q2"))
     if (!is.null(object[[field]])) object[[field]] <- object[[field]] + more$offset
   if (is.null(type)) return(at(object, XX))
-  if (type == "interval" || (type == "quantile" && !identical(probs, c(0.05, 0.95))))
-    object$quantiles <- quantiles(object, XX, probs, more, call)
-  stats::napredict(gaps, named(of_type(object, type), names))
+  of_mean <- if (kind == "confidence" || se.fit)
+    quantiles(object, XX, probs, more, call, "of_mean")
+  if (kind == "confidence") object$quantiles <- of_mean$quantile
+  else if (type == "interval" || (type == "quantile" && !identical(probs, c(0.05, 0.95))))
+    object$quantiles <- quantiles(object, XX, probs, more, call)$quantile
+  fit <- stats::napredict(gaps, named(of_type(object, type), names))
+  if (!se.fit) return(fit)
+  list(fit = fit, se.fit = stats::napredict(gaps, named(of_mean$se, names)))
 }
+
+intervals_known <- c("none", "confidence", "prediction")
 
 labels_left <- function(names, gaps) if (is.null(gaps)) names else names[-gaps]
 
-# The type of an answer with an interval, for a model that has some.
-of_interval <- function(object, type) {
+# The type of an answer with an interval or a standard error, for a model that has some.
+of_interval <- function(object, type, asked, answer) {
   check_ours(object)
   if (object$model == "class")
-    stop("interval is for numbers and counts; labels have probabilities, type = \"prob\".",
+    stop(asked, " is for numbers and counts; labels have probabilities, type = \"prob\".",
          call. = FALSE)
   if (!is.null(type) && !identical(type, "response"))
-    stop("interval = \"prediction\" is for type = \"response\"; got ", shown(type),
+    stop(asked, " is for type = \"response\"; got ", shown(type),
          ". Leave one of them out.", call. = FALSE)
-  "interval"
+  answer
 }
 
 share <- function(x, name) {
@@ -115,15 +128,17 @@ left_out <- function(object, XX, names, type, na.action) {
 }
 
 # Averages of the particles' quantiles, a column each; of counts those of their mixture.
-quantiles <- function(object, XX, probs, more, call) {
+# of: "of_mean" for the quantiles of the mean, which have its standard deviation beside.
+quantiles <- function(object, XX, probs, more, call, of = "quantiles") {
   check_numbers(probs, "probs")
   if (!length(probs) || anyNA(probs) || any(probs <= 0 | probs >= 1))
     stop("probs must be between 0 and 1; got ", shown(probs), ".", call. = FALSE)
   given <- list(XX = XX, probs = as.numeric(probs))
   if (!is.null(more$exposure)) given$exposure <- more$exposure
-  reply <- ask_cloud(object, "quantiles", given, call)
-  if (!is.null(more$offset)) reply <- reply + more$offset
-  colnames(reply) <- percents(probs)
+  reply <- ask_cloud(object, of, given, call)
+  if (of == "quantiles") reply <- list(quantile = reply)
+  if (!is.null(more$offset)) reply$quantile <- reply$quantile + more$offset
+  colnames(reply$quantile) <- percents(probs)
   reply
 }
 

@@ -291,15 +291,22 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
 
 predict.dyntree_trees <- function(object, newdata,
                                   type = c("response", "class", "prob", "quantile", "sd"),
-                                  interval = c("none", "prediction"), level = 0.95,
-                                  probs = c(0.05, 0.95), exposure = NULL, ...) {
+                                  interval = c("none", "confidence", "prediction"),
+                                  level = 0.95, probs = c(0.05, 0.95), exposure = NULL,
+                                  se.fit = FALSE, ...) {
   no_more(...)
   call <- sys.call()
   is_class <- object$model == "class"
   choices <- if (is_class) c("class", "prob") else c("response", "quantile", "sd")
   type <- if (missing(type) || (is_class && identical(type, "response"))) choices[1L] else
     one_of(type, choices, "type", call)
-  interval <- one_of(interval, c("none", "prediction"), "interval", call)
+  interval <- one_of(interval, intervals_known, "interval", call)
+  if (!isTRUE(se.fit) && !isFALSE(se.fit))
+    stop(simpleError(paste0("se.fit must be TRUE or FALSE; got ", deparse(se.fit)[1L], "."),
+                     call))
+  if (se.fit && type != "response")
+    stop(simpleError(paste0("se.fit must be FALSE with type = \"", type, "\"; got TRUE. ",
+                            "Leave one of them out."), call))
   if (interval != "none") {
     if (type != "response")
       stop(simpleError(paste0("interval must be \"none\" with type = \"", type, "\"; got \"",
@@ -319,15 +326,23 @@ predict.dyntree_trees <- function(object, newdata,
   } else {
     check_exposed(object$model, exposure)
   }
-  if (interval != "none" || type == "quantile") given$probs <- probs
+  if (interval == "prediction" || type == "quantile") given$probs <- probs
+  if (interval == "confidence" || se.fit) given$of_mean <- probs
   found <- ask_model(object, "predict", given, call, labels = row.names(x))
   if (is_class) return(labelled(found, object$labels, type, x))
+  if (interval == "confidence") found$quantile <- found$of_mean$quantile
   if (!is.null(offset)) {
     found$mean <- found$mean + offset
     if (!is.null(found$quantile)) found$quantile <- found$quantile + offset
   }
-  if (interval != "none")
-    return(as_answer(cbind(found$mean, found$quantile), c("fit", "lwr", "upr"), x))
+  fit <- if (interval != "none")
+    as_answer(cbind(found$mean, found$quantile), c("fit", "lwr", "upr"), x) else
+    part_of(found, type, probs, x)
+  if (se.fit) list(fit = fit, se.fit = named_by(found$of_mean$se, x)) else fit
+}
+
+# One part of a prediction of numbers or counts.
+part_of <- function(found, type, probs, x) {
   switch(type, response = named_by(found$mean, x), sd = named_by(found$sd, x),
          quantile = as_answer(found$quantile, percents(probs), x))
 }

@@ -35,7 +35,7 @@ test_that("what a formula or a call asks for is done or refused", {
   expect_error(dynaTree(X = y ~ a, data = d), "formula must come first, or as formula")
   expect_error(dynaTrees(y ~ a, d$y), "got a formula, which only dynaTree\\(\\) takes")
   fit <- tree(y ~ a + soil)
-  expect_error(predict(fit, d[1:2, ], se = TRUE), "unused argument \\(se\\)")
+  expect_error(predict(fit, d[1:2, ], df = 3), "unused argument \\(df\\)")
   expect_identical(predict(fit, newdata = d[1:2, ])$mean, predict(fit, d[1:2, ])$mean)
   expect_error(predict(fit, d[1:2, ], newdata = d), "XX or newdata, not both")
   expect_error(coef(fit, d[1:2, ], type = "all"), "unused argument \\(type\\)")

@@ -19,7 +19,6 @@ test_that("predictions have intervals as those of lm()", {
   }
   fit <- fits$plain
   expect_identical(predict(fit, d, interval = "none"), predict(fit, d))
-  expect_error(predict(fit, d, interval = "confidence"), "interval must be one of")
   expect_error(predict(fit, d, interval = "prediction", level = 95), "level must be .* got 95")
   expect_error(predict(fit, d, interval = "prediction", type = "quantile"), "Leave one of them")
   labels <- dynaTree(factor(k > 4) ~ a, d, N = 5, verb = 0)
