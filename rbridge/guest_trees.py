@@ -13,6 +13,7 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.params import NIG
 from dyntree.params.options import BELOW
 from dyntree.summaries import ClassPrediction
+from dyntree.trees.base import is_cloud
 from dyntree.trees.factory import make_tree
 
 from .convert import from_r
@@ -194,6 +195,14 @@ def _predict(
     return answer
 
 
+def _active(model: Any) -> Any:
+    """Numbers of the rows that some trees hold, from 1, in order."""
+    if isinstance(model, AveragedTrees):  # whose clouds hold all, each in its own order
+        return np.arange(model.n_seen) + 1
+    held = [state.row_ids() for state in model.states if is_cloud(state)]
+    return np.unique(np.concatenate(held)) + 1
+
+
 def _importance(model: Any) -> dict[str, Any]:
     """The share of what is predicted that each input accounts for."""
     asked = model.tree if isinstance(model, StreamingTree) else model
@@ -225,6 +234,7 @@ class TreeWords(RWords):
 _ANSWERS: dict[str, Callable[..., Any]] = {
     "predict": _predict,
     "importance": _importance,
+    "active": _active,
 }
 
 FACES = {

@@ -72,6 +72,7 @@ active_variables <- function(object) {
 one_after_the_other <- function(parts) {
   if (is.matrix(parts[[1L]])) return(do.call(rbind, parts))
   if (is.character(parts[[1L]])) parts <- lapply(parts, as.character)
+  if (is.factor(parts[[1L]])) parts <- lapply(parts, as.factor)
   do.call(c, parts)
 }
 

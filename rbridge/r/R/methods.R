@@ -31,8 +31,7 @@ fitted.dyntree <- function(object, ...)
 
 residuals.dyntree <- function(object, ...) {
   check_ours(object)
-  if (object$model == "class")
-    stop("labels have no residuals; compare fitted(object) with the labels.", call. = FALSE)
+  if (object$model == "class") stop_residuals()
   rest <- object$y - predict.dyntree(object)$mean
   stats::naresid(attr(object, "na.action"), named(rest, active_names(object)))
 }
@@ -83,16 +82,20 @@ probabilities <- function(object) {
 }
 
 # What has no meaning for a class of fits is an error, where R's default methods have NULL.
-no_answer <- function(object, ...) {
-  stop(simpleError(paste0(.Generic, "() is not for fits of class ", class(object)[1L], ": ",
-                          reasons[[.Generic]]), sys.call()))
-}
+no_answer <- function(object, ...)
+  stop(refusal(.Generic, object, reasons[[.Generic]], sys.call()))
+
+refusal <- function(generic, object, why, call)
+  simpleError(paste0(generic, "() is not for fits of class ", class(object)[1L],
+                     if (!is.null(object$model)) paste0(" with model = \"", object$model, "\""),
+                     ": ", why), call)
 
 reasons <- c(
-  deviance = "they have a log evidence in its place, where logLik() is for them.",
+  deviance = "they have a log evidence or a free energy in its place.",
   df.residual = "they have no number of parameters.",
-  sigma = "their spread differs from row to row; see predict().",
+  sigma = "they have no response.",
   fitted = "they store no rows. Call predict() with rows.",
-  residuals = "they store no rows. Subtract predict() at rows from their responses.",
+  residuals = "they have no response.",
   weights = "they store no rows.",
-  coef = "they have no coefficients; see summary().")
+  coef = "they have no coefficients; see summary().",
+  prior = "their leaves predict nothing.")

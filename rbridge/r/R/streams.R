@@ -93,7 +93,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
-  with_facts(structure(c(object, list(
+  object <- with_facts(structure(c(object, list(
     categories = names(options$categories), named = named,
     new_levels = if (is.null(options$new_levels)) "grow" else options$new_levels,
     variables = variables_of(all.vars(stats::delete.response(terms)), terms, data),
@@ -102,6 +102,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     contrasts = attr(inputs, "contrasts"), labels = options$classes,
     times = times_in(rows))),
     class = c(face, "dyntree_trees")), found)
+  with_rows(object, rows, call)
 }
 
 # The offset of a formula. That of counts is the logarithm of an exposure; of other numbers
@@ -286,7 +287,7 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   found <- learned(object, given, call, labels = row.names(x))
   if (object$new_levels == "grow") for (column in names(object$xlevels))
     object$xlevels[[column]] <- union(object$xlevels[[column]], present_in(x[[column]]))
-  with_facts(object, found)
+  with_rows(with_facts(object, found), frame, call)
 }
 
 predict.dyntree_trees <- function(object, newdata,

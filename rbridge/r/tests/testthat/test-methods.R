@@ -28,11 +28,18 @@ test_that("predictions have intervals as those of lm()", {
 test_that("what has no meaning for a class of fits is an error, and not NULL", {
   fits <- lapply(every_model(), `[[`, "fit")
   fits$tree <- fitted_tree()
-  answers <- list(deviance, df.residual, sigma, fitted, residuals, weights, coef)
-  for (name in names(fits)) for (ask in answers[c(1:3, if (name != "tree") 4:6)])
+  fits$labels <- fitted_tree(model = "prior")
+  refused <- function(ask, name)
     expect_error(ask(fits[[name]]), paste0("\\(\\) is not for fits of class ",
                                            class(fits[[name]])[1]))
-  for (name in c("stream", "average", "dp_gmm", "ddp", "canopy"))
+  for (name in names(fits)) refused(df.residual, name)
+  for (name in c("dp_gmm", "ddp", "canopy", "topics"))
+    for (ask in list(deviance, sigma, fitted, residuals, weights, model.frame))
+      refused(ask, name)
+  refused(sigma, "memories") # of labels
+  refused(sigma, "labels")
+  refused(deviance, "labels")
+  for (name in c("dp_gmm", "ddp", "canopy"))
     expect_error(coef(fits[[name]]), "they have no coefficients; see summary")
 })
 

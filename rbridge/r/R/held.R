@@ -1,0 +1,170 @@
+# The rows that streams and averages of trees hold, with their variables, as lm() has them in
+# its model: attr(object, "frames"), of the fit and of each update a part with the numbers of
+# its rows. Rows that have left all windows are dropped from time to time.
+
+with_rows <- function(object, frame, call) {
+  frame <- frame[weights_in(frame) > 0, , drop = FALSE]
+  attr(frame, "terms") <- NULL # which the object has
+  rows <- seq.int(to = object$n_seen, length.out = nrow(frame))
+  attr(object, "frames") <- c(attr(object, "frames"), list(list(rows = rows, frame = frame)))
+  if (length(attr(object, "frames")) >= max_parts)
+    attr(object, "frames") <- list(held_rows(object, call))
+  object
+}
+
+weights_in <- function(frame) {
+  weights <- frame[["(weights)"]]
+  if (is.null(weights)) rep(1, nrow(frame)) else as.numeric(weights)
+}
+
+# Numbers of the rows that some trees hold, and their variables.
+held_rows <- function(object, call) {
+  parts <- attr(object, "frames")
+  active <- ask_model(object, "active", list(), call)
+  if (length(parts) == 1L && length(active) == length(parts[[1L]]$rows))
+    return(parts[[1L]])
+  at <- match(active, unlist(lapply(parts, `[[`, "rows")))
+  frames <- lapply(parts, `[[`, "frame")
+  names <- unique(unlist(lapply(frames, names)))
+  frames <- lapply(frames, function(frame) {
+    for (name in setdiff(names, names(frame))) frame[[name]] <- rep(1, nrow(frame)) # beside
+    frame
+  })
+  columns <- lapply(stats::setNames(nm = names), function(name) {
+    whole <- one_after_the_other(lapply(frames, `[[`, name))
+    if (is.matrix(whole)) whole[at, , drop = FALSE] else whole[at]
+  })
+  labels <- unlist(lapply(frames, row.names))[at]
+  list(rows = active, frame = structure(columns, class = "data.frame",
+                                        row.names = make.unique(as.character(labels))))
+}
+
+held_frame <- function(object, call)
+  structure(held_rows(object, call)$frame, terms = object$terms)
+
+model.frame.dyntree_trees <- function(formula, ...) {
+  no_more(...)
+  held_frame(formula, sys.call())
+}
+
+model.frame.dyntree_mixture <- function(formula, ...)
+  stop(refusal("model.frame", formula, "they store no rows.", sys.call()))
+model.frame.hdp_topics <- model.frame.dyntree_mixture
+
+# What is predicted at rows of a model frame: mean, sd and of_mean, or prob; the parts are
+# those of Python's answer. Offsets are added, counts have their exposures.
+predicted_at <- function(object, frame, call, ...) {
+  given <- list(x = bare(inputs_at(object, frame, call)), ...)
+  offset <- offset_of(frame, object$model, call, learns = FALSE)
+  if (object$model %in% counts) {
+    given$exposure <- exposed(offset, frame[["(exposure)"]])
+    offset <- NULL
+  }
+  found <- ask_model(object, "predict", given, call, labels = row.names(frame))
+  if (!is.null(offset)) for (name in intersect(c("mean", "quantile"), names(found)))
+    found[[name]] <- found[[name]] + offset
+  found
+}
+
+# The inputs of a stream in rows of its model frame.
+inputs_at <- function(object, frame, call) {
+  terms <- object$terms
+  x <- tree_inputs(stats::delete.response(terms), frame[-attr(terms, "response")], "data",
+                   call, object$contrasts, object$factors)
+  same_columns(x, object$inputs, "data", call)
+}
+
+fitted.dyntree_trees <- function(object, ...) {
+  no_more(...)
+  call <- sys.call()
+  frame <- held_frame(object, call)
+  found <- predicted_at(object, frame, call)
+  if (object$model == "class") return(labelled(found, object$labels, "class", frame))
+  named_by(found$mean, frame)
+}
+
+residuals.dyntree_trees <- function(object, ...) {
+  no_more(...)
+  if (object$model == "class") stop_residuals()
+  call <- sys.call()
+  frame <- held_frame(object, call)
+  named_by(as.numeric(frame[[1L]]) - predicted_at(object, frame, call)$mean, frame)
+}
+
+stop_residuals <- function()
+  stop("labels have no residuals; compare fitted(object) with the labels.", call. = FALSE)
+
+weights.dyntree_trees <- function(object, ...) {
+  no_more(...)
+  weights_in(held_frame(object, sys.call()))
+}
+
+deviance.dyntree_trees <- function(object, ...) {
+  no_more(...)
+  call <- sys.call()
+  frame <- held_frame(object, call)
+  found <- predicted_at(object, frame, call)
+  if (object$model != "class")
+    return(deviance_of(object, as.numeric(frame[[1L]]), found$mean, weights_in(frame), call))
+  places <- match(as.character(frame[[1L]]), found$levels)
+  misfit_of_labels(found$prob, places, weights_in(frame))
+}
+
+sigma.dyntree_trees <- function(object, ...) {
+  no_more(...)
+  call <- sys.call()
+  check_spread(object, call)
+  found <- predicted_at(object, held_frame(object, call), call, of_mean = 0.5)
+  noise(found$sd^2, found$of_mean$se)
+}
+
+# ------------------------------------------------------------------- of all fits
+weights.dyntree <- function(object, ...) {
+  check_ours(object)
+  no_more(...)
+  weights <- if (is.null(object$weights)) rep(1, nrow(object[["X"]])) else object$weights
+  stats::naresid(attr(object, "na.action"), weights)
+}
+
+# As of lm(), glm() and other packages of trees: of the active rows, in sample.
+deviance.dyntree <- function(object, ...) {
+  check_ours(object)
+  no_more(...)
+  call <- sys.call()
+  weights <- if (is.null(object$weights)) 1 else object$weights
+  if (object$model == "prior") stop(refusal("deviance", object, reasons[["prior"]], call))
+  reply <- predict.dyntree(object)
+  if (object$model != "class")
+    return(deviance_of(object, object$y, reply$mean, weights, call))
+  misfit_of_labels(reply$p, object$y, weights)
+}
+
+deviance_of <- function(object, y, mean, weights, call) {
+  if (object$model == "negbin")
+    stop(refusal("deviance", object, "their dispersion differs from leaf to leaf; see logLik().",
+                 call))
+  if (object$model != "poisson") return(sum(weights * (y - mean)^2))
+  2 * sum(weights * (ifelse(y > 0, y * log(y / mean), 0) - (y - mean)))
+}
+
+misfit_of_labels <- function(p, places, weights)
+  -2 * sum(weights * log(p[cbind(seq_along(places), places)]))
+
+# The standard deviation of the noise about the mean, over the active rows.
+sigma.dyntree <- function(object, ...) {
+  check_ours(object)
+  no_more(...)
+  call <- sys.call()
+  check_spread(object, call)
+  X <- active_rows(object)
+  noise(predict.dyntree(object)$var, quantiles(object, X, 0.5, list(), call, "of_mean")$se)
+}
+
+noise <- function(variance, se) sqrt(mean(pmax(variance - se^2, 0)))
+
+check_spread <- function(object, call) {
+  why <- if (object$model == "class") "labels have probabilities; see predict()." else
+    if (object$model == "prior") reasons[["prior"]] else
+      if (object$model %in% counts) "the spread of counts follows their mean; see predict()."
+  if (!is.null(why)) stop(refusal("sigma", object, why, call))
+}

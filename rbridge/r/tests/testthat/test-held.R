@@ -1,0 +1,85 @@
+# What R's functions ask of the rows that fits hold, in streams and averages, too.
+
+test_that("a stream has the model frame of the rows in its window", {
+  d <- mixed_rows(60)
+  row.names(d) <- paste0("r", 1:60)
+  fit <- dyntree_stream(log(y + 9) ~ x + g + poly(as.numeric(day), 2), d[1:30, ], window = 25,
+                        discard = "age", n_particles = 10, seed = 1)
+  for (k in list(31:33, 34, 35:60)) fit <- update(fit, d[k, ])
+  whole <- model.frame(log(y + 9) ~ x + g + poly(as.numeric(day), 2), d[36:60, ],
+                       na.action = na.pass)
+  frame <- model.frame(fit)
+  expect_identical(row.names(frame), row.names(d)[36:60])
+  expect_equal(frame[c(1:3)], whole[c(1:3)], ignore_attr = TRUE)
+  by_row <- fit
+  for (k in rep(1:20, 5)) by_row <- update(by_row, d[k, ]) # parts are put together
+  expect_identical(unname(model.response(model.frame(by_row))), log(d$y[c(16:20, 1:20)] + 9))
+  expect_lt(length(attr(by_row, "frames")), 64)
+  expect_identical(nrow(model.frame(unserialize(serialize(by_row, NULL)))), 25L)
+})
+
+test_that("answers at the rows that are held are those of predict()", {
+  d <- mixed_rows(80)
+  d$o <- seq_len(80) / 9
+  d$w <- rep(c(1, 2, 0, 3), 20)
+  d$n <- rpois(80, 3)
+  late <- transform(d[1:8, ], g = "new", y = 1)
+  fits <- list(
+    stream = dyntree_stream(y ~ x + g + offset(o), d, window = 30, n_particles = 10, seed = 1),
+    weights = dyntree_stream(y ~ x + g, d, weights = w, n_particles = 10, seed = 1),
+    average = dyntree_average(y ~ x + g * s, d, weights = w, n_clouds = 2, n_particles = 10,
+                              seed = 1),
+    memories = dyntree_stream(y ~ x, d, window = "auto", n_particles = 5, seed = 1),
+    counts = dyntree_average(n ~ x, d, exposure = o, model = "poisson", n_clouds = 2,
+                             n_particles = 10, seed = 1),
+    labels = dyntree_stream(k ~ x, d, window = 30, n_particles = 10, seed = 1))
+  fits$later <- update(fits$weights, late)
+  for (name in names(fits)) {
+    fit <- fits[[name]]
+    held <- row.names(model.frame(fit))
+    rows <- rbind(d, late)[if (name == "later") which(c(d$w, late$w) > 0) else as.integer(held), ]
+    expect_equal(unname(fitted(fit)), unname(predict(fit, rows)))
+    expect_identical(names(fitted(fit)), held)
+    if (name == "labels") {
+      expect_error(residuals(fit), "labels have no residuals")
+      p <- predict(fit, rows, type = "prob")
+      own <- as.matrix(p)[cbind(seq_along(held), match(rows$k, names(p)))]
+      expect_equal(deviance(fit), -2 * sum(log(own)))
+      next
+    }
+    y <- if (name == "counts") rows$n else rows$y
+    expect_equal(unname(residuals(fit)), y - unname(predict(fit, rows)))
+    if (name == "counts") {
+      expect_error(sigma(fit), "spread of counts")
+      expect_equal(deviance(fit), sum(poisson()$dev.resids(y, fitted(fit), 1)))
+    } else {
+      expect_equal(deviance(fit), sum(weights(fit) * residuals(fit)^2))
+      expect_gt(sigma(fit), 0)
+    }
+  }
+  expect_identical(unname(weights(fits$average)), d$w[d$w > 0])
+  expect_identical(unname(weights(fits$stream)), rep(1, 30))
+})
+
+test_that("fits of dynaTree() have weights, a deviance and a spread", {
+  native()
+  set.seed(9)
+  d <- data.frame(x = runif(400), w = rep(1:2, 200))
+  d$y <- 3 + rnorm(400, 0, 1.5 / sqrt(d$w))
+  fit <- dynaTree(y ~ x, d, weights = w, ab = c(1e-9, 2), N = 10, verb = 0)
+  line <- lm(y ~ 1, d, weights = w)
+  expect_identical(weights(fit), as.numeric(d$w))
+  expect_equal(deviance(fit), deviance(line), tolerance = 1e-3)
+  expect_equal(sigma(fit), sigma(line), tolerance = 0.02)
+  n <- rpois(400, 3)
+  counts <- dynaTree(n ~ x, d, model = "poisson", ab = c(1e-9, 2), N = 10, verb = 0)
+  expect_equal(deviance(counts), deviance(glm(n ~ 1, poisson)), tolerance = 1e-3)
+  k <- factor(d$y > 3)
+  labels <- dynaTree(k ~ x, d, ab = c(1e-9, 2), N = 10, verb = 0)
+  expect_equal(deviance(labels), deviance(glm(k ~ 1, binomial)), tolerance = 1e-2)
+  expect_identical(unname(weights(labels)), rep(1, 400))
+  excluded <- dynaTree(Ozone ~ Temp, airquality, na.action = na.exclude, N = 10, verb = 0)
+  expect_identical(is.na(unname(weights(excluded))), is.na(airquality$Ozone))
+  expect_error(deviance(dynaTree(n ~ x, d, model = "negbin", N = 5, verb = 0)),
+               "dispersion differs from leaf to leaf")
+})
