@@ -142,8 +142,14 @@ quantiles <- function(object, XX, probs, more, call, of = "quantiles") {
   reply
 }
 
+# Of linear leaves their coefficients at rows; without rows the average effects of inputs.
 coef.dyntree <- function(object, XX, verb = 0, ...) {
   no_more(...)
+  if (missing(XX)) {
+    check_ours(object)
+    if (object$model == "prior") stop(refusal("coef", object, reasons[["prior"]], sys.call()))
+    return(effects_of(object, sys.call()))
+  }
   given <- list(XX = new_rows(object, XX), verb = verb)
   extended(object, "coef", given, sys.call(), rows = row_names(object, XX))
 }

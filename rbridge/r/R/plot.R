@@ -2,6 +2,11 @@ plot.dyntree <- function(x, proj = 1, add = FALSE, ylim = NULL, col = 2, lwd = 1
                          ptype = c("each", "mean"), ...) {
   ptype <- chosen(ptype, "ptype", c("each", "mean"))
   check_flag(add, "add")
+  check_ours(x)
+  if (is_value(x) && !add && (x$model == "class" || is.null(x$mean))) {
+    curves <- dependence(x, sys.call(), if (!missing(proj)) proj)
+    return(draw_dependence(curves, what_is_drawn(x), ...))
+  }
   if (x$model == "class")
     stop("plot is for regression; draw the fields p and entropy of a class model")
   if (is.null(x$mean)) stop("nothing to plot; call predict first")

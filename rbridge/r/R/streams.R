@@ -424,9 +424,11 @@ print.summary.dyntree_trees <- function(x, digits = max(3L, getOption("digits") 
   invisible(x)
 }
 
-plot.dyntree_trees <- function(x, which = c("inputs", "members"), ...) {
+plot.dyntree_trees <- function(x, which = c("inputs", "members", "effects"), ...) {
   call <- sys.call()
-  which <- one_of(which, c("inputs", "members"), "which", call)
+  which <- one_of(which, c("inputs", "members", "effects"), "which", call)
+  if (which == "effects")
+    return(draw_dependence(dependence(x, call), what_is_drawn(x), ...))
   if (which == "inputs") {
     shares <- ask_model(x, "importance", list(), call)
     odr <- order(shares$share)
