@@ -91,6 +91,7 @@ refusal <- function(generic, object, why, call)
                      ": ", why), call)
 
 reasons <- c(
+  anova = "it fits rows again in other orders. Compare logLik() over the same rows.",
   deviance = "they have a log evidence or a free energy in its place.",
   df.residual = "they have no number of parameters.",
   sigma = "they have no response.",
