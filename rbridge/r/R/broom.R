@@ -7,6 +7,20 @@ tidy.dyntree <- function(x, ...) {
              row.names = NULL)
 }
 
+tidy.dyntree_trees <- function(x, ...) {
+  shares <- ask_model(x, "importance", list(), sys.call())
+  data.frame(term = shares$input, share = shares$share)
+}
+
+tidy.dyntree_mixture <- function(x, ...) x$components
+
+# A row for each word of each topic, in the names of the package tidytext.
+tidy.hdp_topics <- function(x, ...) {
+  p <- as.matrix(coef.hdp_topics(x))
+  data.frame(topic = rep(x$topics$topic, ncol(p)), term = rep(colnames(p), each = nrow(p)),
+             beta = c(p))
+}
+
 glance.dyntree <- function(x, ...) {
   cloud_of(x, sys.call())
   trees <- treestats(x)
@@ -15,6 +29,21 @@ glance.dyntree <- function(x, ...) {
              nobs = nobs.dyntree(x), active = active, retired = nobs.dyntree(x) - active,
              logLik = sum(x$lpred), height = trees$avgheight, leaves = trees$avgleaves)
 }
+
+glance.dyntree_trees <- function(x, ...)
+  data.frame(model = x$model, N = x$n_particles, nobs = x$n_seen,
+             active = nrow(held_frame(x, sys.call())),
+             members = if (!is.null(x$members)) nrow(x$members) else
+               if (is.null(x$n_clouds)) 1L else as.integer(x$n_clouds),
+             logLik = x$log_evidence)
+
+glance.dyntree_mixture <- function(x, ...)
+  data.frame(clusters = nrow(x$components), columns = length(x$inputs), nobs = x$n_seen,
+             logLik = if (is.null(x$log_likelihood)) NA_real_ else x$log_likelihood)
+
+glance.hdp_topics <- function(x, ...)
+  data.frame(topics = nrow(x$topics), terms = length(x$words), documents = x$n_documents,
+             nobs = x$n_seen, free.energy = x$free_energy)
 
 augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   asked <- if (is.null(newdata)) data else newdata
@@ -32,6 +61,66 @@ augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   y <- if (is.null(asked)) x$y else response_among(x, rows)
   if (!is.null(y)) rows$.resid <- y - reply$mean
   rows
+}
+
+augment.dyntree_trees <- function(x, data = NULL, newdata = NULL, ...) {
+  call <- sys.call()
+  asked <- if (is.null(newdata)) data else newdata
+  rows <- if (is.null(asked)) held_frame(x, call) else as.data.frame(asked)
+  frame <- if (is.null(asked)) rows else
+    new_inputs(x, rows, stats::delete.response(x$terms), FALSE, call)$frame
+  if (!is.null(asked) && x$model %in% counts)
+    frame[["(exposure)"]] <- new_extra(x, "exposure", NULL, rows, call)
+  found <- predicted_at(x, frame, call, probs = c(0.05, 0.95), has_response = is.null(asked))
+  if (x$model == "class") {
+    rows$.fitted <- unname(labelled(found, x$labels, "class", frame))
+    rows$.prob <- apply(found$prob, 1L, max)
+    return(rows)
+  }
+  rows$.fitted <- found$mean
+  rows$.lower <- found$quantile[, 1L]
+  rows$.upper <- found$quantile[, 2L]
+  y <- response_of(x, rows, is.null(asked))
+  if (!is.null(y)) rows$.resid <- y - found$mean
+  rows
+}
+
+# The responses of rows: of a model frame, or of others that have the variables.
+response_of <- function(object, rows, is_frame) {
+  if (is_frame) return(as.numeric(rows[[1L]]))
+  terms <- object$terms
+  response <- stats::formula(terms)[[2L]]
+  if (!all(all.vars(response) %in% names(rows))) return(NULL)
+  predvars <- attr(terms, "predvars")
+  place <- attr(terms, "response") + 1L
+  as.numeric(eval(if (is.null(predvars)) response else predvars[[place]], rows,
+                  environment(terms)))
+}
+
+augment.dyntree_mixture <- function(x, data = NULL, newdata = NULL, ...) {
+  rows <- asked_rows(x, data, newdata, sys.call())
+  rows$.cluster <- unname(predict.dyntree_mixture(x, rows))
+  rows$.density <- unname(predict.dyntree_mixture(x, rows, type = "density"))
+  rows
+}
+
+# A row for each document, with its most probable topic.
+augment.hdp_topics <- function(x, data = NULL, newdata = NULL, ...) {
+  asked <- if (is.null(newdata)) data else newdata
+  if (is.null(asked)) asked_rows(x, NULL, NULL, sys.call())
+  prob <- predict.hdp_topics(x, asked)
+  data.frame(document = row.names(prob),
+             .topic = factor(names(prob)[max.col(as.matrix(prob), "first")], names(prob)),
+             .prob = apply(as.matrix(prob), 1L, max), row.names = NULL)
+}
+
+# Rows that must be given, as the object stores none.
+asked_rows <- function(x, data, newdata, call) {
+  asked <- if (is.null(newdata)) data else newdata
+  if (is.null(asked))
+    stop(simpleError(paste0("data must be given for fits of class ", class(x)[1L],
+                            ", which store no rows. Give those of the fit."), call))
+  as.data.frame(asked)
 }
 
 # The rows that an object holds, with the variables of its formula where it has them.

@@ -53,8 +53,8 @@ model.frame.hdp_topics <- model.frame.dyntree_mixture
 
 # What is predicted at rows of a model frame: mean, sd and of_mean, or prob; the parts are
 # those of Python's answer. Offsets are added, counts have their exposures.
-predicted_at <- function(object, frame, call, ...) {
-  given <- list(x = bare(inputs_at(object, frame, call)), ...)
+predicted_at <- function(object, frame, call, ..., has_response = TRUE) {
+  given <- list(x = bare(inputs_at(object, frame, call, has_response)), ...)
   offset <- offset_of(frame, object$model, call, learns = FALSE)
   if (object$model %in% counts) {
     given$exposure <- exposed(offset, frame[["(exposure)"]])
@@ -66,11 +66,12 @@ predicted_at <- function(object, frame, call, ...) {
   found
 }
 
-# The inputs of a stream in rows of its model frame.
-inputs_at <- function(object, frame, call) {
+# The inputs of a stream in rows of its model frame, or of new ones without a response.
+inputs_at <- function(object, frame, call, has_response = TRUE) {
   terms <- object$terms
-  x <- tree_inputs(stats::delete.response(terms), frame[-attr(terms, "response")], "data",
-                   call, object$contrasts, object$factors)
+  if (has_response) frame <- frame[-attr(terms, "response")]
+  x <- tree_inputs(stats::delete.response(terms), frame, "data", call, object$contrasts,
+                   object$factors)
   same_columns(x, object$inputs, "data", call)
 }
 

@@ -81,6 +81,23 @@ probabilities <- function(object) {
   p
 }
 
+variable.names.dyntree <- function(object, ...) {
+  check_ours(object)
+  inquired_names(object)
+}
+
+variable.names.dyntree_trees <- function(object, ...) names(object$inputs)
+variable.names.dyntree_mixture <- variable.names.dyntree_trees
+variable.names.hdp_topics <- function(object, ...) object$words
+
+case.names.dyntree <- function(object, ...) {
+  check_ours(object)
+  names <- active_names(object)
+  as.character(if (is.null(names)) seq_len(nrow(object[["X"]])) else names)
+}
+
+case.names.dyntree_trees <- function(object, ...) row.names(held_frame(object, sys.call()))
+
 # What has no meaning for a class of fits is an error, where R's default methods have NULL.
 no_answer <- function(object, ...)
   stop(refusal(.Generic, object, reasons[[.Generic]], sys.call()))
@@ -91,6 +108,7 @@ refusal <- function(generic, object, why, call)
                      ": ", why), call)
 
 reasons <- c(
+  case.names = "they store no rows.",
   anova = "it fits rows again in other orders. Compare logLik() over the same rows.",
   deviance = "they have a log evidence or a free energy in its place.",
   df.residual = "they have no number of parameters.",

@@ -36,7 +36,7 @@ test_that("a declared label has a probability and is learned", {
     prob <- predict(fit, new, type = "prob")
     expect_identical(colnames(prob), c("low", "mid", "high"))
     expect_true(prob[1, "mid"] > 0 && prob[1, "mid"] < 0.1)
-    more <- update(fit, new[rep(1, 30), ])
+    utils::capture.output(more <- update(fit, new[rep(1, 30), ]))
     expect_gt(predict(more, new, type = "prob")[1, "mid"], prob[1, "mid"])
   }
 })
