@@ -10,7 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dyntree import AveragedTrees, DynamicTree
 from dyntree.api.rmirror import RStream
+from dyntree.evaluate.repeats import fit_repeats
 from rbridge import native
 from tests.unit.rbridge.engines import need, run
 
@@ -104,3 +106,93 @@ def test_streams_and_clusters_have_the_same_bits_in_python(
     clusters = np.fromfile(script[0] / "clusters.bin").reshape(2, -1).T
     assert names["stream"].tolist() == stream.tolist()
     assert names["clusters"].tolist() == clusters.tolist()
+
+
+TABLES = """
+library(dyntree)
+options(dyntree.rules = "native")
+pdf(NULL)
+set.seed(1)
+X <- matrix(runif(120), 40, dimnames = list(NULL, paste0("x", 1:3)))
+y <- Z <- X[, 1] + rnorm(40, 0, 0.1)
+data <- data.frame(X, y = y)
+data$label <- factor(y > 0.5)
+numbers <- data[names(data) != "label"]
+XX <- x <- X[1:5, ]
+N <- 20
+model <- "constant"
+file <- tempfile()
+quiet <- function(...) dyntree::dynaTree(..., N = 20, verb = 0)
+a <- fit <- quiet(y ~ x1 + x2 + x3, numbers)
+b <- other <- quiet(y ~ x1, numbers)
+matrices <- quiet(X, y)
+stream <- dyntree_stream(y ~ ., numbers, n_particles = 10, seed = 1)
+average <- dyntree_average(y ~ ., numbers, n_clouds = 2, n_particles = 10, seed = 1)
+for (line in readLines("calls.txt")) {
+  parts <- strsplit(line, "\t")[[1]]
+  own <- list2env(list(data = numbers), parent = globalenv())
+  if (grepl("label", parts[2])) own$data <- data
+  of_rows <- grepl("(x|XX|X|1:3)[,)]", parts[2]) && !grepl("data", parts[2])
+  if (of_rows) own$fit <- matrices
+  if (grepl("x, y", parts[2], fixed = TRUE)) own$y <- y[1:5]
+  answer <- tryCatch({
+    printed <- utils::capture.output(found <- eval(parse(text = parts[2]), own))
+    if (is.null(found) && !grepl("^(saveRDS|plot)", parts[2])) "NULL" else "answered"
+  }, error = conditionMessage)
+  cat(parts[1], answer, sep = "\t")
+  cat("\n")
+}
+"""
+
+
+def tables() -> list[tuple[str, str, str]]:
+    """Heading of the second column and both cells, of each row of each table."""
+    found = []
+    for table in re.findall(r"(?:^\|.*\|\n)+", PAGE.read_text("utf-8"), re.M):
+        rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
+        found += [(rows[0][1], left, right) for left, right in rows[2:]]
+    return found
+
+
+def calls(cell: str) -> list[str]:
+    """The calls in a cell; names of functions, options and values are none."""
+    spans = re.findall(r"`([^`]+)`", cell)
+    return [span for span in spans if re.search(r"\([^)]|\w\.\w", span)]
+
+
+def test_every_call_of_the_tables_runs_in_r(r_library: Path, tmp_path: Path) -> None:
+    need(tmp_path, "reticulate", "generics")
+    asked = [
+        call
+        for head, left, right in tables()
+        for call in calls(left if head == "in Python" else right)
+    ]
+    assert len(asked) > 40
+    lines = [f"{k}\t{call}\n" for k, call in enumerate(asked)]
+    (tmp_path / "calls.txt").write_text("".join(lines))
+    (tmp_path / "script.R").write_text(TABLES)
+    process = run(tmp_path, "Rscript", "script.R", library=r_library)
+    assert process.returncode == 0, process.stderr
+    told = dict(line.split("\t", 1) for line in process.stdout.splitlines())
+    answers = {call: told.get(str(k)) for k, call in enumerate(asked)}
+    assert {*answers.values()} == {"answered"}, answers
+
+
+def test_every_call_of_the_tables_runs_in_python() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.random((40, 3))
+    y = X[:, 0] + rng.normal(0.0, 0.1, 40)
+    asked = [call for head, _, right in tables() if head == "in Python"
+             for call in calls(right)]  # fmt: skip
+    assert len(asked) >= 10
+    for call in asked:
+        tree = DynamicTree(n_particles=20, seed=1)
+        names: dict[str, Any] = {
+            "X": X, "y": y, "XX": X[:5], "N": 20, "model": "constant", "tree": tree,
+            "a": DynamicTree(n_particles=20).update(X, y), "DynamicTree": DynamicTree,
+            "b": DynamicTree(n_particles=20).update(X[:, :1], y),
+            "AveragedTrees": AveragedTrees, "fit_repeats": fit_repeats,
+        }  # fmt: skip
+        if not call.startswith("fit_repeats"):
+            tree.update(X, y)
+        assert eval(call, names) is not None, call
