@@ -35,3 +35,25 @@ for (n in c(100, 500, 2000)) {
     cat(sprintf("%5d particles  %-8s dynaTree %6.2f ms, dyntree %6.2f ms, ratio %.2f\n",
                 n, call, told[call, 1], told[call, 2], told[call, 2] / told[call, 1]))
 }
+
+# One-row updates under native rules, by matrix, by formula and of a stream.
+options(dyntree.rules = "native")
+rows <- data.frame(more, y = more[, 1] + rnorm(2000, 0, 0.1))
+first <- 1:200
+per_row <- function(fit, learn) {
+  for (k in 201:220) fit <- learn(fit, k) # which lets both languages settle
+  t0 <- proc.time()[[3]]
+  for (k in 220 + seq_len(n_calls)) fit <- learn(fit, k)
+  1000 * (proc.time()[[3]] - t0) / n_calls
+}
+by_frame <- function(fit, k) update(fit, rows[k, ], verb = 0)
+updates <- c(
+  matrix = per_row(
+    dyntree::dynaTree(more[first, ], rows$y[first], N = 100, verb = 0),
+    function(fit, k) update(fit, more[k, , drop = FALSE], rows$y[k], verb = 0)),
+  formula = per_row(dyntree::dynaTree(y ~ ., rows[first, ], N = 100, verb = 0), by_frame),
+  stream = per_row(dyntree_stream(y ~ ., rows[first, ], model = "constant", window = 200,
+                                  n_particles = 100, seed = 1),
+                   function(fit, k) update(fit, rows[k, ])))
+cat(sprintf("  100 particles  update of one row by %-8s %5.2f ms\n", names(updates), updates),
+    sep = "")

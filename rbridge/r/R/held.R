@@ -3,7 +3,8 @@
 # its rows. Rows that have left all windows are dropped from time to time.
 
 with_rows <- function(object, frame, call) {
-  frame <- frame[weights_in(frame) > 0, , drop = FALSE]
+  light <- which(frame[["(weights)"]] == 0)
+  if (length(light)) frame <- frame[-light, , drop = FALSE]
   attr(frame, "terms") <- NULL # which the object has
   rows <- seq.int(to = object$n_seen, length.out = nrow(frame))
   attr(object, "frames") <- c(attr(object, "frames"), list(list(rows = rows, frame = frame)))
