@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from dyntree.encoding.values import Matrix
-from dyntree.errors import Summarised
+from dyntree.errors import ArgumentError, Summarised
 from dyntree.mixtures import (
     AffineFlow,
     Canopy,
@@ -38,7 +38,7 @@ from dyntree.mixtures.sva.options import GMMOptions
 from dyntree.params.table import r_names
 
 from .guest_options import Face, choice, record
-from .words import RWords
+from .words import ROW, RWords
 
 Learned = tuple[Any, dict[str, Any]]
 
@@ -108,7 +108,12 @@ def _learn_ddp(
     ids = np.full(len(rows), -1, dtype=np.int64)
     aliases: dict[int, int] = {}
     for part in parts:
-        model.update(rows.iloc[part], progress=False)
+        try:
+            model.update(rows.iloc[part], progress=False)
+        except ArgumentError as error:
+            raise (
+                error if error.row is None else error.at(int(part[error.row]))
+            ) from None
         ids[part] = model.labels_
         aliases |= model.aliases_
     for old, new in settled_aliases(aliases).items():
@@ -297,7 +302,7 @@ class TopicWords(RWords):
     def argument(self, name: str) -> str:
         """As `RWords.argument`."""
         if found := re.fullmatch(r"documents\[(\d+)\]", name):
-            return f"row {int(found[1]) + 1} of {self.names['X']}"
+            return f"row {ROW.format(int(found[1]) + 1)} of {self.names['X']}"
         return super().argument("X" if name == "documents" else name)
 
 

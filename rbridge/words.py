@@ -51,13 +51,15 @@ _SHAPES = tuple(
         (rf"(?:\b(?:of )?shape )?\({_N},\)", r"\1 values"),
     )
 )
-_ROW = "\x01{}\x02"
+ROW, COLUMN = "\x01{}\x02", "\x03{}\x04"
 NUMBERS: Mapping[str, str] = MappingProxyType(  # fields, and what R reads them by
     {
-        "row": _ROW,
-        "row_number": _ROW,
-        "element": _ROW,
-        "column_number": "\x03{}\x04",
+        "row": ROW,
+        "row_number": ROW,
+        "element": ROW,
+        "document": ROW,
+        "column_number": COLUMN,
+        "word": COLUMN,
     }
 )
 _PATH = re.compile(r"^(\w+)(?:\.(\w+)|\['(\w+)'\]|\[(\d+)\])$")

@@ -309,7 +309,8 @@ intervals.dyntree <- function(object, index, var) {
 
 sameleaf <- function(object, X) UseMethod("sameleaf")
 sameleaf.dyntree <- function(object, X) {
-  ask_cloud(object, "sameleaf", list(X = new_rows(object, X, "X")), sys.call())
+  given <- list(X = new_rows(object, X, "X"))
+  answered(object, "sameleaf", given, sys.call(), row_names(object, X))$value
 }
 
 # Names of the rows and columns of XX, which Python does not keep.

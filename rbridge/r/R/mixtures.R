@@ -26,7 +26,7 @@ ddp_mixture <- function(x, phase, data = NULL, family = "gaussian", concentratio
     stop(simpleError(paste0("phase must be given, a label for each of the ", nrow(rows$x),
                             " rows of x; got none. dp_gmm() has no phases."), call))
   asked <- substitute(phase)
-  phase <- phases(phase_of(asked, data, rows, parent.frame()), nrow(rows$x), "x", call)
+  phase <- phases(phase_of(asked, data, rows, parent.frame()), rows$x, "x", call)
   options$seed <- seed_for(seed, call)
   object <- fit_mixture("ddp_mixture", rows, list(phase = phase$code), options,
                         match.call(), call)
@@ -118,7 +118,8 @@ phase_of <- function(asked, data, rows, frame) {
 }
 
 # Phases in their order as codes 1, 2, ..., with their labels.
-phases <- function(phase, n, name, call) {
+phases <- function(phase, x, name, call) {
+  n <- nrow(x)
   if (inherits(phase, "POSIXlt")) phase <- as.POSIXct(phase)
   if (!is.atomic(phase) || inherits(phase, "integer64") || length(phase) != n)
     stop(simpleError(paste0("phase must have a label for each of the ", n, " rows of ", name,
@@ -126,7 +127,7 @@ phases <- function(phase, n, name, call) {
                             "of each row."), call))
   if (anyNA(phase))
     stop(simpleError(paste0("phase must have no missing value; got NA in row ",
-                            which(is.na(phase))[1L], ". Leave such rows out."), call))
+                            row_label(which(is.na(phase))[1L], row.names(x)), ". Leave such rows out."), call))
   if (is.factor(phase)) {
     phase <- droplevels(phase)
     return(list(code = as.integer(phase), labels = levels(phase)))
@@ -226,7 +227,7 @@ update.dyntree_mixture <- function(object, newdata, phase = NULL, weights = NULL
     asked <- substitute(phase)
     value <- if (is.data.frame(newdata)) eval(asked, newdata, parent.frame()) else phase
     if (is.null(value)) value <- rep(next_phase(object), nrow(x))
-    reply <- phases(value, nrow(x), "newdata", call)
+    reply <- phases(value, x, "newdata", call)
     all <- later_phases(object$phases, reply$labels, call)
     given$phase <- reply$code
   } else if (!is.null(phase)) {

@@ -26,12 +26,12 @@ new_model <- function(call) {
 }
 
 # A model that has learned its first rows: its facts, and its state.
-# rows: the name of the argument with the rows; labels: their names.
-made <- function(face, options, given, rows, call, labels = NULL) {
+# rows: the name of the argument with the rows; labels, columns: the names of these.
+made <- function(face, options, given, rows, call, labels = NULL, columns = NULL) {
   model <- new_model(call)
   asked <- c(list(face = face, rows = rows, options = options), given)
   reply <- exchange("make", asked, call, model$answer, save = TRUE)
-  raise_conditions(reply, call, labels)
+  raise_conditions(reply, call, labels, columns)
   list(value = reply$value, state = new_state(face, model, reply$saved))
 }
 
@@ -54,17 +54,18 @@ state_of <- function(object, call) {
 }
 
 # The answer of an object's model.
-ask_model <- function(object, name, given, call, rows = "newdata", labels = NULL) {
+ask_model <- function(object, name, given, call, rows = "newdata", labels = NULL,
+                      columns = NULL) {
   state <- state_of(object, call)
   asked <- c(list(face = state$face, rows = rows), given)
   reply <- exchange(name, asked, call, state$model$answer)
-  raise_conditions(reply, call, labels)
+  raise_conditions(reply, call, labels, columns)
   reply$value
 }
 
 # What an object's model tells once it has learned more rows, and its new state, which takes
 # the model over, or has a copy where this one has proved to be in use beside a later one.
-learned <- function(object, given, call, rows = "newdata", labels = NULL) {
+learned <- function(object, given, call, rows = "newdata", labels = NULL, columns = NULL) {
   state <- state_of(object, call)
   is_taken <- !isTRUE(state$again)
   model <- if (is_taken) state$model else crossing(state$model$shared(), call)
@@ -77,7 +78,7 @@ learned <- function(object, given, call, rows = "newdata", labels = NULL) {
   asked <- c(list(face = state$face, rows = rows), given)
   reply <- exchange("learn", asked, call, model$answer, save = full)
   if (!is.null(reply$error)) is_taken <- FALSE
-  raise_conditions(reply, call, labels)
+  raise_conditions(reply, call, labels, columns)
   after <- if (full) new_state(state$face, model, reply$saved) else
     new_state(state$face, model, state$saved, c(state$since, list(reply$request)))
   list(value = reply$value, state = after)

@@ -10,7 +10,8 @@ hdp_topics <- function(x, memory_limit = NULL, max_items = NULL, max_groups = NU
   given <- given_options(call)
   counts <- as_counts(x, "x", call)
   given$seed <- seed_for(seed, call)
-  found <- made("hdp_topics", given, list(x = counts$sent), "x", call)
+  found <- made("hdp_topics", given, list(x = counts$sent), "x", call, counts$rows,
+                counts$words)
   words <- if (is.null(counts$words)) paste0("V", seq_len(counts$dim[2L])) else counts$words
   with_topics(structure(list(call = match.call(), words = words,
                              named = !is.null(counts$words), seed = given$seed),
@@ -53,7 +54,7 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
                             quoted(own[anyDuplicated(own)]), " twice. Add them up."), call))
   if (anyNA(found$x))
     stop(simpleError(paste0(name, " must have no missing value; got NA in row ",
-                            found$i[is.na(found$x)][1L] + 1L, ". Write 0 for a word that is ",
+                            row_label(found$i[is.na(found$x)][1L] + 1L, dims[[1L]]), ". Write 0 for a word that is ",
                             "not there."), call))
   if (!is.null(words)) found <- in_vocabulary(found, own, words, name, call, drop)
   list(sent = list(i = as.integer(found$i), x = found$x, dim = as.integer(found$dim),
@@ -113,7 +114,8 @@ update.hdp_topics <- function(object, newdata, ...) {
   no_more(...)
   call <- sys.call()
   counts <- new_counts(object, newdata, call)
-  with_topics(object, learned(object, list(x = counts$sent), call))
+  with_topics(object, learned(object, list(x = counts$sent), call, labels = counts$rows,
+                              columns = object$words))
 }
 
 predict.hdp_topics <- function(object, newdata, type = c("prob", "topic", "density"),
@@ -127,7 +129,8 @@ predict.hdp_topics <- function(object, newdata, type = c("prob", "topic", "densi
                             "fit does not have."), call))
   counts <- new_counts(object, newdata, call, ignore_unknown)
   name <- if (type == "density") "score" else "predict"
-  found <- ask_model(object, name, list(x = counts$sent), call)$found
+  found <- ask_model(object, name, list(x = counts$sent), call, labels = counts$rows,
+                     columns = object$words)$found
   rows <- data.frame(row.names = if (is.null(counts$rows)) seq_len(counts$dim[1L]) else
     make.unique(counts$rows))
   if (type == "density") return(named_by(found, rows))

@@ -136,9 +136,9 @@ test_that("what is not understood is refused, by name and in R's words", {
     quote(canopy_mixture(X, 3, weights = 1:3)), "^weights must be numbers, one for each of the 240",
     quote(canopy_mixture(X, 3, options = list(polish = -1))), "^options\\$polish must be",
     quote(hdp_topics("text")), "^x must be a matrix of counts",
-    quote(hdp_topics(W - 1)), "^x: row \\d+, word \\d+ is -1",
+    quote(hdp_topics(W - 1)), "^x: row \"d1\", word \"w11\" is -1",
     quote(hdp_topics(cbind(W, w1 = 1))), "^x must have columns of different names",
-    quote(hdp_topics(replace(W, 1, NA))), "^x must have no missing value; got NA in row 1")
+    quote(hdp_topics(replace(W, 1, NA))), "^x must have no missing value; got NA in row \"d1\"")
   for (k in seq(1, length(cases), 2)) {
     message <- tryCatch(eval(cases[[k]]), error = conditionMessage)
     expect_match(message, cases[[k + 1]], perl = TRUE)

@@ -78,3 +78,36 @@ test_that("rows without names are counted as they were given", {
   expect_error(dynaTree(Ozone ~ Wind, d, N = 5), "in row 149, column \"Wind\"")
   expect_error(dynaTree(X[-9, ], 1:19, nu0s20 = c(1, NaN), N = 5), "at element 2|finite")
 })
+
+test_that("documents, phases and leaves call rows and words by their names", {
+  X <- word_counts(12)
+  bad <- function(value) {
+    X[4, 3] <- value
+    X
+  }
+  topics <- hdp_topics(X, seed = 1)
+  for (value in c(-1, 0.5, Inf)) for (said in list(
+    quote(hdp_topics(bad(value), seed = 1)), quote(update(topics, bad(value))),
+    quote(predict(topics, bad(value))), quote(predict(topics, as.data.frame(bad(value)))),
+    quote(predict(topics, Matrix::Matrix(bad(value), sparse = TRUE)))))
+    expect_error(eval(said), "row \"d4\", word \"w3\" is", label = deparse(said))
+  for (said in list(quote(hdp_topics(bad(NA), seed = 1)), quote(predict(topics, bad(NA)))))
+    expect_error(eval(said), "got NA in row \"d4\"", label = deparse(said))
+  X[4, ] <- 0
+  expect_error(hdp_topics(X, seed = 1), "^row \"d4\" of x has no words")
+  expect_error(update(topics, unname(X)), "^row 4 of newdata has no words")
+  d <- data.frame(a = rnorm(60), b = rnorm(60), p = rep(1:3, each = 20),
+                  row.names = paste0("r", 1:60))
+  gap <- replace(d$p, 41, NA)
+  small <- function(...) ddp_mixture(..., n_sweeps = 9, burn_in = 3, seed = 1)
+  over_time <- small(d[1:2], d$p)
+  expect_error(small(d[1:2], gap), "got NA in row \"r41\"")
+  expect_error(update(over_time, d[50:60, 1:2], phase = c(4, NA, rep(4, 9))),
+               "got NA in row \"r51\"")
+  d$a[44] <- Inf
+  expect_error(small(d[1:2], d$p), "in row \"r44\", column \"a\"") # the fourth of its phase
+  expect_error(update(over_time, d[41:60, 1:2], phase = rep(4:5, 10)), "in row \"r44\"")
+  native()
+  tree <- dynaTree(b ~ a, d[-44, ], N = 5, verb = 0)
+  expect_error(dyntree:::sameleaf(tree, d[40:50, ]), "in row \"r44\", column \"a\"")
+})
