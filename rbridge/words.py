@@ -16,7 +16,7 @@ from dyntree.params.table import r_names
 PYTHON_NAMES = {"lambda": "lambda_", "class": "cls"}  # R's names -> Python's
 MIRROR = {ours: theirs for theirs, ours in PYTHON_NAMES.items()}
 MIRROR |= r_names(TreeOptions) | {"sample_weight": "weights"}
-LEVELS = "categories = list({name} = c(...))"
+LEVELS = "categories = list({name!s} = c(...))"
 NATIVE = 'options(dyntree.rules = "native")'
 PHRASES: Mapping[str, str] = MappingProxyType(
     {
@@ -62,6 +62,16 @@ NUMBERS: Mapping[str, str] = MappingProxyType(  # fields, and what R reads them 
         "word": COLUMN,
     }
 )
+NAMES = frozenset({"label", "name", "column", "levels", "source"})  # fields of names
+_SYNTACTIC = re.compile(r"(?:[^\W\d_]|\.(?!\d))[\w.]*")
+_RESERVED = frozenset(
+    {
+        "if", "else", "repeat", "while", "function", "for", "next", "break", "TRUE",
+        "FALSE", "NULL", "Inf", "NaN", "NA", "NA_integer_", "NA_real_",
+        "NA_character_", "in",
+    }
+)  # fmt: skip
+_SORTS = bool, str, int | float  # of which R has vectors
 _PATH = re.compile(r"^(\w+)(?:\.(\w+)|\['(\w+)'\]|\[(\d+)\])$")
 
 
@@ -126,14 +136,25 @@ class RWords(Words):
         if isinstance(value, int | float):
             return _number(value)
         if isinstance(value, str):
-            return f'"{shown(value)}"'
+            text = value.replace("\\", "\\\\").replace('"', '\\"')
+            return f'"{shown(text)}"'
         if isinstance(value, list | tuple):
-            items = [self.value(one) for one in value]
-            return items[0] if len(items) == 1 else f"c({', '.join(items)})"
+            return self._several(value)
         if isinstance(value, Mapping):
-            pairs = (f"{key} = {self.value(one)}" for key, one in value.items())
+            pairs = (f"{symbol(key)} = {self.value(one)}" for key, one in value.items())
             return f"list({', '.join(pairs)})"
         return self.text(value)
+
+    def _several(self, values: list[Any] | tuple[Any, ...]) -> str:
+        """Values of one kind as a vector, others as a list, which c() would turn."""
+        if not values:
+            return "list()"
+        items = [self.value(one) for one in values]
+        sorts = [[k for k, sort in enumerate(_SORTS) if isinstance(one, sort)][:1]
+                 for one in values]  # fmt: skip
+        if not all(sorts) or sorts.count(sorts[0]) < len(sorts):
+            return f"list({', '.join(items)})"
+        return items[0] if len(items) == 1 else f"c({', '.join(items)})"
 
     def text(self, value: Any) -> str:
         """A value as a part of a sentence of R."""
@@ -156,12 +177,38 @@ class RWords(Words):
         return text
 
     def _field(self, name: str, value: Any, spec: str, conversion: str | None) -> str:
+        if conversion == "s":
+            return symbol(value)
+        if conversion == "r" and name in NAMES and isinstance(value, str):
+            return quoted_name(value)
+        if spec == "items" and name == "names":
+            return ", ".join(quoted_name(one) if isinstance(one, str) else
+                             self.value(one) for one in value)  # fmt: skip
         text = super()._field(name, value, spec, conversion)
         is_number = name in NUMBERS and conversion is None and text.isdecimal()
         return NUMBERS[name].format(text) if is_number else text
 
     def _said(self, found: re.Match[str]) -> str:
         return self.phrases.get(found[0]) or self.names[found[0]]
+
+
+def symbol(name: Any) -> str:
+    """A name as R reads it before ``=``: in backticks where it must be.
+
+    Examples
+    --------
+    >>> print(symbol("site"), symbol("my site"), symbol("in"))
+    site `my site` `in`
+    """
+    text = shown(name)
+    if _SYNTACTIC.fullmatch(text) and text not in _RESERVED:
+        return text
+    return "`" + text.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def quoted_name(name: str) -> str:
+    """A name in a sentence: in quotes, or in backticks where it has quotes itself."""
+    return symbol(name) if '"' in name or "\\" in name else f'"{shown(name)}"'
 
 
 def _number(value: float) -> str:

@@ -255,9 +255,9 @@ def encoded(
 
 def warn_unseen(names: Sequence[str], grows: bool) -> None:
     """Warn of columns with levels that are not known and count as missing."""
-    when, remedy = "are later than the first trees", "new_levels='grow'"
+    when, remedy = "are later than the first trees", Message("new_levels='grow'")
     if grows:
-        when, remedy = "no row learned has had", "learn such rows first"
+        when, remedy = "no row learned has had", Message("learn such rows first")
     warn(
         UnseenLevelWarning,
         "X has levels in {listed} that {when}; they count as missing, and such rows "

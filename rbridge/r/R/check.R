@@ -79,7 +79,7 @@ is_number <- function(x) is.numeric(x) && !inherits(x, "integer64")
 # Rows that a formula has read, none of them of that class, which model.frame() takes.
 no_integer64 <- function(frame, call = NULL) {
   for (column in names(frame)) if (inherits(frame[[column]], "integer64"))
-    stop(simpleError(paste0("column \"", column, "\" must hold numbers; got an object of ",
+    stop(simpleError(paste0("column ", name_of(column), " must hold numbers; got an object of ",
                             "class integer64. Convert it with as.numeric(), with bit64 ",
                             "loaded."), call))
   frame
@@ -122,4 +122,14 @@ chosen <- function(value, name, choices) {
   choices[found]
 }
 
-quoted <- function(x) paste0("\"", x, "\"", collapse = ", ")
+# Values as R reads them, with commas between them.
+quoted <- function(x) paste(encodeString(x, quote = "\""), collapse = ", ")
+
+# Names with commas between them: in quotes, or in backticks where they have some themselves.
+name_of <- function(x) {
+  has_quotes <- grepl("[\"\\\\]", x)
+  x[!has_quotes] <- encodeString(x[!has_quotes], quote = "\"")
+  x[has_quotes] <- vapply(x[has_quotes], function(one)
+    paste(deparse(as.name(one), backtick = TRUE), collapse = ""), "")
+  paste(x, collapse = ", ")
+}

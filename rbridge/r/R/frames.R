@@ -76,7 +76,7 @@ same_times <- function(frame, times, name, call = NULL) {
     known <- if (kind %in% c("Date", "POSIXct")) kind else "difftime"
     if (all(is.na(value))) next
     if (!inherits(value, known))
-      stop(simpleError(paste0("column \"", column, "\" of ", name, " must be a ", known,
+      stop(simpleError(paste0("column ", name_of(column), " of ", name, " must be a ", known,
                               ", as in the fit; got ", a_thing(value),
                               ". Convert it first."), call))
     if (known == "difftime") units(frame[[column]]) <- kind

@@ -77,7 +77,7 @@ mixture_rows <- function(x, data, call) {
 numbers_only <- function(x, name, call) {
   for (column in names(x)) if (kind_of(x[[column]]) == "levels")
     stop(simpleError(paste0(
-      "column \"", column, "\" of ", name, " must be numeric, logical, Date or POSIXct; got ",
+      "column ", name_of(column), " of ", name, " must be numeric, logical, Date or POSIXct; got ",
       if (is.factor(x[[column]])) "a factor" else "text", ". Leave it out, or make columns ",
       "of its levels by a formula, ~ ", column, " + ..., with data."), call))
   x
@@ -98,7 +98,7 @@ new_mixture_rows <- function(object, newdata, call) {
   lacking <- setdiff(object$variables, names(newdata))
   if (length(lacking))
     stop(simpleError(paste0("newdata must have the variables of the fit, ",
-                            quoted(object$variables), "; it lacks ", quoted(lacking),
+                            name_of(object$variables), "; it lacks ", name_of(lacking),
                             ". Add it, or rename the one that is meant."), call))
   frame <- stats::model.frame(object$terms, newdata, na.action = stats::na.pass)
   frame <- same_times(no_integer64(frame, call), object$times, "newdata", call)
@@ -345,7 +345,7 @@ plot.dyntree_mixture <- function(x, newdata = NULL, columns = 1:2, ...) {
   if (missing(columns)) columns <- seq_len(min(2L, length(x$inputs)))
   names <- if (is.character(columns)) columns else names(x$inputs)[columns]
   if (!length(names) || length(names) > 2L || !all(names %in% names(x$inputs)))
-    stop(simpleError(paste0("columns must be one or two of ", quoted(names(x$inputs)),
+    stop(simpleError(paste0("columns must be one or two of ", name_of(names(x$inputs)),
                             "; got ", deparse(columns)[1L], ". Name them."), call))
   if (is.null(newdata) && inherits(x, "ddp_mixture")) return(plot_lifelines(x, ...))
   if (is.null(newdata) && !nrow(x$components))

@@ -135,19 +135,19 @@ as_rows <- function(x, name, call) {
   again <- anyDuplicated(names(x))
   if (again)
     stop(simpleError(paste0(name, " must have columns of different names; got ",
-                            quoted(names(x)[again]), " twice. Rename one."), call))
+                            name_of(names(x)[again]), " twice. Rename one."), call))
   for (column in names(x)) {
     if (inherits(x[[column]], "POSIXlt")) x[[column]] <- as.POSIXct(x[[column]])
     far <- if (kind_of(x[[column]]) %in% c("Date", "POSIXct")) which(is.infinite(x[[column]]))
     if (length(far))
       stop(simpleError(paste0(name, " must be finite; got ", as.numeric(x[[column]][far[1L]]),
-                              " in row ", row_label(far[1L], row.names(x)), ", column \"", column,
-                              "\". Drop or impute such rows first."), call))
+                              " in row ", row_label(far[1L], row.names(x)), ", column ", name_of(column),
+                              ". Drop or impute such rows first."), call))
     known <- levels(x[[column]])
     if (anyNA(known)) x[[column]] <- factor(x[[column]], known[!is.na(known)]) # of addNA()
     if (is.na(kind_of(x[[column]])))
       stop(simpleError(paste0(
-        "column \"", column, "\" of ", name, " must be numeric, logical, a factor, ",
+        "column ", name_of(column), " of ", name, " must be numeric, logical, a factor, ",
         "character, Date or POSIXct; got ", a_thing(x[[column]]),
         ". Convert it, or leave it out."), call))
   }
@@ -182,7 +182,7 @@ same_columns <- function(x, kinds, name, call) {
   lacking <- setdiff(names(kinds), names(x))
   if (length(lacking))
     stop(simpleError(paste0(name, " must have the columns of the fit, ",
-                            quoted(names(kinds)), "; it lacks ", quoted(lacking),
+                            name_of(names(kinds)), "; it lacks ", name_of(lacking),
                             ". Add it, or rename the one that is meant."), call))
   x <- x[names(kinds)]
   for (column in names(kinds)) {
@@ -195,7 +195,7 @@ same_columns <- function(x, kinds, name, call) {
     } else if (kind_of(value) != kind) {
       words <- c(levels = "a factor or character", numeric = "numeric",
                  logical = "logical", Date = "a Date", POSIXct = "a POSIXct")
-      stop(simpleError(paste0("column \"", column, "\" of ", name, " must be ",
+      stop(simpleError(paste0("column ", name_of(column), " of ", name, " must be ",
                               words[[kind]], ", as in the fit; got ", a_thing(value),
                               ". Convert it first."), call))
     }

@@ -91,7 +91,7 @@ with_names <- function(text, rows, columns) {
   else if (grepl("at element \001", text, fixed = TRUE)) rows <- NULL
   text <- in_place_of(text, "\001[0-9]+\002", function(k) row_label(k, rows))
   in_place_of(text, "\003[0-9]+\004", function(k)
-    if (k > length(columns) || !nzchar(columns[k])) k else quoted(columns[k]))
+    if (k > length(columns) || !nzchar(columns[k])) k else name_of(columns[k]))
 }
 
 in_place_of <- function(text, pattern, label) {
@@ -104,7 +104,7 @@ in_place_of <- function(text, pattern, label) {
 # What messages call row k: by its name, if rows have names.
 row_label <- function(k, rows) {
   name <- if (k <= length(rows)) as.character(rows[k]) else k
-  if (grepl("^[0-9]+$", name)) name else quoted(name)
+  if (grepl("^[0-9]+$", name)) name else name_of(name)
 }
 
 # The value of a call of Python's that tells its errors; what is raised none the less is an

@@ -218,7 +218,7 @@ new_inputs <- function(object, newdata, terms, grows, call) {
   lacking <- setdiff(variables, names(newdata))
   if (length(lacking))
     stop(simpleError(paste0("newdata must have the variables of the fit, ",
-                            quoted(variables), "; it lacks ", quoted(lacking),
+                            name_of(variables), "; it lacks ", name_of(lacking),
                             ". Add it, or rename the one that is meant."), call))
   frame <- stats::model.frame(terms, newdata, na.action = stats::na.pass)
   frame <- same_times(no_integer64(frame, call), object$times, "newdata", call)
@@ -238,9 +238,9 @@ new_inputs <- function(object, newdata, terms, grows, call) {
 check_levels <- function(value, known, column, remedy, call, rows) {
   new <- which(!is.na(value) & !value %in% known)
   if (length(new))
-    stop(simpleError(paste0("column \"", column, "\" of newdata must hold levels that the ",
-                            "model knows, ", quoted(known), "; got \"", value[new[1L]],
-                            "\" in row ", row_label(new[1L], rows), ". ", remedy), call))
+    stop(simpleError(paste0("column ", name_of(column), " of newdata must hold levels that the ",
+                            "model knows, ", quoted(known), "; got ", quoted(value[new[1L]]),
+                            " in row ", row_label(new[1L], rows), ". ", remedy), call))
 }
 
 # Weights or exposures of new rows: as given, or as the fit named them.

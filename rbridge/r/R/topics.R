@@ -51,7 +51,7 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
   own <- if (!by_place) dims[[2L]]
   if (anyDuplicated(own))
     stop(simpleError(paste0(name, " must have columns of different names; got ",
-                            quoted(own[anyDuplicated(own)]), " twice. Add them up."), call))
+                            name_of(own[anyDuplicated(own)]), " twice. Add them up."), call))
   if (anyNA(found$x))
     stop(simpleError(paste0(name, " must have no missing value; got NA in row ",
                             row_label(found$i[is.na(found$x)][1L] + 1L, dims[[1L]]), ". Write 0 for a word that is ",
@@ -65,7 +65,7 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
 # A matrix of a data frame whose columns hold numbers.
 counts_of_columns <- function(x, name, call) {
   for (column in names(x)) if (!is_plain(x[[column]]))
-    stop(simpleError(paste0("column \"", column, "\" of ", name, " must hold counts; got ",
+    stop(simpleError(paste0("column ", name_of(column), " of ", name, " must hold counts; got ",
                             a_thing(x[[column]]), ". Convert it with as.numeric(), or leave ",
                             "it out."), call))
   as.matrix(x)
@@ -85,7 +85,7 @@ in_vocabulary <- function(found, own, words, name, call, drop) {
   used <- place[found$j]
   if (anyNA(used) && !isTRUE(drop))
     stop(simpleError(paste0(name, " must hold words of the fit; got ",
-                            quoted(own[found$j[is.na(used)][1L]]),
+                            name_of(own[found$j[is.na(used)][1L]]),
                             ". Leave out the columns of others",
                             if (isFALSE(drop)) ", or set ignore_unknown = TRUE", "."), call))
   odr <- order(used, found$i, na.last = NA)

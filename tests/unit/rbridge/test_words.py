@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from dyntree.api import rmirror
+from dyntree.encoding.values import declared
 from dyntree.errors import ArgumentError, Message, in_words
 from rbridge.guest_mixtures import FACES as MIXTURES
 from rbridge.guest_trees import FACES as TREES
@@ -54,3 +55,39 @@ def test_missing_values_name_the_rules_that_take_them(rules: str) -> None:
 )  # fmt: skip
 def test_a_face_has_words_of_its_own(face: str, error: Exception, said: str) -> None:
     assert in_words(error, (TREES | MIXTURES)[face].words_for("x")) == said
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (["a", "b"], 'c("a", "b")'),
+        ([1, 2.5], "c(1, 2.5)"),
+        ([True, False], "c(TRUE, FALSE)"),
+        (["a"], '"a"'),
+        ([], "list()"),
+        ([1, "a"], 'list(1, "a")'),
+        ([True, 1], "list(TRUE, 1)"),
+        ([None, 1], "list(NULL, 1)"),
+        ([[1, 2], ["a"]], 'list(c(1, 2), "a")'),
+        ([{"window": 5}], "list(list(window = 5))"),
+        ({"my site": ["u"], "in": None}, 'list(`my site` = "u", `in` = NULL)'),
+        ({".1": 1, "größe": 2, "a`b": 3}, "list(`.1` = 1, größe = 2, `a\\`b` = 3)"),
+        ('say "hi"\\n', '"say \\"hi\\"\\\\n"'),
+        ("line\n", '"line\\n"'),
+    ],
+)
+def test_values_can_be_pasted_into_r(value: object, said: str) -> None:
+    assert RWords(MIRROR).value(value) == said
+
+
+def test_names_with_quotes_are_in_backticks() -> None:
+    words = RWords(MIRROR)
+    text = Message("column {label!r} has {value!r}", label='my "site"', value='a "b"')
+    assert text.in_words(words) == 'column `my "site"` has "a \\"b\\""'
+    text = Message("columns {names:items}", names=['my "site"', "other"])
+    assert text.in_words(words) == 'columns `my "site"`, "other"'
+    assert (
+        declared("my site")
+        .in_words(words)
+        .startswith("categories = list(`my site` = c(...))")
+    )
