@@ -87,10 +87,10 @@ def of_mean(
 
 def mean_of(prediction: Prediction, levels: Vector) -> dict[str, Vector]:
     """The answer of `of_mean` from a prediction."""
-    found = prediction.of_mean.quantile(levels)
+    ends = prediction.of_mean.quantile(levels)
     return {
         "se": prediction.mean_se,
-        "quantile": found.reshape(len(prediction.mean), len(levels)),
+        "quantile": ends.reshape(len(prediction.mean), len(levels)),
     }
 
 

@@ -328,13 +328,13 @@ class Levels:
         categories = column.categories or ()
         if len(categories) > MOST_LEVELS:
             return ()
-        found: dict[str, None] = {}
+        texts: dict[str, None] = {}
         for value in categories:
             check_level(name, value, is_category=True)
             place = self.place_of(value)
             level = value if place is None else self.labels[place]
-            found[level_text(level)] = None
-        return tuple(found)
+            texts[level_text(level)] = None
+        return tuple(texts)
 
     # ------------------------------------------------------------ features
     @cached_property

@@ -76,11 +76,11 @@ def _of_pandas(series: Any) -> Column:
 def _dictionary(values: Any) -> tuple[Any, ...]:
     """Values in the dictionary of a column of Arrow's, whose order says nothing."""
     chunks = values.unify_dictionaries().chunks
-    found = chunks[0].dictionary.to_pylist() if chunks else []
-    found = [value for value in found if value is not None]
+    entries = chunks[0].dictionary.to_pylist() if chunks else []
+    entries = [entry for entry in entries if entry is not None]
     with contextlib.suppress(TypeError):  # of values that have no order
-        found.sort()
-    return tuple(found)
+        entries.sort()
+    return tuple(entries)
 
 
 def _of_narwhals(series: Any) -> Column:

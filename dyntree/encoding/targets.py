@@ -139,8 +139,8 @@ class TypedLabels(list[Any]):
 
     def __getitem__(self, rows: Any) -> Any:
         """A label, or those of some rows with what their type names."""
-        found = super().__getitem__(rows)
-        return TypedLabels(found, self.classes) if isinstance(rows, slice) else found
+        labels = super().__getitem__(rows)
+        return TypedLabels(labels, self.classes) if isinstance(rows, slice) else labels
 
 
 def classes_of_type(y: Any) -> tuple[Hashable, ...]:

@@ -32,7 +32,7 @@ glance.dyntree <- function(x, ...) {
 
 glance.dyntree_trees <- function(x, ...)
   data.frame(model = x$model, N = x$n_particles, nobs = x$n_seen,
-             active = nrow(held_frame(x, sys.call())),
+             active = nrow(stored_frame(x, sys.call())),
              members = if (!is.null(x$members)) nrow(x$members) else
                if (is.null(x$n_clouds)) 1L else as.integer(x$n_clouds),
              logLik = x$log_evidence)
@@ -66,22 +66,22 @@ augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
 augment.dyntree_trees <- function(x, data = NULL, newdata = NULL, ...) {
   call <- sys.call()
   asked <- if (is.null(newdata)) data else newdata
-  rows <- if (is.null(asked)) held_frame(x, call) else as.data.frame(asked)
+  rows <- if (is.null(asked)) stored_frame(x, call) else as.data.frame(asked)
   frame <- if (is.null(asked)) rows else
     new_inputs(x, rows, stats::delete.response(x$terms), FALSE, call)$frame
   if (!is.null(asked) && x$model %in% counts)
     frame[["(exposure)"]] <- new_extra(x, "exposure", NULL, rows, call)
-  found <- predicted_at(x, frame, call, probs = c(0.05, 0.95), has_response = is.null(asked))
+  reply <- predicted_at(x, frame, call, probs = c(0.05, 0.95), has_response = is.null(asked))
   if (x$model == "class") {
-    rows$.fitted <- unname(labelled(found, x$labels, "class", frame))
-    rows$.prob <- apply(found$prob, 1L, max)
+    rows$.fitted <- unname(labelled(reply, x$labels, "class", frame))
+    rows$.prob <- apply(reply$prob, 1L, max)
     return(rows)
   }
-  rows$.fitted <- found$mean
-  rows$.lower <- found$quantile[, 1L]
-  rows$.upper <- found$quantile[, 2L]
+  rows$.fitted <- reply$mean
+  rows$.lower <- reply$quantile[, 1L]
+  rows$.upper <- reply$quantile[, 2L]
   y <- response_of(x, rows, is.null(asked))
-  if (!is.null(y)) rows$.resid <- y - found$mean
+  if (!is.null(y)) rows$.resid <- y - reply$mean
   rows
 }
 

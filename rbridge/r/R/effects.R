@@ -6,12 +6,12 @@ most_rows <- 500L # over which is averaged, evenly among those that a fit holds
 # predicted where some have other values: a column for the mean, or for each label.
 inquiry <- function(object, call) {
   if (inherits(object, "dyntree_trees")) {
-    rows <- evenly(held_frame(object, call))
+    rows <- evenly(stored_frame(object, call))
     ask <- function(rows) {
-      found <- ask_model(object, "predict", list(x = bare(inputs_at(object, rows, call))),
+      reply <- ask_model(object, "predict", list(x = bare(inputs_at(object, rows, call))),
                          call)
-      if (object$model != "class") return(cbind(found$mean))
-      structure(found$prob[, match(object$labels, found$levels), drop = FALSE],
+      if (object$model != "class") return(cbind(reply$mean))
+      structure(reply$prob[, match(object$labels, reply$levels), drop = FALSE],
                 dimnames = list(NULL, object$labels))
     }
     return(list(rows = rows, names = inputs_of_frame(rows, object$terms), ask = ask))
@@ -20,9 +20,9 @@ inquiry <- function(object, call) {
   rows <- evenly(if (is.null(frame)) active_rows(object) else frame)
   ask <- function(rows) {
     X <- if (is.null(frame)) rows else designed(object, rows)
-    found <- ask_cloud(object, "predict", list(XX = unname(X)), call)
-    if (object$model == "class") probabilities(replace(object, "p", list(found$p))) else
-      cbind(found$mean)
+    reply <- ask_cloud(object, "predict", list(XX = unname(X)), call)
+    if (object$model == "class") probabilities(replace(object, "p", list(reply$p))) else
+      cbind(reply$mean)
   }
   names <- if (!is.null(frame)) inputs_of_frame(rows, attr(frame, "terms")) else
     inquired_names(object)
@@ -39,9 +39,9 @@ evenly <- function(rows) {
   if (!nrow(rows)) stop("object must hold rows to average over; it holds none.", call. = FALSE)
   n <- nrow(rows)
   if (n <= most_rows) return(rows)
-  kept <- rows[unique(round(seq(1, n, length.out = most_rows))), , drop = FALSE]
-  if (is.data.frame(rows)) attr(kept, "terms") <- attr(rows, "terms")
-  kept
+  chosen <- rows[unique(round(seq(1, n, length.out = most_rows))), , drop = FALSE]
+  if (is.data.frame(rows)) attr(chosen, "terms") <- attr(rows, "terms")
+  chosen
 }
 
 # Variables of a model frame that some term has, which neither the response nor offsets are.
@@ -112,9 +112,9 @@ points_of <- function(x) {
   if (is.factor(x)) return(factor(levels(x), levels(x)))
   if (is.logical(x)) return(c(FALSE, TRUE))
   if (is.character(x)) return(sort(unique(x)))
-  known <- sort(unique(x))
-  if (length(known) <= n_points) return(known)
-  known[unique(round(seq(1, length(known), length.out = n_points)))]
+  values <- sort(unique(x))
+  if (length(values) <= n_points) return(values)
+  values[unique(round(seq(1, length(values), length.out = n_points)))]
 }
 
 # Of each input a data frame: its values, and what is predicted on average if all rows have

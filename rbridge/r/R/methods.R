@@ -96,7 +96,7 @@ case.names.dyntree <- function(object, ...) {
   as.character(if (is.null(names)) seq_len(nrow(object[["X"]])) else names)
 }
 
-case.names.dyntree_trees <- function(object, ...) row.names(held_frame(object, sys.call()))
+case.names.dyntree_trees <- function(object, ...) row.names(stored_frame(object, sys.call()))
 
 # What has no meaning for a class of fits is an error, where R's default methods have NULL.
 no_answer <- function(object, ...)

@@ -10,10 +10,10 @@ quiet <- function(...) dynaTree(..., N = 200, verb = 0)
 form <- function(x) list(class = setdiff(class(x), "lm"), dim = dim(x), names = names(x),
                          dimnames = dimnames(x),
                          parts = if (is.list(x) && !is.data.frame(x)) lapply(x, form))
-told <- list()
+same_form <- list()
 ask <- function(name, question) {
   same <- identical(form(question(trees)), form(question(line)))
-  told[[name]] <<- same
+  same_form[[name]] <<- same
 }
 
 cars <- transform(mtcars, cyl = factor(cyl))
@@ -38,7 +38,7 @@ ask("deviance", deviance)
 ask("case.names", case.names)
 ask("terms", function(fit) attr(terms(fit), "term.labels"))
 ask("refit", function(fit) formula(update(fit, . ~ . - hp)))
-print(unlist(told))
+print(unlist(same_form))
 
 cat("\n# cross-validation as caret does it, by update() of a fit that stays as it was\n")
 set.seed(2)

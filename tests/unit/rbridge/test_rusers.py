@@ -147,11 +147,11 @@ for (line in readLines("calls.txt")) {
 
 def tables() -> list[tuple[str, str, str]]:
     """Heading of the second column and both cells, of each row of each table."""
-    found = []
+    cells = []
     for table in re.findall(r"(?:^\|.*\|\n)+", PAGE.read_text("utf-8"), re.M):
         rows = [line.strip("| ").split(" | ") for line in table.splitlines()]
-        found += [(rows[0][1], left, right) for left, right in rows[2:]]
-    return found
+        cells += [(rows[0][1], left, right) for left, right in rows[2:]]
+    return cells
 
 
 def calls(cell: str) -> list[str]:
@@ -173,8 +173,8 @@ def test_every_call_of_the_tables_runs_in_r(r_library: Path, tmp_path: Path) -> 
     (tmp_path / "script.R").write_text(TABLES)
     process = run(tmp_path, "Rscript", "script.R", library=r_library)
     assert process.returncode == 0, process.stderr
-    told = dict(line.split("\t", 1) for line in process.stdout.splitlines())
-    answers = {call: told.get(str(k)) for k, call in enumerate(asked)}
+    printed = dict(line.split("\t", 1) for line in process.stdout.splitlines())
+    answers = {call: printed.get(str(k)) for k, call in enumerate(asked)}
     assert {*answers.values()} == {"answered"}, answers
 
 

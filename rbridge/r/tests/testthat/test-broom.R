@@ -40,9 +40,9 @@ test_that("every class of fits is tidied, glanced at and augmented", {
                     topics = c(".topic", ".prob"), c(".fitted", ".lower", ".upper", ".resid"))
     expect_true(all(added %in% names(more)))
     if (!name %in% c("dp_gmm", "ddp", "canopy", "topics")) {
-      held <- augment(one$fit)
-      expect_identical(nrow(held), as.integer(row$active))
-      expect_true(all(added %in% names(held)))
+      stored <- augment(one$fit)
+      expect_identical(nrow(stored), as.integer(row$active))
+      expect_true(all(added %in% names(stored)))
     } else {
       expect_error(augment(one$fit), "data must be given for fits of class")
     }

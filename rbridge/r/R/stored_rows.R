@@ -9,7 +9,7 @@ with_rows <- function(object, frame, call) {
   rows <- seq.int(to = object$n_seen, length.out = nrow(frame))
   attr(object, "frames") <- c(attr(object, "frames"), list(list(rows = rows, frame = frame)))
   if (length(attr(object, "frames")) >= max_parts)
-    attr(object, "frames") <- list(held_rows(object, call))
+    attr(object, "frames") <- list(stored_rows(object, call))
   object
 }
 
@@ -19,7 +19,7 @@ weights_in <- function(frame) {
 }
 
 # Numbers of the rows that some trees hold, and their variables.
-held_rows <- function(object, call) {
+stored_rows <- function(object, call) {
   parts <- attr(object, "frames")
   active <- ask_model(object, "active", list(), call)
   if (length(parts) == 1L && length(active) == length(parts[[1L]]$rows))
@@ -40,12 +40,12 @@ held_rows <- function(object, call) {
                                         row.names = make.unique(as.character(labels))))
 }
 
-held_frame <- function(object, call)
-  structure(held_rows(object, call)$frame, terms = object$terms)
+stored_frame <- function(object, call)
+  structure(stored_rows(object, call)$frame, terms = object$terms)
 
 model.frame.dyntree_trees <- function(formula, ...) {
   no_more(...)
-  held_frame(formula, sys.call())
+  stored_frame(formula, sys.call())
 }
 
 model.frame.dyntree_mixture <- function(formula, ...)
@@ -55,16 +55,16 @@ model.frame.hdp_topics <- model.frame.dyntree_mixture
 # What is predicted at rows of a model frame: mean, sd and of_mean, or prob; the parts are
 # those of Python's answer. Offsets are added, counts have their exposures.
 predicted_at <- function(object, frame, call, ..., has_response = TRUE) {
-  given <- list(x = bare(inputs_at(object, frame, call, has_response)), ...)
+  request <- list(x = bare(inputs_at(object, frame, call, has_response)), ...)
   offset <- offset_of(frame, object$model, call, learns = FALSE)
   if (object$model %in% counts) {
-    given$exposure <- exposed(offset, frame[["(exposure)"]])
+    request$exposure <- exposed(offset, frame[["(exposure)"]])
     offset <- NULL
   }
-  found <- ask_model(object, "predict", given, call, labels = row.names(frame))
-  if (!is.null(offset)) for (name in intersect(c("mean", "quantile"), names(found)))
-    found[[name]] <- found[[name]] + offset
-  found
+  reply <- ask_model(object, "predict", request, call, labels = row.names(frame))
+  if (!is.null(offset)) for (name in intersect(c("mean", "quantile"), names(reply)))
+    reply[[name]] <- reply[[name]] + offset
+  reply
 }
 
 # The inputs of a stream in rows of its model frame, or of new ones without a response.
@@ -79,17 +79,17 @@ inputs_at <- function(object, frame, call, has_response = TRUE) {
 fitted.dyntree_trees <- function(object, ...) {
   no_more(...)
   call <- sys.call()
-  frame <- held_frame(object, call)
-  found <- predicted_at(object, frame, call)
-  if (object$model == "class") return(labelled(found, object$labels, "class", frame))
-  named_by(found$mean, frame)
+  frame <- stored_frame(object, call)
+  reply <- predicted_at(object, frame, call)
+  if (object$model == "class") return(labelled(reply, object$labels, "class", frame))
+  named_by(reply$mean, frame)
 }
 
 residuals.dyntree_trees <- function(object, ...) {
   no_more(...)
   if (object$model == "class") stop_residuals()
   call <- sys.call()
-  frame <- held_frame(object, call)
+  frame <- stored_frame(object, call)
   named_by(as.numeric(frame[[1L]]) - predicted_at(object, frame, call)$mean, frame)
 }
 
@@ -98,26 +98,26 @@ stop_residuals <- function()
 
 weights.dyntree_trees <- function(object, ...) {
   no_more(...)
-  weights_in(held_frame(object, sys.call()))
+  weights_in(stored_frame(object, sys.call()))
 }
 
 deviance.dyntree_trees <- function(object, ...) {
   no_more(...)
   call <- sys.call()
-  frame <- held_frame(object, call)
-  found <- predicted_at(object, frame, call)
+  frame <- stored_frame(object, call)
+  reply <- predicted_at(object, frame, call)
   if (object$model != "class")
-    return(deviance_of(object, as.numeric(frame[[1L]]), found$mean, weights_in(frame), call))
-  places <- match(as.character(frame[[1L]]), found$levels)
-  misfit_of_labels(found$prob, places, weights_in(frame))
+    return(deviance_of(object, as.numeric(frame[[1L]]), reply$mean, weights_in(frame), call))
+  places <- match(as.character(frame[[1L]]), reply$levels)
+  misfit_of_labels(reply$prob, places, weights_in(frame))
 }
 
 sigma.dyntree_trees <- function(object, ...) {
   no_more(...)
   call <- sys.call()
   check_spread(object, call)
-  found <- predicted_at(object, held_frame(object, call), call, of_mean = 0.5)
-  noise(found$sd^2, found$of_mean$se)
+  reply <- predicted_at(object, stored_frame(object, call), call, of_mean = 0.5)
+  noise(reply$sd^2, reply$of_mean$se)
 }
 
 # ------------------------------------------------------------------- of all fits

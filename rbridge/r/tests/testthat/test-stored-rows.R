@@ -18,7 +18,7 @@ test_that("a stream has the model frame of the rows in its window", {
   expect_identical(nrow(model.frame(unserialize(serialize(by_row, NULL)))), 25L)
 })
 
-test_that("answers at the rows that are held are those of predict()", {
+test_that("answers at the stored rows are those of predict()", {
   d <- mixed_rows(80)
   d$o <- seq_len(80) / 9
   d$w <- rep(c(1, 2, 0, 3), 20)
@@ -36,14 +36,14 @@ test_that("answers at the rows that are held are those of predict()", {
   fits$later <- update(fits$weights, late)
   for (name in names(fits)) {
     fit <- fits[[name]]
-    held <- row.names(model.frame(fit))
-    rows <- rbind(d, late)[if (name == "later") which(c(d$w, late$w) > 0) else as.integer(held), ]
+    labels <- row.names(model.frame(fit))
+    rows <- rbind(d, late)[if (name == "later") which(c(d$w, late$w) > 0) else as.integer(labels), ]
     expect_equal(unname(fitted(fit)), unname(predict(fit, rows)))
-    expect_identical(names(fitted(fit)), held)
+    expect_identical(names(fitted(fit)), labels)
     if (name == "labels") {
       expect_error(residuals(fit), "labels have no residuals")
       p <- predict(fit, rows, type = "prob")
-      own <- as.matrix(p)[cbind(seq_along(held), match(rows$k, names(p)))]
+      own <- as.matrix(p)[cbind(seq_along(labels), match(rows$k, names(p)))]
       expect_equal(deviance(fit), -2 * sum(log(own)))
       next
     }
