@@ -8,7 +8,9 @@ with_rows <- function(object, frame, call) {
   attr(frame, "terms") <- NULL # which the object has
   rows <- seq.int(to = object$n_seen, length.out = nrow(frame))
   attr(object, "frames") <- c(attr(object, "frames"), list(list(rows = rows, frame = frame)))
-  if (length(attr(object, "frames")) >= max_parts)
+  parts <- attr(object, "frames")
+  n_stored <- sum(vapply(parts, function(part) length(part$rows), 1L))
+  if (length(parts) >= max_parts || n_stored > 4 * object$n_active + 1000)
     attr(object, "frames") <- list(stored_rows(object, call))
   object
 }

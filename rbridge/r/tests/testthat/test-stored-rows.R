@@ -18,6 +18,15 @@ test_that("a stream has the model frame of the rows in its window", {
   expect_identical(nrow(model.frame(unserialize(serialize(by_row, NULL)))), 25L)
 })
 
+test_that("rows that have left the window are dropped, however many come at once", {
+  set.seed(2)
+  d <- data.frame(x = runif(2000))
+  d$y <- d$x + rnorm(2000, 0, 0.1)
+  fit <- dyntree_stream(y ~ x, d, window = 20, discard = "age", n_particles = 5, seed = 1)
+  expect_identical(vapply(attr(fit, "frames"), function(part) length(part$rows), 1L), 20L)
+  expect_identical(unname(model.response(model.frame(fit))), d$y[1981:2000])
+})
+
 test_that("answers at the stored rows are those of predict()", {
   d <- mixed_rows(80)
   d$o <- seq_len(80) / 9
