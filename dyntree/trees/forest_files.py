@@ -293,7 +293,8 @@ def check_sides(tree: Counted) -> None:
         other = np.where(second >= 0, tree.X[row, second], 0.0)
         parts = np.column_stack([tree.X[row, knot["feature"][up]], other])
         weights = np.column_stack([knot["weight"][up], knot["weight_2"][up]])
-        parts *= np.where(second[:, None] >= 0, weights, 1.0)
+        with np.errstate(invalid="ignore"):  # NA of R is a signalling NaN
+            parts *= np.where(second[:, None] >= 0, weights, 1.0)
         value, gap = parts.sum(axis=1), np.isnan(parts).any(axis=1)
         require(~gap | (knot["parts_gaps"][up] == 1), "a split has parted a gap")
         left = np.where(gap, knot["missing_left"][up] == 1, value <= knot["at"][up])

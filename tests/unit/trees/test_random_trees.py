@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -198,3 +199,13 @@ def test_heavy_rows_come_back_from_a_file(weight: float) -> None:
     X, y = checker(60)
     model = RandomTreesStream(**SMALL).update(X, y, np.full(60, weight))
     assert model_bytes(checkpoint.loads(checkpoint.dumps(model))) == model_bytes(model)
+
+
+def test_rows_with_the_missing_values_of_r_come_back_without_a_warning() -> None:
+    missing = np.array([0x7FF00000000007A2], dtype=np.uint64).view(np.float64)[0]
+    X, y = data("class", 200)
+    X[::7, 0] = np.full(len(X[::7]), missing)
+    forest = RandomTreesStream("class", n_trees=3, seed=1).update(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert same_bytes(checkpoint.loads(checkpoint.dumps(forest)), forest)
