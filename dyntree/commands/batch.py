@@ -234,7 +234,7 @@ def info(arguments: argparse.Namespace) -> None:
         return
     for name, value in facts.items():
         if value is not None:
-            print(f"{name:<18}{shown(str(value))}")
+            print(f"{name:<17} {shown(str(value))}")
 
 
 def _model_and_rows(

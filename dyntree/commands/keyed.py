@@ -135,7 +135,7 @@ def keys(arguments: argparse.Namespace) -> None:
                 print(json.dumps([strict(plain(k)) for k in _names(model).values()]))
                 return
             for name in _names(model):
-                print(shown(name))
+                print(name)
             return
         facts = {"key": arguments.key} | model.facts(_named(model, arguments.key))
     if arguments.json:
@@ -143,26 +143,27 @@ def keys(arguments: argparse.Namespace) -> None:
         return
     for name, value in facts.items():
         if value is not None:
-            print(f"{name:<18}{shown(str(value))}")
+            print(f"{name:<17} {shown(str(value))}")
 
 
 def _names(model: KeyedStream) -> dict[str, Key]:
-    """Keys by their names in a list: as cells, or as JSON where two have one cell."""
+    """Keys by what a list shows of them: cells, or JSON where two would be alike."""
     listed = model.keys()
-    by_cell = {str(in_cell(key)): key for key in listed}
+    by_cell = {shown(str(in_cell(key))): key for key in listed}
     if len(by_cell) == len(listed):
         return by_cell
     return {key_text(key): key for key in listed}
 
 
 def _named(model: KeyedStream, text: str) -> Key:
-    """The key that a text means: as the list names it, or as a cell would."""
+    """The key that a text means: as the list names it, as a cell would, or as JSON."""
     names = _names(model)
     if text in names:
         return names[text]
-    key = model.key_named(text)
-    if key in model:
-        return key
+    by_json = {key_text(key): key for key in names.values()}
+    for key in (model.key_named(text), by_json.get(text)):
+        if key is not None and key in model:
+            return key
     raise ValueError(
         f"KEY must be one of the {len(model)} keys that dyntree keys lists; got "
         f"{text!r}."

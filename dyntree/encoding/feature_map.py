@@ -249,7 +249,7 @@ class FeatureMap(ColumnFeatures):
         for k, (name, column) in enumerate(named.items()):
             if name in self._unknown:
                 kind = kind_in(name, column, argument)
-                if not is_settled and Levels().of_type(name, column):
+                if not is_settled and Levels().of_type(name, column, argument):
                     kind = LEVELS  # which the type names before any row has one
                 if kind == UNKNOWN:
                     unknown.append(name)
@@ -265,7 +265,7 @@ class FeatureMap(ColumnFeatures):
             new += [(row, k, name, level_text(level)) for row, level in late.items()]
             if not is_settled:
                 levels[name] = (*levels[name], *map(level_text, late.values()))
-                typed = Levels(levels[name]).of_type(name, column)
+                typed = Levels(levels[name]).of_type(name, column, argument)
                 levels[name] = tuple(dict.fromkeys([*levels[name], *typed]))
                 if typed:
                     typed = (*categories.get(name, ()), *typed)

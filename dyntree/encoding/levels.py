@@ -311,7 +311,9 @@ class Levels:
                 found[row] = level
         return found
 
-    def of_type(self, name: object, column: Column) -> tuple[str, ...]:
+    def of_type(
+        self, name: object, column: Column, argument: str = "data"
+    ) -> tuple[str, ...]:
         """Levels that the type of a column names, as these levels call them.
 
         There are none where the type names more than `MOST_LEVELS`: such a column
@@ -330,7 +332,7 @@ class Levels:
             return ()
         texts: dict[str, None] = {}
         for value in categories:
-            check_level(name, value, is_category=True)
+            check_level(name, value, None, argument, is_category=True)
             place = self.place_of(value)
             level = value if place is None else self.labels[place]
             texts[level_text(level)] = None

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Hashable
 from datetime import date, datetime
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
@@ -21,7 +22,11 @@ from dyntree.params.labels import (
 )
 
 SIMPLE = (str, int)  # and bool, which is an int
-KINDS = ("text", "integers", "truth values", "dates or tuples")
+KINDS: dict[type, str] = {  # a bool is an int, and a time is a date
+    bool: "truth values", int: "integers", str: "text", datetime: "times",
+    date: "dates",
+}  # fmt: skip
+TUPLES = "tuples of "
 Key = Hashable
 
 
@@ -100,14 +105,27 @@ def key_in(text: str) -> Key:
 
 
 def key_kind(text: str) -> str:
-    """What kind of key a text of `key_text` is, one of `KINDS`."""
-    kinds = {
-        '"': "text",
-        "t": "truth values",
-        "f": "truth values",
-        "{": "dates or tuples",
-    }
-    return kinds.get(text[0], "integers")
+    """What kind of key a text of `key_text` is.
+
+    Examples
+    --------
+    >>> key_kind('17'), key_kind('"17"'), key_kind(key_text((1, "a")))
+    ('integers', 'text', 'tuples of integers and text')
+    """
+    first = {'"': "text", "t": "truth values", "f": "truth values", "{": None}
+    kind = first.get(text[0], "integers")
+    return _kind_of(key_in(text)) if kind is None else kind
+
+
+def is_kind(kind: object) -> bool:
+    """Whether it is what `key_kind` returns for some key."""
+    return kind in KINDS.values() or str(kind).startswith(TUPLES)
+
+
+def _kind_of(key: Key) -> str:
+    if isinstance(key, tuple):
+        return f"{TUPLES}{' and '.join(map(_kind_of, key)) or 'nothing'}"
+    return next(name for kind, name in KINDS.items() if isinstance(key, kind))
 
 
 def key_named(text: str, kinds: Collection[str]) -> Key:
@@ -117,13 +135,13 @@ def key_named(text: str, kinds: Collection[str]) -> Key:
     ----------
     text : str
     kinds : collection of str
-        Some of `KINDS`. Where there are none yet, whole numbers are integers.
+        As of `key_kind`. Where there are none yet, whole numbers are integers.
 
     Examples
     --------
     >>> key_named("17", ["integers"]), key_named("17", ["text"])
     (17, '17')
-    >>> key_named("2024-02-29", ["dates or tuples"])
+    >>> key_named("2024-02-29", ["dates"])
     datetime.date(2024, 2, 29)
     """
     for kind, read in READERS.items():
@@ -139,23 +157,21 @@ def _whole(text: str) -> int | None:
     return int(text) if WHOLE.fullmatch(text) else None
 
 
-def _date(text: str) -> date | None:
+def _moment(kind: type[date], text: str) -> date | None:
     """The date, or the date and time, that is written so."""
-    for kind in (date, datetime):
-        try:
-            moment = kind.fromisoformat(text)
-        except ValueError:
-            continue
-        if moment.isoformat() == text:
-            return moment
-    return None
+    try:
+        moment = kind.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.isoformat() == text else None
 
 
 WHOLE = re.compile(r"0|-?[1-9][0-9]{0,999}")
 READERS: dict[str, Callable[[str], Key | None]] = {
     "integers": _whole,
     "truth values": {"true": True, "false": False, "True": True, "False": False}.get,
-    "dates or tuples": _date,
+    "dates": partial(_moment, date),
+    "times": partial(_moment, datetime),
 }
 
 
@@ -181,7 +197,7 @@ def _objects(values: Any, argument: str) -> list[Any]:
             return [*getattr(values, name)()]
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values.tolist() if values.dtype.kind in "biuU" else [*values]
-    if isinstance(values, str) or not hasattr(values, "__len__"):
+    if isinstance(values, str) or not np.iterable(values):
         raise ArgumentError(
             argument,
             "must name a column or be an array with one key for each row",

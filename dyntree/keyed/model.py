@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
@@ -51,8 +50,8 @@ from dyntree.keyed.files import (
 )
 from dyntree.keyed.key_file import KeyFile, check_readable
 from dyntree.keyed.keys import (
-    KINDS,
     Key,
+    is_kind,
     key_in,
     key_kind,
     key_named,
@@ -641,6 +640,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self, X: Any, y: Any, start: int | None = None
     ) -> tuple[KeyedRows, list[Any]]:
         """Check and encode a stream that is to be learned; see `Learner.preview`."""
+        self._check_usable()
         if start is not None:
             params.count("start", start, 0)
         check_paired(X, y)
@@ -1156,21 +1156,27 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._waiting = []
 
     def _warn_of_types(self, texts: Sequence[str], seen: set[str]) -> None:
-        """Warn once if keys have a type that no earlier call had; `seen` gains it."""
-        new = {key_kind(text) for text in texts} - seen
+        """Warn once of keys of several types, in one call or since the first one.
+
+        `seen` has the types of earlier calls, and gains those of this one.
+        """
+        kinds = dict.fromkeys(map(key_kind, texts))
+        new = [kind for kind in kinds if kind not in seen]
         if not new:
             return
-        if seen and "key types" not in self.state.warned:
+        if len(seen | {*new}) > 1 and "key types" not in self.state.warned:
             self.state.warned.add("key types")
+            text = "keys were {old} before and some are {new} now"
+            old = min(seen, default=new[0])
             warn(
                 KeyTypeWarning,
-                "keys were {old} before and some are {new} now: these are other keys, "
-                "as 1 and '1' are. Readers of files often change the type of a column; "
-                "convert it to the type that it had.",
-                old=min(seen),
-                new=min(new),
+                (text if seen else "some keys are {old} and others {new}")
+                + ": these are other keys, as 1 and '1' are. Readers of files often "
+                "change the type of a column; convert it to one type.",
+                old=old,
+                new=next(kind for kind in new if kind != old),
             )
-        seen |= new
+        seen.update(new)
 
     def _warn_of_many(self) -> None:
         """Warn once if nearly every row has a key of its own."""
@@ -1618,7 +1624,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._begin(trees)
         self.is_frozen = params.flag("is_frozen", header["is_frozen"])
         self.n_skipped = params.count("n_skipped", header["n_skipped"], 0)
-        self._key_kinds = {params.one_of("kind", k, KINDS) for k in header["key_kinds"]}
+        require(all(map(is_kind, header["key_kinds"])), "kinds of keys are damaged")
+        self._key_kinds = {*header["key_kinds"]}
         if header["features"] is not None:
             self.state.features = FeatureMap.from_header(header["features"])
         if header["n_shares"] is not None:
@@ -1870,9 +1877,11 @@ class KeyedStream(Suggesting, checkpoint.Stored):
 
 
 def checked_notes(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """Notes as a file gives them back: JSON has lists for tuples, and keys of text."""
+    """Notes as a file gives them back: JSON has lists for tuples."""
     try:
-        stored: dict[str, Any] = json.loads(archive.header_text(dict(notes)))
+        if not all(isinstance(name, str) for name in notes):
+            raise TypeError("JSON has keys of text alone")
+        stored: dict[str, Any] = archive.header_in(archive.header_text(dict(notes)))
         return stored
     except (TypeError, ValueError) as error:
         raise ArgumentError(

@@ -183,6 +183,9 @@ def is_database(path: str | os.PathLike[str]) -> bool:
     it, and so those of SQLite.
     """
     path = os.path.realpath(path)
+    for beside in ("-wal", "-shm"):
+        if path.endswith(beside) and is_database(path.removesuffix(beside)):
+            return True  # the log of one
     if not os.path.isfile(path):
         return False
     if os.path.exists(f"{path}-wal"):

@@ -474,6 +474,8 @@ def test_keys_are_listed_and_described(fleet: Fleet, capsys: Any) -> None:
         [date(2024, 2, 29), date(2024, 3, 1)],
         [datetime(2024, 2, 29, 12, 30), datetime(2024, 2, 29, tzinfo=UTC)],
         ["True", "2024-02-29", "12345678901234567890", "", "a b", '"1"'],
+        ["a\nb", "a\\nb", "a\tb"],
+        [("u", 1), ("u", 2)],
         [1, "1", True, '"1"', ("1", 1), date(2024, 2, 29), "2024-02-29"],
     ],
     ids=str,
@@ -500,7 +502,7 @@ def test_each_key_of_a_list_can_be_described(
         assert level["rows learned"] == 1
         positions.add(json.dumps(level["key"]))
     assert len(positions) == n
-    if len({*map(type, listed)}) == 1:
+    if len({*map(type, listed)} - {tuple}) == 1:
         assert of_cells == listed
 
 

@@ -22,7 +22,9 @@ def test_the_vignette_runs(
     monkeypatch.chdir(tmp_path)
     text = VIGNETTE.read_text(encoding="utf-8")
     blocks = re.findall(
-        r"^```(r|\{code-cell\})\n(.*?)^```", text, re.MULTILINE | re.DOTALL
+        r"^```(r|\{code-cell\})\n(?::[^\n]*\n)*(.*?)^```",
+        text,
+        re.MULTILINE | re.DOTALL,
     )
     assert [kind for kind, _ in blocks].count("r") == 2
     names: dict[str, object] = {}
