@@ -52,7 +52,7 @@ def merge_models(
         Where models do not fit one another, or have learned nothing, and where two
         share a past without `since`, as copies of one model do that have learned on: it
         would count twice. A model that is given twice counts once. With `since`, if
-        models are no copies of it, have learned the same document since, or have
+        models are no copies of it, have learned the same documents since, or have
         clumps or groups of its rows and of new ones together.
 
     Notes
@@ -66,6 +66,11 @@ def merge_models(
     stored, and not which clumps of `since` are in it. Nothing can be taken out of it
     again, and such copies are refused. Under limits, let each machine begin with a
     fresh model, and merge these with the old one, without `since`.
+
+    Two copies have learned the same documents if documents that follow one another in
+    both, or all of both, have 20 different points or words (with their counts)
+    together. Fewer may be equal by chance, as blank images and texts of one word are,
+    and they count in each copy.
 
     Otherwise stores and topics are stacked, and moments moved exactly to the scale of
     the first. In both cases proportions of all documents start as all points are, since

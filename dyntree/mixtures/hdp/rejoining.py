@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from dyntree.mixtures.hdp.store import Ints, Longs, Store
 from dyntree.mixtures.hdp.topics import Topics
 
 NONE = np.zeros(0, dtype=np.int64)  # of the points, or of the clumps
-WORDS_LIKE = 20  # different words of a document that no other one has by chance
+ENOUGH = 20  # different points, or words, that no two documents share by chance
+Document = tuple[bytes, ...]  # its items: points, words with their counts, or clumps
 
 
 def rejoined(start: State, parts: Sequence[State]) -> State:
@@ -132,50 +133,62 @@ def check_apart(start: State, parts: Sequence[State], since: Sequence[Store]) ->
     """Raise ValueError if two copies have learned the same documents since."""
     S = start.topics.S
     each = [
-        documents_of(new, S, part.topics.S)
+        telling_runs(documents_of(new, S, part.topics.S))
         for part, new in zip(parts, since, strict=True)
     ]
     for (a, one), (b, other) in combinations(enumerate(each), 2):
-        both = one.keys() & other.keys()
-        whole = len(both) > 0 and len(both) in (len(one), len(other))
-        if whole or any(one[key] for key in both):
+        if not one.isdisjoint(other):
             raise ArgumentError(
                 "models",
                 "must have learned apart since they were copied; models[{a}] and "
-                "models[{b}] have learned the same document since",
+                "models[{b}] have learned the same documents since",
                 remedy="Give as since the model as it was when they were copied.",
                 a=a,
                 b=b,
             )
 
 
-def documents_of(store: Store, first: int, n_groups: int) -> dict[bytes, bool]:
-    """What is in each group, and whether no other has it by chance."""
-    found: dict[int, list[bytes]] = {group: [] for group in range(first, n_groups)}
+def telling_runs(documents: Sequence[Document]) -> set[tuple[Document, ...]]:
+    """The shortest runs of documents that no other model has learned by chance.
+
+    Each has `ENOUGH` different items. If two models share a longer run, they share one
+    of these as well. So do models that have the same documents in another order.
+    """
+    runs: set[tuple[Document, ...]] = set()
+    inside: Counter[bytes] = Counter()  # items of documents first, ..., last
+    first = 0
+    for last, document in enumerate(documents):
+        inside.update(document)
+        run: tuple[Document, ...] = ()
+        while len(inside) >= ENOUGH:
+            run = tuple(documents[first : last + 1])
+            inside.subtract(run[0])
+            inside = +inside
+            first += 1
+        if run:
+            runs.add(run)
+    if runs:
+        runs.add(tuple(sorted(documents)))
+    return runs
+
+
+def documents_of(store: Store, first: int, n_groups: int) -> list[Document]:
+    """The items of each group that has some, in the order of groups."""
+    items: list[list[bytes]] = [[] for _ in range(first, n_groups)]
     content = [
         array
         for name, array in store.arrays().items()
         if name.startswith("singlet") and name != "singlet_group"
     ]
-    order = np.argsort(store.group, kind="stable")
-    edges = np.searchsorted(store.group[order], np.arange(first, n_groups + 1))
-    n_items = np.diff(edges)
-    for group, (begin, end) in zip(found, pairwise(edges.tolist()), strict=True):
-        own = order[begin:end]
-        found[group] += [array[own].tobytes() for array in content if len(own)]
+    for group, *values in zip(store.group.tolist(), *content, strict=True):
+        items[group - first].append(b"".join(value.tobytes() for value in values))
     for group, key in zip(
         store.clump_group[store.clump_indptr[:-1]].tolist(),
         clump_keys(store, "clump_group"),
         strict=True,
     ):
-        found[group].append(key)
-        n_items[group - first] += 1
-    enough = WORDS_LIKE if store.family.of_words else 1
-    return {
-        b"|".join(own): bool(n_items[group - first] >= enough)
-        for group, own in found.items()
-        if own
-    }
+        items[group - first].append(key)
+    return [tuple(own) for own in items if own]
 
 
 # ---------------------------------------------------------------- what is done

@@ -325,7 +325,7 @@ def test_rows_with_weights_are_joined_and_known_again() -> None:
     check_balance(joined)
     assert joined.n_seen == sum(int(weight.sum()) for weight in weights)
     assert joined.n_documents_seen_ == 9
-    with pytest.raises(ValueError, match="have learned the same document since"):
+    with pytest.raises(ValueError, match="have learned the same documents since"):
         merge_models([joined, two], since=start)
 
 
@@ -336,6 +336,62 @@ def test_groups_that_limits_have_joined_are_refused() -> None:
         pytest.raises(ValueError, match="points, clumps and groups"),
     ):
         merge_models(copies, since=start)
+
+
+def texts(n: int, length: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.multinomial(length, np.full(40, 1 / 40), size=n)
+
+
+@pytest.mark.parametrize("length", [1, 2, 8])
+def test_short_documents_learned_twice_are_known_by_their_order(length: int) -> None:
+    """Single ones may be equal by chance; so many in a row have 20 different words.
+
+    For other seeds of the words: 120 documents of one word have fewer in 1 of 1e27
+    cases, and copies that are apart share 20 documents in a row in 1 of 1e27.
+    """
+    rng = np.random.default_rng(4)
+    start = MemoryBoundedHDP("multinomial", seed=0).fit(texts(30, length, rng))
+    later = start.copy().partial_fit(texts(120, length, rng))
+    copies = [later.copy().partial_fit(texts(150, length, rng)) for _ in range(3)]
+    joined = merge_models(copies[:2], since=later)
+    turned = merge_models(copies[1::-1], since=later)
+    assert joined.n_documents_seen_ == 450
+    new = texts(120, length, rng)
+    for relatives, since in (
+        (copies[:2], start), ([joined, copies[0]], later), ([joined, turned], later),
+        ([joined, copies[1].copy().partial_fit(new)], later),
+        ([later.copy().partial_fit(some) for some in (new, new[::-1])], later),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="have learned the same documents since"):
+            merge_models(relatives, since=since)
+    assert merge_models([joined, copies[2]], since=later).n_documents_seen_ == 600
+
+
+@pytest.mark.parametrize(
+    ("family", "same"),
+    [("full", np.full((20, 1), 0.5)), ("full", np.full((1, 1), 3.0)),
+     ("multinomial", np.eye(40, dtype=np.int64)[3])],
+)  # fmt: skip
+@pytest.mark.parametrize("n_others", [0, 3])
+def test_documents_that_are_equal_by_chance_are_not_refused(
+    family: str, same: Any, n_others: int
+) -> None:
+    """A blank image, a document of one point and one of one word."""
+    rng = np.random.default_rng(5)
+
+    def others(n: int) -> list[np.ndarray]:
+        if family == "multinomial":
+            return [*texts(n, 30, rng)]
+        return [rng.normal(size=(20, 1)) for _ in range(n)]
+
+    start = MemoryBoundedHDP(family, seed=0).fit(others(5))
+    copies = [
+        start.copy().partial_fit([same, *others(n_others), same]) for _ in range(2)
+    ]
+    joined = merge_models(copies, since=start)
+    check_balance(joined)
+    assert joined.n_documents_seen_ == 9 + 2 * n_others
+    assert joined.n_seen == sum(one.n_seen for one in copies) - start.n_seen
 
 
 def test_what_is_no_copy_is_not_joined_as_one() -> None:
