@@ -63,7 +63,7 @@ def rejoined(start: State, parts: Sequence[State]) -> State:
 # ---------------------------------------------------------------- what is refused
 def check_copy(start: State, part: State, number: int) -> None:
     """Raise ValueError unless a state goes on from another one, with its words."""
-    if part.origins != start.origins or part.n_documents < start.n_documents:
+    if part.origins != start.origins:
         raise ArgumentError(
             "models",
             "must be copies of since that have learned on; models[{number}] is not",
@@ -71,6 +71,8 @@ def check_copy(start: State, part: State, number: int) -> None:
             "first rows on.",
             number=number,
         )
+    if part.n_documents < start.n_documents or part.family.width < start.family.width:
+        raise lacks("rows", number)
     if part.family.width != start.family.width:
         raise ArgumentError(
             "models",
@@ -81,6 +83,22 @@ def check_copy(start: State, part: State, number: int) -> None:
             number=number,
             its=part.family.width,
         )
+
+
+def lacks(what: str, number: int) -> ArgumentError:
+    """The error for a copy without some of what since has learned or made later."""
+    return ArgumentError(
+        "models",
+        "must have all {what} of since; models[{number}] does not have them",
+        remedy="Give as since the model as it was when the copies were made.",
+        what=what,
+        number=number,
+    )
+
+
+def has_met_limits(state: State) -> bool:
+    """Whether there may be clumps of several rows, or groups of several documents."""
+    return state.store.n_clumps > 0 or state.n_documents > state.topics.S
 
 
 def learned_since(start: State, part: State, number: int) -> Store:
@@ -105,12 +123,18 @@ def learned_since(start: State, part: State, number: int) -> Store:
     new = its.taken(np.arange(n, its.n_points), np.array(clumps, dtype=np.int64))
     groups = np.concatenate([new.group, new.clump_group])
     if not same or left.total() or (groups < S).any():
+        if not has_met_limits(part):
+            what = "points, clumps and groups" if has_met_limits(start) else "rows"
+            raise lacks(what, number)
         raise ArgumentError(
             "models",
-            "must have what they learned since they were copied in points, clumps and "
-            "groups of its own; the limits of models[{number}] have mixed it with "
-            "rows of since, and a clump has only the sum of its rows",
-            remedy="Let each machine learn with a fresh model, and merge these with "
+            "must have all rows of since, and what they learned since they were copied "
+            "in points, clumps and groups of its own; models[{number}] does not, "
+            "because since has learned on or was compressed after the copy was made, "
+            "or because limits have mixed new rows with those of since, and a clump "
+            "has only the sum of its rows",
+            remedy="Give as since the model as it was when the copies were made. Under "
+            "limits, let each machine learn with a fresh model, and merge these with "
             "since itself, without since=.",
             number=number,
         )

@@ -367,6 +367,44 @@ def test_short_documents_learned_twice_are_known_by_their_order(length: int) -> 
     assert merge_models([joined, copies[2]], since=later).n_documents_seen_ == 600
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("n_more", [1, 4, 8])
+def test_a_since_that_has_learned_on_is_called_so(family: str, n_more: int) -> None:
+    """Without clumps no limits are mentioned; weights make clumps without limits."""
+    documents = documents_of(family, 12 + n_more)
+    start = MemoryBoundedHDP(family, seed=0).partial_fit(documents[:8])
+    copy = start.copy().partial_fit(documents[8:12])
+    start.partial_fit(documents[12:])
+    with pytest.raises(ValueError, match=re.escape("all rows of since; mod")) as info:
+        merge_models([copy], since=start)
+    assert "limits" not in str(info.value)
+    if family == "multinomial":
+        return
+    start = MemoryBoundedHDP(family, seed=0).partial_fit(documents[:8])
+    old, copy = start.copy(), start.copy().partial_fit(documents[8:12])
+    rows = documents[12:13]
+    start.partial_fit(rows, sample_weight=np.full(len(rows[0]), 2))
+    text = "must have all points, clumps and groups of since; models[0] does not"
+    for changed in (start, old.compress(max_items=20)):
+        with pytest.raises(ValueError, match=re.escape(text)) as info:
+            merge_models([copy], since=changed)
+        assert "limits" not in str(info.value)
+    weighted = copy.partial_fit(rows, sample_weight=np.full(len(rows[0]), 3))
+    with pytest.raises(
+        ValueError, match=r"since has learned on or .* or because limits"
+    ):
+        merge_models([weighted], since=start)
+
+
+def test_a_since_that_has_learned_more_words_is_called_so() -> None:
+    documents = documents_of("multinomial")
+    start = MemoryBoundedHDP("multinomial").fit(documents[:8, :29] + 1)
+    copy = start.copy().partial_fit(documents[8:12, :29] + 1)
+    start.partial_fit(documents[12:14])
+    with pytest.raises(ValueError, match=re.escape("all rows of since; models[0]")):
+        merge_models([copy], since=start)
+
+
 @pytest.mark.parametrize(
     ("family", "same"),
     [("full", np.full((20, 1), 0.5)), ("full", np.full((1, 1), 3.0)),
@@ -403,8 +441,8 @@ def test_what_is_no_copy_is_not_joined_as_one() -> None:
         ("since must be a MemoryBoundedHDP; got 3", [one, two], 3),
         ("must be copies of since that have learned on; models[1] is not",
          [one, other], start),
-        ("must be copies of since that have learned on; models[0] is not",
-         [older, one], joined),
+        ("must have all rows of since; models[0] does not have them. Give as since the "
+         "model as it was when the copies were made.", [older, one], joined),
         ("models[0] and models[1] have learned the same document",
          [joined, two], start),
         ("models[0] and models[1] have learned the same document",
