@@ -131,6 +131,7 @@ def learned_early(before: State, phases: Phases, early: tuple[Matrix, ...]) -> S
         for rows in early[:-1]:
             state = learned(state, silent, rows, scales)
         state = renamed(learned(state, phases, early[-1], scales), before, 0)
+        state = replace(state, origins=before.origins)  # cells may be others now
     return replace(state, early=early, n_chosen=total).settled()
 
 

@@ -777,7 +777,8 @@ class DependentDPMixture(MixtureOfRows):
             If families, columns or options differ, or if two models share a past, as
             copies of one model do, without `since`: their processes are not
             independent, and what both have learned would count twice. With `since`, if
-            they are no copies of it, have learned different numbers of phases since, or
+            they are no copies of it, have chosen scales again since, as models do in
+            their first 200 rows, have learned different numbers of phases since, or
             more phases than their `history`.
         NotReadyError
             If a model has seen no row.

@@ -64,20 +64,31 @@ def rejoined(
 # ---------------------------------------------------------------- what is refused
 def check_copies(start: State, parts: Sequence[State], options: DDPOptions) -> None:
     """Raise ValueError unless states go on from one, apart, and remember where."""
-    for part in parts:
-        if not goes_on(start, part):
+    for number, part in enumerate(parts):
+        if part.origins != start.origins:
             raise ArgumentError(
                 "models",
-                "must be copies of since, that have learned on",
+                "must be copies of since, that have learned on; models[{number}] is "
+                "not",
                 remedy="Leave since out for models that have learned apart from the "
                 "first row on.",
+                number=number,
             )
+        # before the past, which is learned again when scales are chosen again
         same = part.family == start.family
         if not same or not np.array_equal(part.still, start.still):
             raise ArgumentError(
                 "models",
                 "must have the scales of since, which were not chosen again",
-                remedy="Copy a model after its first 200 rows, or give its scales.",
+                remedy=f"Copy a model after its first {ENOUGH} rows, or give its "
+                "scales.",
+            )
+        if not goes_on(start, part):
+            raise ArgumentError(
+                "models",
+                "must have learned all phases of since; models[{number}] has not",
+                remedy="Give as since the model as it was when they were copied.",
+                number=number,
             )
     n_phases = {part.n_phases for part in parts}
     if len(n_phases) > 1:
@@ -112,7 +123,7 @@ def check_copies(start: State, parts: Sequence[State], options: DDPOptions) -> N
 
 def goes_on(start: State, part: State) -> bool:
     """Whether a state has the past of another one, as far as it remembers it."""
-    if part.origins != start.origins or part.n_phases < start.n_phases:
+    if part.n_phases < start.n_phases:
         return False
     first = max(part.n_phases - len(part.u), start.n_phases - len(start.u))
     n = max(0, start.n_phases - first)  # phases whose exposures both remember

@@ -378,7 +378,12 @@ def test_what_is_no_copy_is_not_joined_as_one() -> None:
     sibling = start.copy().update(rows([(40.0, 0.0), (-40.0, 0.0)]))
     for models, since, words in (
         ([one, other], start, "must be copies of since"),
-        ([one.copy().update(rows(LEFT)), two], sibling, "must be copies of since"),
+        ([one.copy().update(rows(LEFT)), two], sibling, "must have learned all phases"),
+        (
+            [start, two],
+            one,
+            r"all phases of since; models\[0\] has not. Give as since the model as it",
+        ),
         ([one, one.copy()], start, "two have learned the same rows"),
         ([one, two.copy().update(rows(LEFT))], start, "as many phases"),
         ([long, long.copy()], start, "at most .* phases"),
@@ -425,14 +430,28 @@ def test_models_joined_again_and_again_are_saved_and_go_on(
     assert model.update(rows(LEFT)).n_clusters >= 1
 
 
-def test_families_that_were_chosen_again_are_not_joined() -> None:
+@pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
+@pytest.mark.parametrize("step", [0.0, 1.0])
+@pytest.mark.parametrize("n_rows", [20, 60, 120, 198])
+def test_families_that_were_chosen_again_are_not_joined(
+    n_rows: int, step: float
+) -> None:
+    """Whatever the rows after, and whether they are rounded as the first ones are."""
     rng = np.random.default_rng(0)
 
-    def pair(apart: float, n: int) -> np.ndarray:
-        z = np.repeat([-apart, apart], n)[:, None]
-        return z + rng.normal(size=(2 * n, 2))
+    def pair(apart: float, n: int, to: float) -> np.ndarray:
+        z = np.repeat([-apart, apart], n // 2)[:, None]
+        z = z + 4.0 * rng.normal(size=(n, 2))
+        return np.round(z / to) * to if to else z
 
-    start = DependentDPMixture(GaussianUnknown(), **QUICK, seed=0).update(pair(9, 20))
-    one, other = start.copy().update(pair(9, 40)), start.copy().update(pair(90, 40))
-    with pytest.raises(ValueError, match="must have the scales of since"):
-        DependentDPMixture.superpose([one, other], since=start)
+    text = "must have the scales of since, .* Copy a model after its first 200 rows"
+    start = DependentDPMixture(GaussianUnknown(), **QUICK, seed=0)
+    start.update(pair(20, n_rows, step))
+    for apart, to in ((20, step), (200, step), (20, step / 4)):
+        copies = [start.copy().update(pair(apart, 2 * n_rows, to)) for _ in range(2)]
+        with pytest.raises(ValueError, match=text):
+            DependentDPMixture.superpose(copies, since=start)
+        assert all(one._state.origins == start._state.origins for one in copies)
+        later = copies[0].copy().update(pair(apart, 4 * n_rows, to))
+        with pytest.raises(ValueError, match=text):
+            DependentDPMixture.superpose([later], since=start)
