@@ -51,9 +51,10 @@ def merge_models(
     ValueError
         Where models do not fit one another, or have learned nothing, and where two
         share a past without `since`, as copies of one model do that have learned on: it
-        would count twice. A model that is given twice counts once. With `since`, if
-        models are no copies of it, have learned the same documents since, or have
-        clumps or groups of its rows and of new ones together.
+        would count twice. A model that is given twice counts once, also if one of them
+        is its ``copy()`` that has learned nothing more. With `since`, if models are no
+        copies of it, have learned the same documents since, or have clumps or groups of
+        its rows and of new ones together.
 
     Notes
     -----
@@ -101,13 +102,13 @@ def merge_models(
     if since is not None and not isinstance(since, MemoryBoundedHDP):
         raise ArgumentError("since", "must be a MemoryBoundedHDP", since)
     start = None if since is None else since.learned_
-    if len(given) == 1 and start is None:
-        return first.copy()
     learned = [
         own
         for k, own in enumerate(learned)
-        if own.document_ids is not None or not any(own is one for one in learned[:k])
+        if not any(own is one for one in learned[:k])
     ]
+    if len(learned) == 1 and start is None:
+        return first.copy()
     if start is None:
         both = learned[0]
         for own in learned[1:]:

@@ -104,8 +104,27 @@ def test_tracked_documents_stay_known() -> None:
     assert both.learned_.document_group.tolist() == list(range(6))
     with pytest.raises(ValueError, match=r"ids\[0\]='e' was already learnt in epoch 2"):
         both.partial_fit(rows[:1], ids=["e"])
+    apart = MemoryBoundedHDP(options=track).fit(rows[4:], ids=["g", "a"])
     with pytest.raises(ValueError, match="different documents; 'a' is in two of them"):
-        merge_models([one, one])
+        merge_models([one, apart])
+
+
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_model_that_is_given_twice_counts_once(tracked: bool) -> None:
+    rows, track = documents_of("full", 9), HDPOptions(track_documents=tracked)
+    start = MemoryBoundedHDP(options=track).fit(rows[:4])
+    one = start.copy().partial_fit(rows[4:7])
+    other = MemoryBoundedHDP(options=track).fit(rows[7:], ids=["x", "y"])
+    for models, since, n in (
+        ([one, one], None, 7), ([one, one.copy()], None, 7),
+        ([one, other, one], None, 9), ([one, one], start, 7),
+        ([one, start, one.copy()], start, 7), ([start, start], start, 4),
+    ):  # fmt: skip
+        both = merge_models(models, since=since)
+        assert both.n_documents_seen_ == n
+        assert len(both.group_sizes_) == n
+    with same_bytes(one):
+        assert merge_models([one, one]).free_energy_ == one.free_energy_
 
 
 def test_models_that_do_not_fit_one_another() -> None:
