@@ -19,6 +19,7 @@ from dyntree.mixtures import (
     Multinomial,
     RandomWalk,
 )
+from dyntree.mixtures.ddp.merging import with_merged
 from dyntree.mixtures.ddp.state import MOST_COHORTS, predicted
 from tests.helpers import model_bytes
 from tests.oracle import ddp
@@ -428,6 +429,33 @@ def test_models_joined_again_and_again_are_saved_and_go_on(
         assert checkpoint.dumps(again) == checkpoint.dumps(made[0])
         model = made[0]
     assert model.update(rows(LEFT)).n_clusters >= 1
+
+
+def test_rows_of_a_later_phase_may_be_equal_by_chance() -> None:
+    """A blank row, or rows of a sensor that is off."""
+    start = learned(LEFT, 2)
+    for off in (np.zeros((1, 2)), np.zeros((25, 2))):
+        copies = [
+            start.copy().update(rows(LEFT, seed=k)).update(off).update(rows(LEFT))
+            for k in (5, 6)
+        ]
+        joined = DependentDPMixture.superpose(copies, since=start)
+        assert joined.n_seen == sum(one.n_seen for one in copies) - start.n_seen
+        assert checkpoint.dumps(checkpoint.loads(checkpoint.dumps(joined)))
+
+
+@pytest.mark.parametrize("n_empty", [0, 1])
+def test_a_phase_learned_twice_is_known_after_a_merge_in_one_copy(n_empty: int) -> None:
+    start = learned([*LEFT, *RIGHT], 1)
+    later = start.copy()
+    for _ in range(n_empty):
+        later.update([])
+    later.update(rows([*LEFT, *RIGHT], n=7, seed=5))
+    for pair in ((0, 1), (0, 3), (1, 2), (2, 4)):
+        one, two = (later.copy().update(rows(LEFT, seed=k)) for k in (6, 7))
+        two._state = with_merged(two._state, *pair, two.options, two.family_)
+        with pytest.raises(ValueError, match=f"the same rows in phase {1 + n_empty}"):
+            DependentDPMixture.superpose([one, two], since=start)
 
 
 @pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
