@@ -32,7 +32,12 @@ from dyntree.encoding.levels import (
     Levels,
     Slot,
 )
-from dyntree.encoding.row_input import finite_rows, named_columns, unnamed_columns
+from dyntree.encoding.row_input import (
+    finite_rows,
+    named_columns,
+    names_amiss,
+    unnamed_columns,
+)
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import (
     LARGEST,
@@ -832,8 +837,8 @@ class FeatureMap(ColumnFeatures):
                     remedies.append(f"Add what is missing{gaps * self.allow_missing}.")
                 raise ArgumentError(
                     argument,
-                    "must have the columns of the first update; missing {missing}, "
-                    "unknown {unknown}",
+                    "must have the columns of the first update; "
+                    + names_amiss(missing, unknown),
                     remedy="{remedies}",
                     missing=missing,
                     unknown=unknown,

@@ -16,6 +16,20 @@ from dyntree.errors import ArgumentError, Message, UnusableValueError
 from dyntree.params import as_array
 
 
+def names_amiss(missing: Sequence[Any], unknown: Sequence[Any]) -> str:
+    """What is wrong with names of columns, as a template of those that there are.
+
+    Examples
+    --------
+    >>> names_amiss(["x"], []), names_amiss(["x"], ["y"])
+    ('missing {missing}', 'missing {missing}, unknown {unknown}')
+    """
+    parts = ["missing {missing}"] * bool(missing) + ["unknown {unknown}"] * bool(
+        unknown
+    )
+    return ", ".join(parts)
+
+
 def named_columns(X: Any, argument: str = "X") -> dict[str, Column] | None:
     """Columns by name of a frame, a dict or a list of dicts; None for arrays.
 

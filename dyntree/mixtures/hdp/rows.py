@@ -24,7 +24,7 @@ from dyntree.encoding.columns import (
 from dyntree.encoding.feature_map import Encoded, FeatureMap
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.row_alignment import check_paired
-from dyntree.encoding.row_input import named_columns
+from dyntree.encoding.row_input import named_columns, names_amiss
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, NUMBER, Matrix, Vector
 from dyntree.errors import ArgumentError, Message, ScaleWarning, warn
@@ -382,8 +382,7 @@ def document_rows(
             if missing or unknown:
                 raise ArgumentError(
                     what,
-                    "must have the columns {names}; missing {missing}, unknown "
-                    "{unknown}",
+                    "must have the columns {names}; " + names_amiss(missing, unknown),
                     names=list(names),
                     missing=missing,
                     unknown=unknown,

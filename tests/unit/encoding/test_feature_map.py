@@ -128,9 +128,8 @@ def column_of(thing: Any) -> pd.DataFrame:
 REFUSED: list[tuple[Any, ...]] = [
     (NAMED.encode, frame(VALUES, "abd"), "missing ['c'], unknown ['d']"),
     (NAMED.encode, frame(WIDE, "abcd"),
-     "missing [], unknown ['d']. Leave out what is unknown."),
-    (NAMED.encode, frame(NARROW, "ab"),
-     "missing ['c'], unknown []. Add what is missing."),
+     "first update; unknown ['d']. Leave out what is unknown."),
+    (NAMED.encode, frame(NARROW, "ab"), "update; missing ['c']. Add what is missing."),
     (HOLES.encode, frame(NARROW, "ab"),
      "Add what is missing, with NaN or None for values"),
     (PLAIN.encode, frame(NARROW, "ab"), "got 2"), (NAMED.encode, WIDE, "got 4"),
