@@ -20,7 +20,7 @@ class Demonstrations:
     def __init__(self) -> None:
         self.times: list[Any] = []
         self.seen: list[Any] = []
-        self.squares: list[Any] = []
+        self.second: list[Any] = []
 
     def add(self, X: Any, frames: Frames) -> None:
         self.times.append(np.arange(len(X)) / (len(X) - 1.0))
@@ -29,7 +29,7 @@ class Demonstrations:
         span = max(1, len(X) // SPANS)
         steps = range(span, len(X) - span)
         second = [(X[t + span] - 2.0 * X[t] + X[t - span]) / span**2 for t in steps]
-        self.squares.append(np.square(second))
+        self.second += second
 
     @property
     def rows(self) -> Any:
@@ -84,7 +84,7 @@ def targets(
     return tuple(np.array(values) for values in out)  # type: ignore[return-value]
 
 
-def cheapest_path(mean: Any, covariance: Any, start: Any, cost: float) -> Any:
+def cheapest_path(mean: Any, covariance: Any, start: Any, cost: Any) -> Any:
     """The path of least cost, as the solution of its normal equations."""
     n, width = mean.shape
     # position at t: start + sum over s < t of (t - s - 1/2) u_s
@@ -95,7 +95,7 @@ def cheapest_path(mean: Any, covariance: Any, start: Any, cost: float) -> Any:
         part = slice(t * width, (t + 1) * width)
         weight[part, part] = np.linalg.inv(covariance[t + 1])
     rest = (mean[1:] - start).ravel()
-    normal = moves.T @ weight @ moves + cost * np.eye(len(rest))
+    normal = moves.T @ weight @ moves + np.kron(np.eye(n - 1), cost)
     commands = np.linalg.solve(normal, moves.T @ weight @ rest)
     path = start + (moves @ commands).reshape(n - 1, width)
     return np.vstack([start, path])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
@@ -10,11 +11,11 @@ import numpy as np
 from dyntree import checkpoint, params
 from dyntree.checkpoint.layout import check_arrays, check_close, reals, require
 from dyntree.encoding.feature_map import FeatureMap
-from dyntree.encoding.values import LARGEST, Matrix, Vector
+from dyntree.encoding.values import LARGEST, Matrix, Vector, too_large
 from dyntree.errors import ArgumentError, Message, NotReadyError, ScaleWarning, warn
 from dyntree.mixtures.shared.arrays import SAME, Arrays, Ids, constants
 from dyntree.mixtures.shared.base import RowModel
-from dyntree.mixtures.shared.rows import encoded
+from dyntree.mixtures.shared.rows import encoded, no_rows
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.hdphsmm import OnlineHDPHSMM
@@ -35,7 +36,9 @@ LAMBDA = 64.0  # of the mixture that is learned by default
 LEAST_SD = 1e-3  # of a frame's Gaussian, as a share of what the frame sees
 LEAST_TIME = 1e-3  # standard deviation of the times of a cluster
 SPANS = 20  # of a demonstration, over which accelerations are measured
-SCATTER = {"scatter": reals("n", "width", "width")}
+LAYOUT = {"scatter": reals("n", "width", "width"), "products": reals("m", "m")}
+WIDE = 5.0  # spreads of the first demonstration, beyond which clusters are too many
+FARTHEST = 1e4  # times the extent of means, where it makes no difference any more
 ENOUGH = 1e-6  # of what agrees but for rounding
 
 
@@ -45,7 +48,7 @@ class State:
 
     Rows of the mixture are times `time_weight` and what each frame sees, in spreads of
     the first demonstration; `scatter` has the sums of squares and products of these
-    around the means of its clusters.
+    around the means of its clusters, `products` those of accelerations in the world.
     """
 
     mixture: SmallVarianceMixture
@@ -55,6 +58,8 @@ class State:
     n_demonstrations: int = 0
     squares: float = 0.0  # of accelerations, and
     n_squares: int = 0  # their number
+    products: Matrix = field(default_factory=no_rows)  # older files have none
+    warned: tuple[str, ...] = ()  # of what, "one cluster" or "wide"
 
     @property
     def n_seen(self) -> int:
@@ -86,7 +91,9 @@ class TaskParameterizedMixture(RowModel):
         Distance between the beginning and the end of a demonstration by time alone, in
         spreads of the first demonstration. If it is large, as by default, clusters are
         stages of the movement: about ``time_weight / (1.7 * sqrt(lambda_))`` of them,
-        if later demonstrations are about as wide as the first.
+        if later demonstrations are about as wide as the first. One more than five times
+        as wide opens many more, and a `ScaleWarning` says so, once. Learn a
+        demonstration of the usual size first.
     tied : bool, default False
         Whether the covariances of all clusters in a frame have the same principal
         directions, which then need fewer demonstrations (Tanwani and Calinon 2016).
@@ -115,8 +122,8 @@ class TaskParameterizedMixture(RowModel):
     columns are shrunk by (d + 1) / (d + 1 + n), with d columns and n demonstrations, as
     few demonstrations leave directions open. Variances are at least a millionth of
     those of all rows, column by column. A linear-quadratic tracker follows the products
-    of these Gaussians: it minimises the squared Mahalanobis distances to them plus
-    `control_cost` times the squared accelerations.
+    of these Gaussians: it minimises the squared Mahalanobis distances to them plus the
+    cost of accelerations, which `reproduce` describes.
 
     References
     ----------
@@ -189,23 +196,26 @@ class TaskParameterizedMixture(RowModel):
         local = self._seen(rows, frames)
         if constants(rows).all():
             raise ArgumentError("X", "must be a movement: all of its rows are equal")
+        spread = spread_of(local)
         if state.features is None:
-            spread = spread_of(local)
-            state = replace(state, features=features, spread=spread)
+            none = np.zeros((rows.shape[1], rows.shape[1]))
+            state = replace(state, features=features, spread=spread, products=none)
         joint = self._joint(local, state.spread)
         before, mixture = state.mixture, state.mixture.copy()
         mixture.update(joint, progress=False)
         if isinstance(mixture, OnlineHDPHSMM):
             mixture.end_sequence()
-        squares = accelerations(rows)
-        warn_of_one(mixture)
+        second = accelerations(rows)
+        warned = warned_of(mixture, spread / state.spread, state.warned)
         self._state = replace(
             state,
             mixture=mixture,
             scatter=scatter_together(before, state.scatter, mixture, joint),
             n_demonstrations=state.n_demonstrations + 1,
-            squares=state.squares + float(squares.sum()),
-            n_squares=state.n_squares + squares.size,
+            squares=state.squares + float((second**2).sum()),
+            products=added_products(state.products, second),
+            n_squares=state.n_squares + second.size,
+            warned=warned,
         )
         return self
 
@@ -416,15 +426,17 @@ class TaskParameterizedMixture(RowModel):
         ----------
         frames : sequence of n_frames pairs (A, b)
             As for `update`.
-        start : array_like of shape (n_features,), optional
-            Where it begins, at rest; by default where the frames expect it.
+        start : array_like of shape (n_features,), dict or series, optional
+            Where it begins, at rest; by default where the frames expect it. Names
+            are those of the columns.
         n_steps : int, optional
             By default the mean number of rows of the demonstrations.
         control_cost : float, optional
-            What an acceleration of 1 costs, beside squared Mahalanobis distances. By
-            default one over the mean squared acceleration of the demonstrations,
-            measured over spans of a twentieth of each, or over that of a movement of
-            its extent if they hardly accelerate.
+            What an acceleration of 1 costs in any direction, beside squared Mahalanobis
+            distances. By default an acceleration u costs ``u' M^-1 u`` with the mean M
+            of the products u u' in the demonstrations, so that units of columns do not
+            matter. It is measured over spans of a twentieth of each. In directions in
+            which they hardly accelerate, M is that of a movement of this extent.
 
         Returns
         -------
@@ -435,23 +447,34 @@ class TaskParameterizedMixture(RowModel):
         rows = round(state.mixture.n_seen / state.n_demonstrations)
         n = rows if n_steps is None else params.count("n_steps", n_steps, 2)
         state_ids, mean, covariance = self._targets(checked, n, laws)
-        first = mean[0] if start is None else checked_start(start, mean.shape[1])
+        first = mean[0] if start is None else self._start(start)
+        precision, width = np.linalg.inv(covariance), mean.shape[1]
         if control_cost is None:
+            usual = usual_products(state, width)
             # one at constant speed has none, but a movement starts at rest
-            extent = float(np.ptp(np.vstack([mean, first]), axis=0).max())
-            least = (extent / rows**2) ** 2
-            square = max(state.squares / max(state.n_squares, 1), least)
-            cost = (n / rows) ** 4 / square if square > 0.0 else 1.0
+            least = extent_of(mean, precision, first)
+            cost = (n / rows) ** 4 * inverse_of_larger(usual, least / rows**4)
         else:
-            cost = params.positive("control_cost", control_cost)
-        precision = np.linalg.inv(covariance)
+            weight = params.positive("control_cost", control_cost)
+            cost = weight * np.eye(width)
         states, commands, gains = tracked(mean, precision, first, cost)
-        width = mean.shape[1]
         return Reproduction(
             path=states[:, :width].copy(), velocity=states[:, width:].copy(),
             command=commands, gain=gains, state=state_ids, mean=mean,
             covariance=covariance,
         )  # fmt: skip
+
+    def _start(self, start: Any) -> Vector:
+        """The row at which a movement begins, by names where it has some."""
+        features = self._state.features
+        assert features is not None
+        if hasattr(start, "to_dict") and getattr(start, "ndim", 0) == 1:
+            labelled = start.to_dict()  # a series, which may have labels or places
+            start = labelled if [*labelled] != [*range(len(start))] else start
+        if isinstance(start, Mapping):
+            first: Vector = encoded(start, features, "start")[1][0]
+            return first
+        return checked_start(start, features.feature_names)
 
     def _targets(
         self, frames: Frames, n_steps: int, laws: Any
@@ -485,8 +508,13 @@ class TaskParameterizedMixture(RowModel):
             "features": None if features is None else features.to_header(),
             **{name: getattr(state, name) for name in SAVED},
         }
+        if state.warned:  # as in older files, which have no such entry
+            header["warned"] = list(state.warned)
         prefixed = {f"mixture_{name}": array for name, array in arrays.items()}
-        return header, prefixed | {"scatter": state.scatter.copy()}
+        sums = {"scatter": state.scatter.copy()}
+        if state.products.size:
+            sums["products"] = state.products.copy()
+        return header, prefixed | sums
 
     @classmethod
     def _from_arrays(cls, header: dict[str, Any], arrays: Arrays) -> Self:
@@ -497,10 +525,13 @@ class TaskParameterizedMixture(RowModel):
         own = {
             k.removeprefix(start): a for k, a in arrays.items() if k.startswith(start)
         }
+        columns = None if features is None else FeatureMap.from_header(features)
         model._state = State(
             mixture=kind.from_arrays(header["mixture"], own),
-            features=None if features is None else FeatureMap.from_header(features),
+            features=columns,
             scatter=arrays["scatter"],
+            products=arrays.get("products", no_rows()),
+            warned=tuple(header.get("warned", ())),
             **{name: header[name] for name in SAVED},
         )
         check_state(model._state, model.options)
@@ -512,26 +543,31 @@ SAVED = ("spread", "n_demonstrations", "squares", "n_squares")  # in the header
 
 def check_state(state: State, options: TaskOptions) -> None:
     """Raise ValueError unless a state is one that demonstrations can leave."""
-    check_arrays({"scatter": state.scatter}, SCATTER)
+    check_arrays({name: getattr(state, name) for name in LAYOUT}, LAYOUT)
     params.positive("spread", state.spread)
     for name in ("n_demonstrations", "n_squares"):
         params.count(name, getattr(state, name), 0)
+    require(set(state.warned) <= {"one cluster", "wide"}, "warnings")
     require(params.real("squares", state.squares) >= 0.0, "squares")
     n = state.n_demonstrations
     require((n > 0) == (state.features is not None), "columns")
     require(2 * n <= state.mixture.n_seen, "rows of demonstrations")
     require((n > 0) == (state.mixture.n_seen > 0), "demonstrations of the rows")
     if not n:
-        require(not state.scatter.size, "scatter before the first demonstration")
+        early = state.scatter.size + state.products.size
+        require(not early, "sums of squares before the first demonstration")
         return
     assert state.features is not None
+    d = state.features.n_features
+    if state.products.size:
+        check_products(state.products, state.squares, d)
     # a demonstration has as many accelerations as rows, less two spans of it
     most = state.mixture.n_seen - 2 * n
     least = state.mixture.n_seen * (1.0 - 2.0 / SPANS) - 2 * n
-    n_each = state.n_squares / state.features.n_features
+    n_each = state.n_squares / d
     require(least <= n_each <= most, "accelerations of the rows")
     known = state.mixture.clusters(provisional=True)
-    width = 1 + options.n_frames * state.features.n_features
+    width = 1 + options.n_frames * d
     require(known.mean.shape[1] == width, "columns of the mixture")
     require(state.scatter.shape == (len(known), width, width), "scatter of clusters")
     turned = np.swapaxes(state.scatter, 1, 2)
@@ -541,6 +577,15 @@ def check_state(state: State, options: TaskOptions) -> None:
     own = state.mixture._state.clusters.squared_deviations()
     scale = squares.sum(axis=1, keepdims=True) + known.weight[:, None] + rounding
     check_close("scatter", squares / scale, own / scale, ENOUGH)
+
+
+def check_products(products: Matrix, squares: float, width: int) -> None:
+    """Raise ValueError unless products of accelerations may have these squares."""
+    require(products.shape == (width, width), "products of accelerations")
+    require(np.array_equal(products, products.T), "products that are symmetric")
+    check_close("products", np.trace(products), squares, squares)
+    least = np.linalg.eigvalsh(products)[0]
+    require(least >= -ENOUGH * squares, "products of accelerations")
 
 
 # ---------------------------------------------------------------- steps of learning
@@ -571,15 +616,32 @@ def fresh(mixture: Any) -> SmallVarianceMixture:
     return copied
 
 
-def warn_of_one(mixture: SmallVarianceMixture) -> None:
-    """Warn of a mixture that takes whole demonstrations for one cluster."""
-    if mixture.n_clusters == 1:
+def warned_of(
+    mixture: SmallVarianceMixture, spreads: float, warned: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Warn, once of each, of what makes clusters too few or too many.
+
+    A mixture may have one cluster for whole demonstrations, and the last demonstration
+    may be many spreads of the first wide. `warned` has what was warned of before.
+    """
+    if mixture.n_clusters == 1 and "one cluster" not in warned:
+        warned += ("one cluster",)
         warn(
             ScaleWarning,
             "the mixture has one cluster for whole demonstrations, which says nothing "
             "of their course. Give it a smaller lambda_, or clusters without subspaces "
             "(emission='gmm'), or gate='bandwidth' with a bandwidth.",
         )
+    if spreads > WIDE and "wide" not in warned:
+        warned += ("wide",)
+        warn(
+            ScaleWarning,
+            "the demonstration is {spreads:.3g} times as wide as the first, whose "
+            "spread is the unit of all rows: clusters will be many and small. Begin a "
+            "new model with a demonstration of the usual size.",
+            spreads=spreads,
+        )
+    return warned
 
 
 def spread_of(local: Matrix) -> float:
@@ -594,7 +656,30 @@ def accelerations(rows: Matrix) -> Matrix:
     """
     span = max(1, len(rows) // SPANS)
     second = rows[2 * span :] - 2.0 * rows[span:-span] + rows[: -2 * span]
-    return (second / span**2) ** 2
+    step: Matrix = second / span**2
+    return step
+
+
+def added_products(products: Matrix, second: Matrix) -> Matrix:
+    """Sums of squares and products, with those of more accelerations.
+
+    A model from a file without any goes on without.
+    """
+    if not products.size:
+        return products
+    more = second.T @ second
+    together: Matrix = products + 0.5 * (more + more.T)
+    return together
+
+
+def usual_products(state: State, width: int) -> Matrix:
+    """Mean squares and products of the accelerations of demonstrations.
+
+    Without products, all directions have the mean square of the columns.
+    """
+    if not state.products.size:
+        return np.eye(width) * (state.squares / max(state.n_squares, 1))
+    return state.products * (width / max(state.n_squares, 1))
 
 
 def scatter_together(
@@ -645,13 +730,46 @@ def tied(covariance: Any, weight: Vector) -> Any:
     return np.einsum("ij,nj,kj->nik", directions, along, directions)
 
 
-def checked_start(start: Any, width: int) -> Vector:
+def checked_start(start: Any, names: tuple[str, ...]) -> Vector:
     """The row at which a movement begins."""
     first = params.as_array("start", start, np.float64)
-    if first.shape != (width,) or not np.isfinite(first).all():
+    if first.shape != (len(names),) or not np.isfinite(first).all():
         raise ArgumentError(
             "start",
-            f"must be {width} finite numbers",
+            f"must be {len(names)} finite numbers",
             Message("{start!r}", start=start),
         )
+    for name, value in zip(names, first.tolist(), strict=True):
+        if abs(value) > LARGEST:
+            raise too_large("start", value, column=name)
     return first
+
+
+def extent_of(mean: Matrix, precision: Any, first: Vector) -> Matrix:
+    """Squares and products of the extent of a movement, which are positive definite.
+
+    It has that of the means, the way from `first` to them, and the standard deviations
+    that their precisions allow. Values that are spread evenly over a range of 1 have a
+    variance of 1 / 12.
+    """
+    apart = mean - mean.mean(axis=0)
+    extent: Matrix = 12.0 * apart.T @ apart / len(mean)
+    extent = extent + np.linalg.inv(precision.mean(axis=0))
+    way = first - mean[0]
+    times = float(np.sqrt(way @ np.linalg.solve(extent, way)))
+    way = way * min(1.0, FARTHEST / times) if times > 0.0 else way
+    return extent + np.outer(way, way)
+
+
+def inverse_of_larger(matrix: Matrix, least: Matrix) -> Matrix:
+    """Inverse of a matrix that is at least another one in each direction.
+
+    In the coordinates in which `least` is the unit matrix, smaller eigenvalues become
+    1. So the result moves with any linear change of the coordinates.
+    """
+    root = np.linalg.cholesky(least)
+    inside = np.linalg.solve(root, np.linalg.solve(root, matrix).T)
+    values, vectors = np.linalg.eigh(0.5 * (inside + inside.T))
+    back = np.linalg.solve(root.T, vectors)
+    together: Matrix = (back / np.maximum(values, 1.0)) @ back.T
+    return together

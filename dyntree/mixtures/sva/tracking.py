@@ -8,14 +8,14 @@ from dyntree.encoding.values import Matrix, Vector
 
 
 def tracked(
-    target: Matrix, precision: Matrix, start: Vector, cost: float
+    target: Matrix, precision: Matrix, start: Vector, cost: Matrix
 ) -> tuple[Matrix, Matrix, Matrix]:
     """States, commands and gains of the movement that costs least.
 
     The state is position and velocity, and a command u is an acceleration for one step:
     x' = x + v + u / 2 and v' = v + u. The movement minimises the sum over steps of
-    (x - target)' P (x - target) + cost u'u. The value of a state s is s'Ss - 2 r's,
-    where backwards in time, with K = (R + G'SG)^-1 G'SF,
+    (x - target)' P (x - target) + u'Ru, with R = cost. The value of a state s is
+    s'Ss - 2 r's, where backwards in time, with K = (R + G'SG)^-1 G'SF,
 
         S <- Q + F'S(F - GK),   r <- Q target + (F - GK)'r,
 
@@ -28,7 +28,8 @@ def tracked(
     precision : ndarray of shape (n_steps, width, width)
     start : ndarray of shape (width,)
         Where the movement begins, at rest.
-    cost : float
+    cost : ndarray of shape (width, width)
+        Symmetric, with positive eigenvalues.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def tracked(
     pushes = np.empty((n_steps - 1, width))
     S, r = Q[-1], pull[-1]
     for t in range(n_steps - 2, -1, -1):
-        inner = cost * unit + G.T @ S @ G
+        inner = cost + G.T @ S @ G
         gains[t] = np.linalg.solve(inner, G.T @ S @ F)
         pushes[t] = np.linalg.solve(inner, G.T @ r)
         closed = F - G @ gains[t]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,8 @@ def test_a_movement_is_that_of_all_rows_at_once(name: str) -> None:
     np.testing.assert_array_equal(answer.state, ids)
     np.testing.assert_allclose(answer.mean, mean, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(answer.covariance, covariance, rtol=1e-5, atol=1e-12)
-    cost = 1.0 / np.concatenate(seen.squares).mean()
-    cost *= (60 / round(model.n_seen / 5)) ** 4
+    usual = np.mean([np.outer(u, u) for u in seen.second], axis=0)
+    cost = np.linalg.inv(usual) * (60 / round(model.n_seen / 5)) ** 4
     path = oracle.cheapest_path(answer.mean, answer.covariance, start, cost)
     np.testing.assert_allclose(answer.path, path, rtol=1e-6, atol=1e-8)
 
@@ -232,6 +233,7 @@ def test_bad_questions_are_refused() -> None:
         (lambda: model.reproduce(frames[:1]), "frames must be 2 pairs"),
         (lambda: model.reproduce(frames, [1.0]), "start must be 2 finite numbers"),
         (lambda: model.reproduce(frames, [1.0, np.nan]), "start must be 2 finite"),
+        (lambda: model.reproduce(frames, [1e200, 0.0]), "start must be at most 1e.150"),
         (lambda: model.reproduce(frames, n_steps=1), "n_steps must be an int >= 2"),
         (lambda: model.reproduce(frames, control_cost=0.0), "control_cost must be"),
         (lambda: model.predict(X[:, :1], frames), "X"),
@@ -316,29 +318,59 @@ def test_few_strokes_show_where_to_begin_and_to_end(width: int, n: int) -> None:
     assert errors_of_few(width, n, 10 * width + n) < 0.3
 
 
-@pytest.mark.parametrize("factor", [1e-3, 1e3])
-def test_units_of_single_columns_and_frames_hardly_matter(factor: float) -> None:
-    """Clusters are stages of time, whatever the units of a column are.
+def scaled(frames: Any, unit: Any) -> Any:
+    """Frames in other units of the columns, as which they see the same."""
+    return [(unit[:, None] * A, unit * b) for A, b in frames]
 
-    Where one stage ends and the next begins depends on them, and so the path does.
-    """
-    unit = np.array([1.0, factor])
-    ends = {}
+
+def turned(frames: Any, turn: Any) -> Any:
+    """Frames in a world that is turned."""
+    return [(turn @ A, turn @ b) for A, b in frames]
+
+
+def strokes_of(kind: str) -> Any:
+    """Strokes in a plane, or straight lines at constant speed, whose ends differ."""
+    if kind == "strokes":
+        return task_strokes(9, seed=8)
+    rng, share = np.random.default_rng(8), np.linspace(0.0, 1.0, 100)[:, None]
+    goals = [np.array([3.0, 1.0]) + rng.normal(size=2) for _ in range(9)]
+    return [(share * goal, [UNIT, (np.eye(2), goal)]) for goal in goals]
+
+
+@pytest.mark.parametrize("kind", ["strokes", "lines"])
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+@pytest.mark.parametrize("off", [None, 0.3, 1e9])
+def test_units_of_single_columns_drop_out(
+    kind: str, factor: float, off: float | None
+) -> None:
+    unit, paths = np.array([1.0, factor]), []
+    *strokes, (_, last) = strokes_of(kind)
     for scale in (np.ones(2), unit):
         model = TaskParameterizedMixture(2)
-        *strokes, (_, last) = task_strokes(9, seed=8)
-
-        def scaled(frames: Any, scale: Any = scale) -> Any:
-            return [(scale[:, None] * A, scale * b) for A, b in frames]
-
         for X, frames in strokes:
-            model.update(X * scale, scaled(frames))
-        ends[tuple(scale)] = model.reproduce(scaled(last)).path / scale
-    one, other = ends.values()
-    np.testing.assert_allclose(other[[0, -1]], one[[0, -1]], atol=0.02)
-    np.testing.assert_allclose(other, one, atol=0.4)
-    # columns whose frames have their own units
-    model = TaskParameterizedMixture(2)
+            model.update(X * scale, scaled(frames, scale))
+        start = None if off is None else (last[0][1] + [0.0, off]) * scale
+        paths.append(model.reproduce(scaled(last, scale), start).path / scale)
+    np.testing.assert_allclose(paths[1], paths[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["strokes", "lines"])
+def test_directions_of_the_world_drop_out(kind: str) -> None:
+    turn = np.linalg.qr(np.random.default_rng(6).normal(size=(2, 2)))[0]
+    plain, there = TaskParameterizedMixture(2), TaskParameterizedMixture(2)
+    *strokes, (_, last) = strokes_of(kind)
+    for X, frames in strokes:
+        plain.update(X, frames)
+        there.update(X @ turn.T, turned(frames, turn))
+    start = last[0][1] + [0.0, 0.3]
+    path = plain.reproduce(last, start).path @ turn.T
+    moved = there.reproduce(turned(last, turn), turn @ start).path
+    np.testing.assert_allclose(moved, path, atol=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_units_of_columns_in_the_frames_hardly_matter(factor: float) -> None:
+    unit, model = np.array([1.0, factor]), TaskParameterizedMixture(2)
     *strokes, (_, last) = task_strokes(9, seed=8)
     for X, frames in strokes:
         model.update(X * unit, [(np.eye(2), b * unit) for _, b in frames])
@@ -346,8 +378,97 @@ def test_units_of_single_columns_and_frames_hardly_matter(factor: float) -> None
     assert np.abs(path[-1] - last[1][1]).max() < 0.05
 
 
-def test_one_cluster_for_whole_demonstrations_is_told() -> None:
+def test_a_model_of_an_older_file_learns_on() -> None:
+    """Its accelerations have no products: all directions cost the same."""
+    model, strokes = learned("default", 3)
+    header, arrays = model.to_arrays()
+    del arrays["products"]
+    older = TaskParameterizedMixture.from_arrays(header, arrays).update(*strokes[1])
+    header, arrays = older.to_arrays()
+    assert "products" not in arrays
+    cost = header["n_squares"] / header["squares"]
+    wanted = older.reproduce(strokes[0][1], control_cost=cost).path
+    path = older.reproduce(strokes[0][1]).path
+    np.testing.assert_allclose(path, wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("place", [(0, 1), (0, 0)])
+def test_changed_products_are_refused(place: tuple[int, ...]) -> None:
+    model, _ = learned("default", 3)
+    header, arrays = model.to_arrays()
+    arrays["products"][place] *= 1.01
+    with pytest.raises(CheckpointError, match="products"):
+        TaskParameterizedMixture.from_arrays(header, arrays)
+
+
+# ------------------------------------------------------------ where it begins
+def test_names_of_the_start_are_matched() -> None:
+    model = TaskParameterizedMixture(2)
+    for rows, frames in task_strokes(3, seed=7):
+        model.update(pd.DataFrame(rows, columns=["x", "y"]), frames)
+    wanted = model.reproduce(frames, [0.0, 1.0]).path
+    starts: list[Any] = [
+        {"y": 1.0, "x": 0.0},
+        pd.Series({"y": 1.0, "x": 0.0}),
+        pd.Series([0.0, 1.0]),
+        np.array([0.0, 1.0]),
+    ]
+    for start in starts:
+        np.testing.assert_array_equal(model.reproduce(frames, start).path, wanted)
+    for start, words in (
+        (pd.Series({"x": 1.0, "z": 0.0}), "start must .*missing .'y'., unknown .'z'."),
+        ({"x": 1.0}, "start must have the columns .*; missing .'y'.. Add"),
+        ({"x": 1.0, "y": np.inf}, "start must be"),
+        ({"x": 1.0, "y": np.nan}, "start must be"),
+        ({"x": 1.0, "y": "a"}, "start must hold numbers"),
+        ({"x": 1.0, "y": 1e200}, "start must be at most"),
+        (pd.Series([1.0, 2.0, 3.0]), "start must be 2 finite numbers"),
+    ):
+        with same_bytes(model), pytest.raises(ValueError, match=words):
+            model.reproduce(frames, start)
+
+
+@pytest.mark.parametrize("off", [1e4, 1e9, 1e150])
+def test_a_start_may_be_far(off: float) -> None:
+    model, strokes = learned("default", 3)
+    frames = strokes[0][1]
+    path = model.reproduce(frames, [off, 0.0]).path
+    assert np.isfinite(path).all()
+    assert np.abs(path[-1] - frames[1][1]).max() < 1e-3 * off
+
+
+# ------------------------------------------------------------ scales that do not fit
+@pytest.mark.parametrize("factor", [0.01, 0.1])
+def test_a_first_demonstration_that_is_small_is_warned_of_once(factor: float) -> None:
+    (X, frames), *others = task_strokes(4, seed=1)
+    model = TaskParameterizedMixture(2)
+    model.update(factor * X, [(A, factor * b) for A, b in frames])
+    with pytest.warns(ScaleWarning, match="Begin a new model with a demonstration of"):
+        model.update(*others[0])
+    again = checkpoint.loads(checkpoint.dumps(model))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.update(*others[1])
+        again.update(*others[1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_strokes_of_usual_sizes_are_not_warned_of(seed: int) -> None:
+    """None of a thousand seeds has strokes that differ by a factor of five."""
+    model = TaskParameterizedMixture(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for X, frames in task_strokes(8, seed=seed):
+            model.update(X, frames)
+
+
+def test_one_cluster_for_whole_demonstrations_is_warned_of_once() -> None:
     mixture = OnlineHDPHSMM(64.0, noise=1.0)  # whose states follow time itself
     model = TaskParameterizedMixture(2, mixture=mixture)
     with pytest.warns(ScaleWarning, match="one cluster for whole demonstrations"):
         model.update(*task_strokes(1)[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.update(*task_strokes(2)[1])
+    again = checkpoint.loads(checkpoint.dumps(model))
+    assert checkpoint.dumps(again) == checkpoint.dumps(model)
