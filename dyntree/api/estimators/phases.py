@@ -37,6 +37,7 @@ class PhasesMixin:
     labels_: Ids
     _fresh: Callable[[], Any]
     _open: tuple[Any, Matrix] | None = None  # the model before a phase, and its rows
+    _phase_columns: tuple[str, ...] = ()  # that frames of earlier calls had
 
     def fit(
         self, X: Any, y: Any = None, *, phases: Any = None, sample_weight: Any = None
@@ -78,6 +79,7 @@ class PhasesMixin:
             As in `fit`. By default rows of successive calls are one phase until it has
             30 rows, so that it does not matter in which pieces they come. With each
             piece, the phase is learned again, and `labels_` are those of the piece.
+            Columns that earlier calls named as phases are left out of X.
         sample_weight : array_like of int of shape (n_rows,), optional
             As in `fit`.
 
@@ -89,7 +91,7 @@ class PhasesMixin:
         if phases is not None:
             model = self._fresh() if first else self.model_.copy()
             return self._learned(model, X, phases, sample_weight, reset=first)
-        every = checked_rows(self, X, first, dtype=np.float64)
+        every = checked_rows(self, self._plain(X), first, dtype=np.float64)
         times = times_of(sample_weight, len(every))
         rows = np.repeat(every, times, axis=0)
         if self._open is None:
@@ -124,9 +126,13 @@ class PhasesMixin:
         reset: bool,
     ) -> Self:  # fmt: skip
         """Let a model learn rows, and keep it and their labels."""
-        column = phases if isinstance(phases, str) else None
+        columns = () if reset else self._phase_columns
+        if isinstance(phases, str) and phases not in columns:
+            columns += (phases,)
         X, parts = separated(X, phases)
-        rows = checked_rows(self, X, reset, dtype=np.float64)
+        rows = checked_rows(
+            self, X if reset else self._plain(X), reset, dtype=np.float64
+        )
         times = times_of(sample_weight, len(rows))
         labels = np.full(len(rows), -1, dtype=np.int64)
         aliases: dict[int, int] = {}
@@ -138,15 +144,19 @@ class PhasesMixin:
         for old, new in settled_aliases(aliases).items():
             labels[labels == old] = new
         self.model_, self.labels_, self._open = model, labels, None
-        if reset or column is not None:
-            self._phase_column = column
+        self._phase_columns = columns
         return self
 
+    def _plain(self, X: Any) -> Any:
+        """Rows without the columns of phases of earlier calls."""
+        for column in self._phase_columns:
+            X = without_phases(X, column)
+        return X
+
     def _rows(self, X: Any) -> Any:
-        """Rows to answer for, without the column of the phase."""
+        """Rows to answer for."""
         check_is_fitted(self)
-        X = without_phases(X, getattr(self, "_phase_column", None))
-        return checked_rows(self, X, False, dtype=np.float64)
+        return checked_rows(self, self._plain(X), False, dtype=np.float64)
 
     def _relearned(self, before: Any, rows: Matrix) -> Any:
         """A model that learns a whole phase, of which `model_` has learned a part."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -103,3 +104,34 @@ def test_rows_with_their_column_of_phases_are_answered_for() -> None:
         fit.predict(plain.assign(c=1.0))
     with pytest.raises(ValueError, match="unseen at fit time"):
         clone(fit).fit(plain).predict(frame)
+
+
+@pytest.mark.parametrize("second", [None, "week"])
+def test_columns_of_phases_of_earlier_calls_are_left_out(
+    stream: Any, second: str | None
+) -> None:
+    X, phase, _ = stream
+    plain = pd.DataFrame(X, columns=["x", "y"])
+    both = plain.assign(day=phase, week=phase // 2)
+    fit = DependentDPClusterer(**QUICK).fit(both.drop(columns="week"), phases="day")
+    other = DependentDPClusterer(**QUICK).fit(plain, phases=phase)
+    assert fit.predict(both[["x", "y", "day"]]).tolist() == fit.predict(plain).tolist()
+    frame = both[["x", "y", "day"]] if second is None else both
+    fit.partial_fit(frame, phases=second)
+    other.partial_fit(plain, phases=None if second is None else phase // 2)
+    assert fit.labels_.tolist() == other.labels_.tolist()
+    for rows in (frame, plain, plain.assign(day=phase)):
+        assert fit.predict(rows).tolist() == other.predict(plain).tolist()
+        more, alike = (
+            deepcopy(fit).partial_fit(rows),
+            deepcopy(other).partial_fit(plain),
+        )
+        assert more.labels_.tolist() == alike.labels_.tolist()
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        fit.partial_fit(plain.assign(month=phase))
+    if second is None:
+        with pytest.raises(ValueError, match="unseen at fit time"):
+            fit.predict(both)
+    fit.fit(plain.assign(day=1.0 * phase))  # whose columns are another question
+    assert fit.n_features_in_ == 3
+    assert len(fit.predict(plain.assign(day=1.0 * phase))) == len(X)
