@@ -33,6 +33,12 @@ class DynamicMeansClusterer(
     Labels are persistent ids: a cluster has the same id in all phases, and an id is
     never used twice. There are no densities.
 
+    Phases should have at least ten times as many rows as there are clusters; collect
+    rows until then. In smaller ones clusters are often without rows, are gone after
+    `max_absence` phases, and come back with new ids. If the first phase has few rows
+    and later ones have many, such as 30 and 3000, clusters may be halved: begin with a
+    phase as large as the others, or give `lambda_`.
+
     Parameters
     ----------
     random_state : int, RandomState instance or None, default None

