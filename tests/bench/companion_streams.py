@@ -332,8 +332,8 @@ def regimes() -> Iterator[Table]:
                     *scene(seed), noise
                 )
             )
-        for emission in ("mppca", "gmm"):
-            programs[f"HDPHSMMClusterer, {emission}, auto"] = (
+        for emission in ("auto", "mppca", "gmm"):
+            programs[f"HDPHSMMClusterer, scales auto, emission {emission}"] = (
                 lambda seed, scene=scene, emission=emission: segments_by_default(
                     *scene(seed), emission
                 )

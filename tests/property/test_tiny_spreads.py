@@ -38,6 +38,7 @@ MODELS: dict[str, Callable[[np.ndarray, float], Any]] = {
     "gmm": lambda X, unit: ready(OnlineDPGMM(), X),
     "mppca": lambda X, unit: ready(OnlineDPMPPCA(), X),
     "hsmm": lambda X, unit: ready(OnlineHDPHSMM(), X),
+    "round hsmm": lambda X, unit: ready(OnlineHDPHSMM(emission="gmm"), X),
     "ddp known": lambda X, unit: DependentDPMixture(
         GaussianKnownVariance(max(unit, 1e-150) ** 2), n_sweeps=20, seed=1
     ).update(X),

@@ -12,7 +12,7 @@ from dyntree.encoding.values import Matrix
 from dyntree.mixtures.shared.outlying import without_far_rows
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.model import SmallVarianceMixture
-from dyntree.mixtures.sva.options import GMM_OPTIONS, GMMOptions
+from dyntree.mixtures.sva.options import GMM_OPTIONS, ClusterOptions, GMMOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.resolution import sample_of
 from dyntree.mixtures.sva.scales import (
@@ -145,10 +145,10 @@ class OnlineDPGMM(SmallVarianceMixture):
 
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
-    ) -> tuple[float, float | None]:
+    ) -> tuple[ClusterOptions, float, float | None]:
         if isinstance(self.options.lambda_, float):
-            return self.options.lambda_, None
-        return self._cost_path(rows, names).chosen, None
+            return self.options, self.options.lambda_, None
+        return self.options, self._cost_path(rows, names).chosen, None
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
         rows = without_far_rows(rows, names)

@@ -11,7 +11,7 @@ from dyntree import checkpoint, params
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.shared.outlying import without_far_rows
 from dyntree.mixtures.sva.emission import learn_together, new_clusters
-from dyntree.mixtures.sva.options import MPPCA_OPTIONS, MPPCAOptions
+from dyntree.mixtures.sva.options import MPPCA_OPTIONS, ClusterOptions, MPPCAOptions
 from dyntree.mixtures.sva.records import LambdaPath
 from dyntree.mixtures.sva.resolution import in_their_directions, sample_of
 from dyntree.mixtures.sva.scales import (
@@ -142,15 +142,15 @@ class OnlineDPMPPCA(SubspaceMixture):
 
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
-    ) -> tuple[float, float | None]:
+    ) -> tuple[ClusterOptions, float, float | None]:
         given = self.options
         if isinstance(given.lambda_, float) and isinstance(given.noise, float):
-            return given.lambda_, given.noise
+            return given, given.lambda_, given.noise
         rows = without_far_rows(rows, names)
         check_columns(rows, names)
         sample = in_their_directions(sample_of(rows))
         run = self._run_on(sample.rows)
-        return subspace_scales(sample, given.lambda_, given.noise, run)
+        return given, *subspace_scales(sample, given.lambda_, given.noise, run)
 
     def _run_on(self, rows: Matrix) -> Any:
         """A function that makes clusters at scales, learns rows, and merges.

@@ -164,9 +164,9 @@ class SubspaceEmission(Emission):
         return density
 
 
-def emission_of(options: ClusterOptions) -> Emission:
-    """Return what clusters look like by the options of a model."""
-    return RoundEmission() if options.is_round else SubspaceEmission()
+def emission_of(clusters: Any) -> Emission:
+    """Return what clusters of the kernel look like."""
+    return RoundEmission() if isinstance(clusters, Spheres) else SubspaceEmission()
 
 
 def learn_together(clusters: Any, rows: Matrix, labels: Ids) -> None:
@@ -209,6 +209,5 @@ def new_clusters(
     if not is_trial:
         n_first = max(FIRST_WINDOWS, -(-options.n_set_aside // Watch.window))
         watch = Watch(n_features, n_first)
-    return emission_of(options).new_clusters(
-        options, n_features, (lambda_, noise), (chain, watch)
-    )
+    shape: type[Emission] = RoundEmission if options.is_round else SubspaceEmission
+    return shape().new_clusters(options, n_features, (lambda_, noise), (chain, watch))

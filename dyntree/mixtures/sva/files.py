@@ -58,10 +58,18 @@ def from_arrays(
         assert state.features is not None
         assert state.lambda_ is not None
         width = state.features.n_features
-        clusters = new_clusters(options, width, state.lambda_, state.noise)
+        shaped = with_shape(options, arrays)
+        clusters = new_clusters(shaped, width, state.lambda_, state.noise)
         clusters.take(arrays)
     waiting, ends = arrays["waiting"].copy(), tuple(header["ends"])
     return replace(state, waiting=waiting, ends=ends, clusters=clusters)
+
+
+def with_shape(options: ClusterOptions, arrays: Arrays) -> ClusterOptions:
+    """Options with the shape of clusters that was chosen, which their arrays show."""
+    if not isinstance(options, HSMMOptions) or len(options.emissions_to_try) == 1:
+        return options
+    return replace(options, emission="mppca" if "cols" in arrays else "gmm")
 
 
 MOST_MERGED = 65536
@@ -139,13 +147,15 @@ def check_arrays(
     require(isinstance(given, str) or given == header["lambda_"], "lambda_")
     # before so much is reserved
     CLUSTERS["mean"].check("mean", arrays["mean"], {"width": width})
-    known = new_clusters(options, width, header["lambda_"], header["noise"])
+    shaped = with_shape(options, arrays)
+    known = new_clusters(shaped, width, header["lambda_"], header["noise"])
     like = known.to_arrays()
     layouts |= CLUSTERS
     sizes = {"width": width}
     if "cols" in like:
         layouts |= SUBSPACES
-        sizes |= {"most_room": known.most_room, "room": arrays["eig"].shape[-1]}
+        room = arrays["eig"].shape[-1] if "eig" in arrays else 0
+        sizes |= {"most_room": known.most_room, "room": room}
     if "packed" in like:
         layouts |= EXACT
         sizes["n_packed"] = width * (width + 1) // 2

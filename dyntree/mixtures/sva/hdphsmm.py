@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree import checkpoint, params
+from dyntree._core.mixtures.spheres import Spheres
 from dyntree.encoding.feature_map import FeatureMap, is_nothing
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
@@ -21,7 +22,7 @@ from dyntree.mixtures.shared.rows import no_rows
 from dyntree.mixtures.sva.column_laws import ColumnLaws, noise_laws
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.gaps import filled, learned_row, log_density_of_seen
-from dyntree.mixtures.sva.options import HSMM_OPTIONS, HSMMOptions
+from dyntree.mixtures.sva.options import HSMM_OPTIONS, ClusterOptions, HSMMOptions
 from dyntree.mixtures.sva.records import Durations, LambdaPath, Path
 from dyntree.mixtures.sva.resolution import sample_of
 from dyntree.mixtures.sva.scales import spherical_cost_path, subspace_cost_path
@@ -83,8 +84,9 @@ class OnlineHDPHSMM(SubspaceMixture):
         Distribution of durations.
     max_duration : int, optional
         Longest segment in decoding. By default there is no limit: see `decode`.
-    emission : {"mppca", "gmm"}, default "mppca"
-        "mppca" for states with subspaces, "gmm" for round states.
+    emission : {"auto", "mppca", "gmm"}, default "auto"
+        "mppca" for states with subspaces, "gmm" for round states. "auto" chooses
+        between them with the scales, and is "mppca" where both scales are given.
     covariance : {"diag", "spherical"}, default "diag"
         Variance of a column in a state, beside its subspace, in densities and so in
         decoding: its own, or ``noise**2``, which is also the least beside a subspace.
@@ -103,6 +105,8 @@ class OnlineHDPHSMM(SubspaceMixture):
     ----------
     options : HSMMOptions
     lambda_, noise : float
+    emission : str or None
+        Shape of the states; None until it is chosen.
     n_clusters, labels_, last_label_, aliases_
         As in `OnlineDPGMM`, for states.
 
@@ -120,10 +124,10 @@ class OnlineHDPHSMM(SubspaceMixture):
     These are the limits of the log probabilities of the HDP-HSMM as its variance goes
     to 0 (for hidden Markov models see Roychowdhury, Jiang and Kulis 2013).
 
-    The choices of "auto" are multiples of the one in `OnlineDPMPPCA`, or in
-    `OnlineDPGMM` with ``emission="gmm"``. The sequence model of the rows set aside that
-    has the best BIC, by the likelihood over all paths, gives its scales. They suit
-    compact states, but not curves.
+    The scales of "auto" are multiples of those in `OnlineDPMPPCA` for states with
+    subspaces, and in `OnlineDPGMM` for round states. The sequence model of the rows set
+    aside that has the best BIC, by the likelihood over all paths, gives its scales and
+    its shape of states. They suit compact states, but not curves.
 
     Examples
     --------
@@ -153,7 +157,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         lambda_4: float = 0.0,
         duration: str = "gaussian",
         max_duration: int | None = None,
-        emission: str = "mppca",
+        emission: str = "auto",
         covariance: str = "diag",
         gate: str = "ppca",
         bandwidth: float | None = None,
@@ -181,9 +185,17 @@ class OnlineHDPHSMM(SubspaceMixture):
         self._belief_at: tuple[Any, ...] = ()  # what had been learned then
         self._chain: tuple[tuple[Any, ...], SemiMarkov] | None = None
 
+    @property
+    def emission(self) -> str | None:
+        """Shape of the states, "mppca" or "gmm"; None until it is chosen."""
+        clusters, shapes = self._state.clusters, self.options.emissions_to_try
+        if clusters is not None:
+            return "gmm" if isinstance(clusters, Spheres) else "mppca"
+        return shapes[0] if len(shapes) == 1 else None
+
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
-    ) -> tuple[float, float | None]:
+    ) -> tuple[ClusterOptions, float, float | None]:
         return sequence_scales(self.options, rows, self._state.ends, self._tested)
 
     @staticmethod
@@ -207,8 +219,8 @@ class OnlineHDPHSMM(SubspaceMixture):
     def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
         """Choose scales, and learn the sequences set aside; returns their labels."""
         before, ends = self._state, self._state.ends
-        lambda_, noise = self._scales_of(waiting, features.feature_names)
-        clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
+        options, lambda_, noise = self._scales_of(waiting, features.feature_names)
+        clusters = new_clusters(options, waiting.shape[1], lambda_, noise)
         labels = np.full(len(waiting), -1, dtype=np.int64)
         try:
             self._state = State(features, no_rows(), (), lambda_, noise, clusters)
@@ -714,7 +726,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         rows = np.ascontiguousarray(rows[~np.isnan(rows).any(axis=1)])
         sample = sample_of(without_far_rows(rows, names))
         rows = sample.rows
-        if self.options.is_round:
+        if self.emission == "gmm":
             noise = self.noise
             return spherical_cost_path(
                 sample, lambda value: self._tried(rows, value, noise)
@@ -727,7 +739,8 @@ class OnlineHDPHSMM(SubspaceMixture):
 
     def _tried(self, rows: Matrix, lambda_: float, noise: float) -> Any:
         """Clusters that have learned rows at another cost of a new one."""
-        clusters = new_clusters(self.options, rows.shape[1], lambda_, noise, True)
+        options = replace(self.options, emission=self.emission or "mppca")
+        clusters = new_clusters(options, rows.shape[1], lambda_, noise, True)
         clusters.learn(rows, np.empty(len(rows), dtype=np.int64))
         if self.options.merge:
             clusters.merge()

@@ -61,7 +61,7 @@ TOO_FEW = "finish_warm_up needs at least 2 rows; {n_waiting} have come."
 class SmallVarianceMixture(MixtureOfRows):
     """Clusters that open, merge and go as rows come; base of the three models.
 
-    The method `_scales_of` of a class finds the scales that its user has not given.
+    The method `_scales_of` of a class chooses what its user has left open.
 
     Notes
     -----
@@ -86,8 +86,8 @@ class SmallVarianceMixture(MixtureOfRows):
     @abstractmethod
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
-    ) -> tuple[float, float | None]:
-        """Cost of a new cluster, and noise: as given, or chosen from rows."""
+    ) -> tuple[ClusterOptions, float, float | None]:
+        """Options of clusters, cost of a new one, and noise: given, or from rows."""
 
     # ------------------------------------------------------------ rows
     @property
@@ -206,8 +206,9 @@ class SmallVarianceMixture(MixtureOfRows):
         old = self._state
         assert old.features is not None
         old.clusters.watch.go_on()
-        lambda_, noise = self._scales_of(rows, old.features.feature_names)
-        clusters = new_clusters(self.options, rows.shape[1], lambda_, noise)
+        scales = self._scales_of(rows, old.features.feature_names)
+        options, lambda_, noise = scales
+        clusters = new_clusters(options, rows.shape[1], lambda_, noise)
         clusters.go_on_from(old.clusters.n_rows - len(rows), old.clusters.next_id)
         learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
         self._state = State(old.features, no_rows(), (), lambda_, noise, clusters)
@@ -230,8 +231,8 @@ class SmallVarianceMixture(MixtureOfRows):
 
     def _start(self, features: FeatureMap, waiting: Matrix) -> Ids:
         """Choose scales, and learn the rows set aside; returns their labels."""
-        lambda_, noise = self._scales_of(waiting, features.feature_names)
-        clusters = new_clusters(self.options, waiting.shape[1], lambda_, noise)
+        options, lambda_, noise = self._scales_of(waiting, features.feature_names)
+        clusters = new_clusters(options, waiting.shape[1], lambda_, noise)
         labels = np.full(len(waiting), -1, dtype=np.int64)
         learn_together(clusters, waiting, labels)
         self._state = State(features, no_rows(), (), lambda_, noise, clusters)
@@ -349,7 +350,7 @@ class SmallVarianceMixture(MixtureOfRows):
 
     @property
     def _emission(self) -> Emission:
-        return emission_of(self.options)
+        return emission_of(self._state.clusters)
 
     @property
     @abstractmethod

@@ -19,7 +19,7 @@ FRAGMENT = 8  # rows of a cluster, fewer than which tell of no subspace
 GATES = ("ppca", "bandwidth", "none")
 SUBSPACES = ("auto", "exact", "incremental")
 DURATIONS = ("gaussian", "negative-binomial")
-EMISSIONS = ("mppca", "gmm")
+EMISSIONS = ("auto", "mppca", "gmm")
 MOST_WEIGHT = 1e6  # of time, and one over the least
 
 
@@ -225,7 +225,7 @@ class HSMMOptions(SubspaceOptions):
     lambda_4: float = checked(0.0, not_negative)
     duration: str = checked("gaussian", params.one_of, DURATIONS)
     max_duration: int | None = checked(None, params.count, 1, 10**6)
-    emission: str = checked("mppca", params.one_of, EMISSIONS)
+    emission: str = checked("auto", params.one_of, EMISSIONS)
     covariance: str = checked("diag", params.one_of, COVARIANCES)
     warm_up: int = checked(800, params.count, 2, MOST_ROWS)
 
@@ -243,6 +243,13 @@ class HSMMOptions(SubspaceOptions):
     def is_round(self) -> bool:
         """Whether states spread alike in all directions; else along subspaces."""
         return self.emission == "gmm"
+
+    @property
+    def emissions_to_try(self) -> tuple[str, ...]:
+        """Shapes of states to choose from; one where scales are given."""
+        if self.emission != "auto":
+            return (self.emission,)
+        return ("mppca", "gmm") if self.n_set_aside else ("mppca",)
 
 
 MPPCA_OPTIONS = params.defaults_of(MPPCAOptions)

@@ -1,8 +1,7 @@
-"""Scales of a sequence model that nobody gave, from its first rows."""
+"""Scales and shape of states of a sequence model, from its first rows."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,9 +15,10 @@ from dyntree.mixtures.shared.outlying import far_values
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.misfit import warn_of_few
-from dyntree.mixtures.sva.options import MPPCA_OPTIONS, HSMMOptions
+from dyntree.mixtures.sva.options import LEAST, MPPCA_OPTIONS, HSMMOptions
 
-COSTS = tuple(2.0**power for power in (0, *np.arange(-4.0, 0.0, 0.5), 0.5, 1, 2))
+POWERS = (0.0, -4.0, -3.5, -3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 2.0)
+COSTS = tuple(2.0**power for power in POWERS)
 NOISES = (1.0, 0.7, 0.5)  # both in those of the mixture, which takes moves for noise
 ROWS_EACH = 20  # of a state, on average, where scales are compared
 
@@ -27,14 +27,16 @@ Learn = Callable[[HSMMOptions, Matrix, list[int]], Any]  # of rows and ends
 
 def sequence_scales(
     options: HSMMOptions, rows: Matrix, ends: tuple[int, ...], learn: Learn
-) -> tuple[float, float]:
-    """Cost of a new state and noise of a sequence model, as given or chosen from rows.
+) -> tuple[HSMMOptions, float, float]:
+    """Options with one shape of states, cost of a new state, and noise.
+
+    Each is as passed, or chosen from rows.
 
     The mixture without moves, of clusters of the same shape, gives the first scales.
     It joins states that only their durations tell apart. So sequence models with parts
     and multiples of these scales learn the rows, and that of the best BIC, by the
-    likelihood over all paths, gives its scales. The first ones are taken where they are
-    as good.
+    likelihood over all paths, gives its shape and scales. Subspaces and the first
+    scales are taken where they are as good.
 
     Parameters
     ----------
@@ -48,8 +50,9 @@ def sequence_scales(
         that ended after these numbers of them.
     """
     lambda_, noise = options.lambda_, options.noise
+    shapes = [replace(options, emission=name) for name in options.emissions_to_try]
     if isinstance(lambda_, float) and isinstance(noise, float):
-        return lambda_, noise
+        return shapes[0], lambda_, noise
     usable = np.asarray(np.isfinite(rows).all(axis=1))
     whole = np.ascontiguousarray(rows[usable])
     if len(whole) < 2:
@@ -60,21 +63,23 @@ def sequence_scales(
             )
         )
     warn_of_few(len(whole))
-    first = mixture_scales(options, whole)
     near = ~far_values(whole).any(axis=1)  # one far row would decide the likelihood
     usable[usable] = near
     stops = sorted({int(usable[:end].sum()) for end in ends} - {0})
-    best, least = first, np.inf
-    for cost, share in itertools.product(
-        COSTS if isinstance(lambda_, str) else (1.0,),
-        NOISES if isinstance(noise, str) else (1.0,),
-    ):
-        scales = first[0] * cost, first[1] * share
-        tried = replace(options, lambda_=scales[0], noise=scales[1])
-        bic = path_bic(learn, tried, whole[near], stops)
-        if bic < least:
-            best, least = scales, bic
-    return best
+    candidates = [
+        (shape, first * cost, spread * share)
+        for shape in shapes
+        for first, spread in (mixture_scales(shape, whole),)
+        for cost in (COSTS if isinstance(lambda_, str) else (1.0,))
+        for share in (NOISES if isinstance(noise, str) else (1.0,))
+    ]
+
+    def bic(candidate: tuple[HSMMOptions, float, float]) -> float:
+        shape, cost, spread = candidate
+        tried = replace(shape, lambda_=cost, noise=spread)
+        return path_bic(learn, tried, whole[near], stops)
+
+    return min(candidates, key=bic)  # the first of those that are as good
 
 
 def mixture_scales(options: HSMMOptions, rows: Matrix) -> tuple[float, float]:
@@ -87,7 +92,9 @@ def mixture_scales(options: HSMMOptions, rows: Matrix) -> tuple[float, float]:
         alike = {name: getattr(options, name) for name in MPPCA_OPTIONS}
         model = OnlineDPMPPCA(**alike | {"warm_up": len(rows)}, seed=0)
     model.update(rows, progress=False)
-    return model.lambda_, model.noise if isinstance(noise, str) else noise
+    if isinstance(noise, str):  # of equal rows it has no square
+        noise = max(model.noise, 2.0 * LEAST)
+    return model.lambda_, noise
 
 
 def path_bic(

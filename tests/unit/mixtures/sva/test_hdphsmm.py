@@ -570,6 +570,36 @@ def test_costs_are_chosen_with_time(seed: int) -> None:
     assert OnlineHDPHSMM(9.0, emission="gmm").update(X).lambda_ == 9.0
 
 
+@pytest.mark.parametrize("shape", ["mppca", "gmm"])
+def test_the_shape_of_states_is_chosen_with_the_scales(shape: str) -> None:
+    """Planes have subspaces; the round states of this fixed seed have none."""
+    if shape == "mppca":
+        X = sequence(3, 120)[0]
+    else:
+        means = 2.0 * np.random.default_rng(1).normal(size=(5, 4))
+        X, _ = stays(means, np.ones(5), 2000, 1)
+    model = OnlineHDPHSMM(seed=0)
+    assert model.emission is None
+    assert model.update(X[:1500]).emission == shape
+    fixed = OnlineHDPHSMM(emission=shape, seed=0).update(X[:1500])
+    assert (model.lambda_, model.noise) == (fixed.lambda_, fixed.noise)
+    loaded = OnlineHDPHSMM.from_arrays(*model.to_arrays())
+    assert loaded.emission == shape
+    labels = fixed.update(X[1500:]).labels_.tolist()
+    assert loaded.update(X[1500:]).labels_.tolist() == labels
+    assert model_bytes(loaded) == model_bytes(model.update(X[1500:]))
+    header, arrays = model.to_arrays()
+    header["options"]["emission"] = "gmm" if shape == "mppca" else "mppca"
+    with pytest.raises(ValueError, match="arrays"):
+        OnlineHDPHSMM.from_arrays(header, arrays)
+
+
+def test_states_have_subspaces_where_scales_are_given() -> None:
+    assert OnlineHDPHSMM(9.0, noise=1.0).emission == "mppca"
+    assert OnlineHDPHSMM(9.0, noise=1.0, emission="gmm").emission == "gmm"
+    assert OnlineHDPHSMM(9.0).emission is None
+
+
 @pytest.mark.parametrize("emission", ["gmm", "mppca"])
 def test_rows_that_wait_for_scales_are_learned_as_sequences(emission: str) -> None:
     """As by a model with these scales from the start, in whatever pieces rows come."""
