@@ -334,6 +334,34 @@ class MemoryBoundedTopics(
         """
         return self.predict_proba(X, groups)
 
+    def sample(self, n_samples: int = 1) -> tuple[Matrix, Ids]:
+        """Rows drawn from Gaussian topics, weighted by their overall shares.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        labels : ndarray of int64 of shape (n_samples,)
+            Topics of the rows. A second call returns the same rows, until the model has
+            learned more.
+
+        Raises
+        ------
+        AttributeError
+            If X counts words. ``model_.sample`` draws documents of words.
+        """
+        check_is_fitted(self)
+        if self._is_words:
+            raise AttributeError(
+                "only Gaussian topics have sample; model_.sample draws documents."
+            )
+        n = params.count("n_samples", n_samples, 1)
+        rows, labels = self.model_.sample(n, 1)
+        return np.concatenate(rows), np.concatenate(labels)
+
     def score_samples(self, X: Any) -> Vector:
         """Log density of each row under the topics, weighted by their overall shares.
 

@@ -188,3 +188,28 @@ def test_sequences_with_gaps_have_states_moves_and_durations() -> None:
     assert agreement(pieces.predict(X), fit.predict(X)) == 1.0
     with pytest.raises(ValueError, match="NaN"):
         DPGMMClusterer().fit(gaps)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_rows_can_be_drawn(name: str) -> None:
+    """Rows of a label are its cluster's, as often as its weight says."""
+    X, label = stays(5)
+    fit = MAKERS[name]().fit(X)
+    rows, labels = fit.sample(4000)
+    assert rows.shape == (4000, 3)
+    assert labels.shape == (4000,)
+    distance = np.abs(rows[:, None] - CENTRES).sum(axis=2)
+    assert (distance.min(axis=1) < 60.0).mean() > 0.95  # of centres that are 90 apart
+    assert (fit.predict(rows) == labels).mean() > 0.95
+    if name != "hsmm":  # which draws one sequence of stays
+        shares = np.bincount(distance.argmin(axis=1), minlength=3) / 4000
+        # six standard errors, and the mass of clusters without rows
+        within = 6.0 * 0.5 / 4000**0.5 + 0.02
+        np.testing.assert_allclose(shares, np.bincount(label) / len(X), atol=within)
+
+
+def test_documents_of_words_are_not_rows() -> None:
+    counts = np.random.default_rng(6).poisson(1.0, (30, 12))
+    fit = MemoryBoundedTopics(family="multinomial", random_state=1).fit(counts)
+    with pytest.raises(AttributeError, match="model_"):
+        fit.sample(3)
