@@ -1,8 +1,7 @@
 """The page on performance, made of stored results and of nothing else.
 
 ``python -m tests.bench.page`` writes vignettes/performance.md from results.json,
-rates.json, floor.txt, growth.txt and profile.txt beside this file, latency.txt of
-tests/heavy and averaged.txt of tests/statistical.
+rates.json and the text files beside this file, and from latency.txt of tests/heavy.
 """
 
 from __future__ import annotations
@@ -13,11 +12,6 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-NAIVE = "same label as last time"
-LINE = re.compile(
-    r"  (?P<model>\S.*?) +(?P<value>[\d.]+) +(?P<rate>\d+) rows/s +(?P<size>[\d.]+) MB"
-    r"(?P<more>.*)"
-)
 PAGE = HERE.parent.parent / "vignettes" / "performance.md"
 INTRODUCTION = """\
 # Performance
@@ -47,21 +41,8 @@ the wall seconds of one thread (*theirs*) by those of two (*ours*), over more pa
 because these vary if cores are shared with other machines.
 
 The lines `stream` time one window of 200 rows with constant leaves, and do not measure
-errors. The next section has one table with the error, density, speed and memory of the
-default stream and of the same peers.
-"""
-TOGETHER = """\
-## Error, density, speed and memory together
-
-The table compares `AveragedStream` (with linear leaves for a real response, unless the
-stream says constant ones; the default mixes them) with the streaming learners of river,
-and with batch learners of scikit-learn that are refitted to the last 1000 rows at every
-hundredth row. Rows come one after the other (`python -m
-tests.statistical.streams --averaged` prints more about the streams). Density is the
-mean log density of the response, or minus the log loss of labels; a dash means that a
-model has no density. Speed includes predicting and learning, in one thread. Memory is
-measured after the last row. It is bounded in our models, and by the window in the batch
-learners.
+errors. Errors, densities, speed and memory of the default beside other packages are on
+the pages on [streams](streams.md) and [tables](tables.md).
 """
 ROWS = """\
 ## A row of the default
@@ -170,65 +151,41 @@ and a sum would no longer equal one that is computed from scratch.
 MIXTURES = """
 ## Mixtures
 
-`python -m tests.bench.sva` prints the results of the mixtures next to their targets,
-and their rows per second next to those of peers in the same run. The last output is
-[`tests/bench/sva.txt`](../tests/bench/sva.txt). The following figures are for ten
-clusters in ten columns, on a core that also did other work. `OnlineDPGMM.update` learns
-8 to 11 million rows per second, 34 times as many as `MiniBatchKMeans.partial_fit` on
-blocks of 256 and 9 times as many on blocks of 1024. With one dict at a time it learns
-.7 million, 8 times as many as river's fastest clusterer. `OnlineDPMPPCA` learns 4
-million, 9 and 3 times as many as `IncrementalPCA`, which fits one subspace.
-`OnlineHDPHSMM` learns 5 million rows per second with five states in six columns.
-Viterbi with durations up to 100 rows decodes 1.6 million rows per second with ten
-states, as many as hmmlearn's Viterbi without durations.
-
-`python -m tests.bench.ddp` does the same for dependent mixtures; its last output is
-[`tests/bench/ddp.txt`](../tests/bench/ddp.txt). `DependentDPMixture` redraws 11 million
-labels per second with five particles in two columns, 300 times as many as a collapsed
-Gibbs sampler in NumPy that is vectorised over particles. With ten particles in ten
-columns it redraws 9 million, 230 times as many. 80 phases with 200 rows per cluster
-take .64 seconds of a busy core with 60 sweeps per phase.
-
+`python -m tests.bench.sva` prints the results of the small-variance mixtures next to
+their targets and to those of peers in the same run
+([`tests/bench/sva.txt`](../tests/bench/sva.txt)). Its last section is on speed:
+"""
+DEPENDENT = """
+`python -m tests.bench.ddp` does the same for dependent mixtures
+([`tests/bench/ddp.txt`](../tests/bench/ddp.txt)):
+"""
+DEFAULTS = """
 ## Defaults compared with other packages
 
-`python -m tests.bench.companions` compares mixtures, topics and nearest neighbours with
-their defaults with scikit-learn, river, hmmlearn, gensim, tomotopy, SciPy and faiss. It
-uses three seeds each, and prints one table for each scene. The last tables are
-[`tests/bench/companions.txt`](../tests/bench/companions.txt). The pages on mathematics
-give the reasons for the defaults. In short:
-
-| scene | ours | peers |
-|---|---|---|
-| 10, 20 blobs in a line: ARI | 1.00 (A, B) | 1.00 HDBSCAN, .1 to .7 Bayesian |
-| 20 of them along one of ten columns | 1.00 (A, B) | .94 k-means, .93 diagonal |
-| wine: ARI and nats a row | .92 and -14.1 (B) | .85 and -16.3 full |
-| breast cancer | .69 and -1.4 (B) | .77 and -6.3 full |
-| digits' pixels | .29 and 109 (C) | .50 and 103 diagonal |
-| `forget=.96`, 20 blobs: ARI | 1.00 (A) | .30 DBSTREAM, .89 DenStream |
-| ten nearest, 64 columns, intrinsic dimension 3 | 30 us (D) | 65 cKDTree, 170 faiss |
-| the same, intrinsic dimension 64 | 1,900 us (D) | 3,700 cKDTree, 215 faiss |
-
-A: `OnlineDPGMM`, B: `DependentDPMixture(GaussianUnknown())`, C: `Canopy(10)`, D:
-`CoverTree`. The peers are `BayesianGaussianMixture` of scikit-learn, `MiniBatchKMeans`
-and `GaussianMixture` with given K, and the flat index of faiss.
-
-In breast cancer, B finds three clusters with over 1 % of the rows, and four or five
-clusters of a few remote rows. It does not find the classes of digits. A cover tree is
-useful if there are many columns and the intrinsic dimension is low.
+`python -m tests.bench.companions` compares mixtures, topics and nearest neighbours at
+their defaults with scikit-learn, river, hmmlearn, gensim, tomotopy, SciPy and faiss
+([`tests/bench/companions.txt`](../tests/bench/companions.txt)). The tables show means
+over three seeds. K is given to `CanopyMixture`, `GaussianMixture` and
+`MiniBatchKMeans`. The adjusted Rand index (ARI) is 1 where clusters are those that were
+drawn, or the classes of a table:
+"""
+HELD_OUT = "\nThe log density of rows held out, in nats a row:\n"
+STREAMED = "\nThe ARI of rows held out of streams, which are learned in batches:\n"
+FORGETTING = "\nThe ARI of the last 500 rows of lasting blobs, in models that forget:\n"
+NEAREST = """
+A query of the ten nearest among 20,000 rows, in microseconds. The dimension of the rows
+themselves may be less than the number of columns:
+"""
+TOPICS = """
+A cover tree is useful if there are many columns and the rows' own dimension is low.
 
 ## Topics
 
 `python -m tests.bench.hdp` prints the results of topic models next to their targets and
-peers; the last output is [`tests/bench/hdp.txt`](../tests/bench/hdp.txt). One sweep
-over 60,000 points in five columns with 80 topics takes 22 ms on one core. A stream of
-435 images (313,200 points, 224 topics) takes 22 seconds and needs 1 MB between epochs.
-Batch learning of 240 news items takes about as long as tomotopy's 1,000 Gibbs sweeps (8
-and 10 CPU seconds on a busy machine; gensim's `HdpModel` takes 32).
-
-Most of an epoch is spent on two things. The first is sweeps, whose matrix products and
-exponentials run in tiles that a BLAS library does not divide among threads. The second
-is the halving of parts, mainly in compression, which takes 8 % of an epoch with 224
-topics and 20 % with 85.
+peers ([`tests/bench/hdp.txt`](../tests/bench/hdp.txt)). Most of an epoch is spent on
+two things. The first is sweeps, whose matrix products and exponentials run in tiles
+that a BLAS library does not divide among threads. The second is the halving of parts,
+mainly in compression.
 
 ## Large mixtures
 
@@ -274,34 +231,6 @@ def rates_table(rows: list[dict[str, Any]]) -> list[str]:
     return out
 
 
-def streams_table(text: str) -> list[str]:
-    """What averaged.txt says, a row for each stream and model; the best error bold."""
-    out = ["| stream | model | error | density | rows a second | MB |"]
-    out.append("|---|---|---|---|---|---|")
-    for block in text.split("\n\n")[1:]:
-        title, *rest = block.splitlines()
-        stream, _, measure = title.rpartition(": ")
-        stream = re.sub(r"(, [\d,]+ rows)(.*)\1$", r"\1\2", stream)  # told twice
-        found = [match for line in rest if (match := LINE.fullmatch(line))]
-        values = [float(match["value"]) for match in found]
-        if not found:
-            continue
-        best = max(values) if measure == "auc" else min(values)
-        for match, value in zip(found, values, strict=True):
-            told = re.search(r"(log density|log loss) (-?[\d.]+)", match["more"])
-            sign = -1.0 if told and told[1] == "log loss" else 1.0
-            density = f"{sign * float(told[2]):.2f}" if told else "-"
-            error = f"{value:.4f}".rstrip("0")
-            rate = f"{float(match['rate']):,.0f}" if match["model"] != NAIVE else "-"
-            out.append(
-                f"| {stream}: {measure} | {match['model']} "
-                f"| {f'**{error}**' if value == best else error} | {density} | {rate} "
-                f"| {float(match['size']):.3g} |"
-            )
-            stream, measure = "", ""
-    return [line.replace("| :  |", "| |") for line in out]
-
-
 def taken(rows: list[dict[str, Any]]) -> str:
     """Days and versions of the rows, in a sentence."""
     days = sorted({row["date"] for row in rows})
@@ -320,19 +249,58 @@ def stored(name: str) -> list[str]:
     return ["```", (HERE / name).read_text().rstrip(), "```"]
 
 
+def section(name: str, title: str) -> list[str]:
+    """The lines of a stored file from a title to the next numbered one."""
+    lines = (HERE / name).read_text().splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith(title))
+    rest = lines[first + 1 :]
+    ends = (k for k, line in enumerate(rest) if re.match(r"\d+\.", line))
+    return ["```", *rest[: next(ends, len(rest))], "```"]
+
+
+def scenes(measure: str, beside: str = "K") -> list[str]:
+    """A measure of companions.txt: a row for each scene, a column for each model.
+
+    Scenes are those that have this measure and the one `beside` it, if any. Cells are
+    means over seeds.
+    """
+    table: dict[str, dict[str, str]] = {}
+    for block in (HERE / "companions.txt").read_text().split("\n\n"):
+        title, *lines = block.strip("\n").splitlines() or [""]
+        names = re.split(r"  +", lines[0].strip()) if lines else []
+        if not {measure, beside} <= {*names, ""}:
+            continue
+        place = names.index(measure) + 1
+        for line in lines[1:]:
+            name, *cells = re.split(r"  +", line.strip())
+            cell = re.sub(r" \(.*\)", "", [name, *cells][place])
+            table.setdefault(title, {})[name.removesuffix(" (K given)")] = cell
+    models = list(dict.fromkeys(name for row in table.values() for name in row))
+    out = [f"| scene | {' | '.join(models)} |", "|---" * (len(models) + 1) + "|"]
+    out += [
+        f"| {title} | {' | '.join(row.get(name, '') for name in models)} |"
+        for title, row in table.items()
+    ]
+    return out
+
+
 def page() -> str:
     """The text of the page."""
     results = json.loads((HERE / "results.json").read_text())
     rates = json.loads((HERE / "rates.json").read_text())
     parts = [INTRODUCTION, *lines_table(results), "", taken(results), ""]
-    averaged = (HERE / "../statistical/averaged.txt").read_text()
-    parts += [TOGETHER, *streams_table(averaged), ""]
     parts += [ROWS, *stored("rows.txt"), ""]
     parts += [UNMET, *stored("floor.txt"), "", FLOOR]
     parts += [GROWTH, *stored("growth.txt"), "", CAUSE]
     parts += [STEPS, *stored("../heavy/latency.txt"), "", TAIL]
     parts += [RATES, *rates_table(rates), "", taken(rates), ""]
-    parts += [PROFILE, *stored("profile.txt"), MIXTURES]
+    parts += [PROFILE, *stored("profile.txt")]
+    parts += [MIXTURES, *section("sva.txt", "7. rows per second")]
+    parts += [DEPENDENT, *section("ddp.txt", "8. label updates")]
+    parts += [DEFAULTS, *scenes("ARI"), HELD_OUT, *scenes("held out", "ARI")]
+    parts += [STREAMED, *scenes("ARI held out"), FORGETTING]
+    parts += [*scenes("ARI of the last 500"), NEAREST, *scenes("us a query", "")]
+    parts += [TOPICS]
     return "\n".join(parts)
 
 

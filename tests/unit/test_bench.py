@@ -298,28 +298,6 @@ def test_river_reads_the_same_rows(tmp_path: Path) -> None:
     assert gauges.spend(command).user >= 0.0
 
 
-def test_streams_are_told_in_one_table() -> None:
-    text = """versions
-
-few, 2,000 rows, 2,000 rows: rmse
-  averaged stream             1.1500       509 rows/s    5.271 MB  log density -1.570
-  online linear               2.6813     57862 rows/s    0.004 MB
-  met: 1.22; ahead of the best peer here by 21.8 %
-
-label, 30 rows: auc
-  averaged stream             0.8000        50 rows/s    1.000 MB  se 0.1, log loss 0.25
-  same label as last time     0.9000 300000000 rows/s    0.000 MB  log loss 17.0
-
-0 not met
-"""
-    assert page.streams_table(text)[2:] == [
-        "| few, 2,000 rows: rmse | averaged stream | **1.15** | -1.57 | 509 | 5.27 |",
-        "| | online linear | 2.6813 | - | 57,862 | 0.004 |",
-        "| label, 30 rows: auc | averaged stream | 0.8 | -0.25 | 50 | 1 |",
-        "| | same label as last time | **0.9** | -17.00 | - | 0 |",
-    ]
-
-
 def test_the_page_on_performance_is_that_of_the_stored_results() -> None:
     assert page.PAGE.read_text() == page.page()
 
