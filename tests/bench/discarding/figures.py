@@ -290,15 +290,16 @@ WINDOWS = (25, 50, 100, 200, 500)
 
 
 def cases_windows(scale: Scale) -> Iterator[Case]:
-    base = {"k": 0.1, "rows": scale.rows["4"]}
-    for rules in RULES:
-        for window in WINDOWS:
-            for lam in LAMBDAS:
-                yield base | {"rules": rules, "window": window, "lambda": lam}
+    for k in (0.1, 0.5):
+        base = {"k": k, "rows": scale.rows["4"]}
+        for rules in RULES:
+            for window in WINDOWS:
+                for lam in LAMBDAS:
+                    yield base | {"rules": rules, "window": window, "lambda": lam}
 
 
 def memory(case: Case, repeat: int) -> Values:
-    """The slow wave of figure 4 by window, with the number of leaves.
+    """The waves of figure 4 by window, with the number of leaves.
 
     With L leaves a row that leaves the window fades by lambda once in L rows, so that
     what the leaves remember is worth about window + L / (1 - lambda) rows.
