@@ -80,6 +80,7 @@ def to_arrays(
     early = [rows for rows in state.early if len(rows)]
     arrays["early"] = np.concatenate(early) if early else np.empty((0, 0))
     arrays["n_early"] = np.array([len(one) for one in state.early], dtype=np.int64)
+    arrays["joined"] = state.joined.copy()
     return header, arrays
 
 
@@ -151,6 +152,7 @@ def from_arrays(options: DDPOptions, header: dict[str, Any], arrays: Arrays) -> 
         n_chosen=header["n_chosen"],
         early=early_rows(arrays),
         cells=arrays["cells"].copy(),
+        joined=arrays["joined"].copy(),
         first_counted=header["first_counted"],
         phase_column=header["phase_column"],
         joins=joins_from_header(header["joins"], header["next_id"]),
@@ -205,6 +207,7 @@ LAYOUTS = {
     "cells": reals(None, low=0.0),
     "early": reals(None, None),
     "n_early": ints(None, low=0),
+    "joined": reals(None, None),
     "draws_n_clusters": ints(None, low=0),
     "draws_u": reals(None, low=0.0),
     "draws_log_joint": Layout("f8", (None,), low=-np.inf, high=np.inf, gaps=True),
@@ -247,6 +250,7 @@ def check_arrays(
     require(np.diff(arrays["particles_id"]) > 0, "ids that ascend")
     check_prior_rows(family, arrays)
     check_history(family, n_rows, arrays)
+    check_joined(family, n_phases, n_rows, arrays["joined"])
     if family is None:
         return
     assert columns is not None
@@ -287,6 +291,19 @@ def check_history(family: Family | None, n_rows: int, arrays: Arrays) -> None:
     if family is not None and len(owner):
         require(sums.shape[1] == family.n_sums(), "sums of the family")
         require((sums[:, 0] > 0.0) & (sums[:, 0] <= n_rows), "sums of rows")
+
+
+def check_joined(
+    family: Family | None, n_phases: int, n_rows: int, joined: Matrix
+) -> None:
+    """Raise ValueError unless copies that were joined began in phases there were."""
+    require(family is not None or not joined.size, "joined copies without a family")
+    if family is None or not joined.size:
+        return
+    require(joined.shape[1] == 1 + family.n_sums(), "sums of joined copies")
+    phase, n = joined.T[:2]
+    require((phase == np.floor(phase)) & (phase >= 0.0), "phases of joined copies")
+    require((phase < n_phases) & (n > 0.0) & (n <= n_rows), "rows of joined copies")
 
 
 class File:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
-from dyntree.encoding.values import Vector
+from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.merging import with_merged
@@ -29,7 +29,7 @@ from dyntree.mixtures.ddp.state import (
     pruned,
     without_old_phases,
 )
-from dyntree.mixtures.ddp.superposing import labels_together
+from dyntree.mixtures.ddp.superposing import joined_marks, labels_together
 from dyntree.mixtures.shared.arrays import Ids, settled_aliases
 
 SLACK = 1e-10  # relative, of sums that were taken in another order
@@ -58,6 +58,7 @@ def rejoined(
         n_rows=sum(part.n_rows for part in parts) - (len(parts) - 1) * start.n_rows,
         n_chosen=ENOUGH, diagnostics=no_diagnostics(),
         phase_column=columns[0] if columns else start.phase_column,
+        joined=joined_marks([marks_of(start, part) for part in parts]),
     )  # fmt: skip
     return without_old_phases(pruned(state, options), options, family)
 
@@ -109,8 +110,8 @@ def check_copies(start: State, parts: Sequence[State], options: DDPOptions) -> N
             "Join them more often, or make models with a longer history.",
             history=options.history,
         )
-    for one, other in combinations(parts, 2):
-        phase = shared_phase(start, one, other)
+    for one, other in combinations([marks_of(start, part) for part in parts], 2):
+        phase = shared_phase(one, other)
         if phase is not None:
             raise ArgumentError(
                 "models",
@@ -137,17 +138,27 @@ def goes_on(start: State, part: State) -> bool:
     )
 
 
-def shared_phase(start: State, one: State, other: State) -> int | None:
-    """The first phase since `start` that has rows, if two states share these.
+def marks_of(start: State, part: State) -> Matrix:
+    """Phase and sums of the first rows since `start`, of a copy and of its parts.
 
-    Phases before a later copy come first, and rows of others may be equal by chance.
+    A copy that is made of others, joined since, has theirs beside its own. Later phases
+    are not compared: rows of others may be equal by chance.
     """
-    for phase in range(start.n_phases, one.n_phases):
-        sums, its = total_of(one, phase), total_of(other, phase)
-        if sums[0] or its[0]:
-            # a merge has changed the order of the terms
-            near = np.abs(sums - its).max() <= SLACK * np.abs(sums).max()
-            return phase if sums[0] == its[0] and near else None
+    marks = [mark for mark in part.joined if mark[0] >= start.n_phases]
+    for phase in range(start.n_phases, part.n_phases):
+        sums = total_of(part, phase)
+        if sums[0]:
+            return np.array([*marks, np.append(phase, sums)])
+    return np.array(marks)
+
+
+def shared_phase(one: Matrix, other: Matrix) -> int | None:
+    """The phase whose rows two copies, or parts of them, have both learned."""
+    for mark, its in product(one, other):
+        # a merge has changed the order of the terms
+        near = np.abs(mark - its).max() <= SLACK * np.abs(mark[1:]).max()
+        if near and (mark[:2] == its[:2]).all():
+            return int(mark[0])
     return None
 
 

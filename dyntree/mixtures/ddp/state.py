@@ -142,6 +142,8 @@ class State:
     nearness: Nearness = UNKNOWN  # of rows, of the last phase of another scale
     joins: tuple[tuple[int, ...], ...] = ()  # ends of the ids of superposed models
     origins: tuple[str, ...] = ()  # of these models, once there are rows
+    # phase and sums of the first rows since a copy, of each copy that was joined
+    joined: Matrix = field(default_factory=lambda: np.empty((0, 0)))
 
     @classmethod
     def fresh(cls, options: DDPOptions, n_prior: int = 0, n_sums: int = 0) -> State:
@@ -160,7 +162,7 @@ class State:
         """Bytes used by particles, their histories, and labels."""
         arrays = [*vars(self.particles).values(), *vars(self.history).values()]
         arrays += [self.mass, self.source_exposure, self.age, self.u, self.counts]
-        arrays += [self.cells, *self.early]
+        arrays += [self.cells, self.joined, *self.early]
         return int(sum(array.nbytes for array in (*arrays, *self.labels)))
 
     def may_be_one(self, one: int, other: int) -> bool:

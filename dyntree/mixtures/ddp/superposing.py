@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family
 from dyntree.mixtures.ddp.options import DDP_OPTIONS, DDPOptions
@@ -116,9 +117,16 @@ def superposed(states: Sequence[State], options: DDPOptions, family: Family) -> 
         diagnostics=no_diagnostics(),
         joins=(*joins, tuple(first_id)) if len(parts) > 1 else joins,
         origins=joined_origins([part.origins for part in parts]),
+        joined=joined_marks([part.joined for part in parts]),
     )  # fmt: skip
     whole = pruned(with_fewer_counts(whole), options)
     return without_old_phases(whole, options, family)
+
+
+def joined_marks(marks: Sequence[Matrix]) -> Matrix:
+    """Those of several states, some of which may have none."""
+    some = [part for part in marks if part.size]
+    return np.concatenate(some) if some else np.empty((0, 0))
 
 
 def check_columns(one: State, other: State) -> None:

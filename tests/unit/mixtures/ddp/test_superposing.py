@@ -444,6 +444,37 @@ def test_rows_of_a_later_phase_may_be_equal_by_chance() -> None:
         assert checkpoint.dumps(checkpoint.loads(checkpoint.dumps(joined)))
 
 
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_copy_is_not_joined_with_what_it_was_joined_into(
+    later: bool, stored: bool
+) -> None:
+    """Its rows would count twice, also once both have learned more."""
+    start = learned(LEFT, 2)
+    one, two, three = (start.copy().update(rows(LEFT, seed=k)) for k in (5, 6, 7))
+    joined = DependentDPMixture.superpose([one, two], since=start)
+    if stored:
+        joined = checkpoint.loads(checkpoint.dumps(joined))
+    if later:
+        for k, model in enumerate((joined, two, three)):
+            model.update(rows(LEFT, seed=8 + k))
+    for pair in ([joined, two], [two, joined], [joined, joined.copy()]):
+        with pytest.raises(ValueError, match="the same rows in phase 2"):
+            DependentDPMixture.superpose(pair, since=start)
+    both = DependentDPMixture.superpose([joined, three], since=start)
+    assert both.n_seen == joined.n_seen + three.n_seen - start.n_seen
+    with pytest.raises(ValueError, match="the same rows in phase 2"):
+        DependentDPMixture.superpose([both, two], since=start)
+
+
+def test_marks_of_joined_copies_do_not_grow() -> None:
+    model = learned(LEFT, 1)
+    for k in range(5):
+        copies = [model.copy().update(rows(LEFT, seed=10 * k + c)) for c in range(2)]
+        model = DependentDPMixture.superpose(copies, since=model)
+        assert len(model._state.joined) == 2
+
+
 @pytest.mark.parametrize("n_empty", [0, 1])
 def test_a_phase_learned_twice_is_known_after_a_merge_in_one_copy(n_empty: int) -> None:
     start = learned([*LEFT, *RIGHT], 1)
