@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 from dyntree.mixtures import MemoryBoundedHDP
 from tests.oracle.hdp import folded_score
 
-from .companion_tables import Cells, Table, needs, timed
-from .hdp_scenes import bars, docstrings, news, zipf_topics
+from .companion_tables import SEEDS, Cells, Table, needs, timed
+from .hdp_scenes import bars, docstrings, news, short_topics, zipf_topics
 from .hdp_text import PEERS, lda_topics, score_of
 
 COLUMNS = {
@@ -84,14 +84,18 @@ def told(find: Callable[[Any, int], Any], split: Split, seed: int, top: int) -> 
 
 
 def words_table(
-    title: str, split: Callable[[int], Split], top: int, programs: dict[str, Any]
+    title: str,
+    split: Callable[[int], Split],
+    top: int,
+    programs: dict[str, Any],
+    seeds: Iterable[int] = SEEDS,
 ) -> Table:
-    """A table of programs, at three seeds."""
+    """A table of programs, at some seeds."""
     table = Table(title, COLUMNS)
     table.fill({
         name: lambda seed, find=find: told(find, split(seed), seed, top)
         for name, find in programs.items()
-    })  # fmt: skip
+    }, seeds)  # fmt: skip
     return table
 
 
@@ -145,4 +149,21 @@ def many_documents() -> Iterator[Table]:
         yield words_table(
             f"{n} docstrings of at most 120 words (asked: 3 times tomotopy's seconds)",
             lambda seed, n=n: docstrings(n, seed), 10, programs,
+        )  # fmt: skip
+
+
+def short_documents() -> Iterator[Table]:
+    """830 documents of 4 to 15 words: five collections, and five starts on one."""
+    programs = {
+        "MemoryBoundedHDP": learned_topics,
+        "scikit-learn LDA 20": lambda train, seed: lda_topics(train, 20, seed),
+        "tomotopy HDPModel, 1,000 sweeps": PEERS["tomotopy HDPModel, 1,000 sweeps"],
+    }
+    for title, collection in (
+        ("830 documents of 4 to 15 words, five collections", lambda seed: seed),
+        ("the first collection, five starts (asked: spread <= .1)", lambda _: 0),
+    ):
+        yield words_table(
+            title, lambda seed, of=collection: short_topics(830, of(seed)), 10,
+            programs, range(5),
         )  # fmt: skip

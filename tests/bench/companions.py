@@ -2,12 +2,13 @@
 
     python -m tests.bench.companions [SECTION ...] [--elec2 FILE]
 
-Sections: tables, blobs, wide, streams, weeks, regimes, forget, bars, news, documents,
-neighbours. All by default, within an hour of one core; companions.txt holds what was
-printed last. A cell is the mean over three seeds and, in brackets, the worst of them; K
-is told for each. Seconds are of the processor. Rows that are held out are a fifth,
-their log densities are in nats a row. "Diagonal, same K" is what scikit-learn's
-diagonal mixture says of the same rows with as many components as the model has found.
+Sections: tables, densities, blobs, wide, streams, weeks, regimes, forget, bars, news,
+documents, short, neighbours. All by default, within an hour of one core; companions.txt
+holds what was printed last. A cell is the mean over three seeds and, in brackets, the
+worst of them; K is told for each. Seconds are of the processor. Rows that are held out
+are a fifth, their log densities are in nats a row. "Diagonal, same K" is what scikit-
+learn's diagonal mixture says of the same rows with as many components as the model has
+found.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ SECTIONS: dict[str, Callable[[], Iterator[Table]]] = {
     "bars": companion_words.bars_found,
     "news": companion_words.news_found,
     "documents": companion_words.many_documents,
+    "short": companion_words.short_documents,
     "neighbours": companion_neighbours.neighbours,
 }
 

@@ -126,13 +126,27 @@ def halved(counts: Any, n_train: int, rng: np.random.Generator) -> Any:
 def zipf_topics(n_train: int, seed: int, n_words: int = 120) -> Any:
     """Documents of 40 topics over 2,000 words, a few common and most rare."""
     rng = np.random.default_rng([seed, 77])
-    V, K = 2000, 40
-    common = 1.0 / np.arange(1, V + 1) ** 0.9
-    topics = rng.dirichlet(20.0 * rng.permutation(common / common.sum()), K)
-    share = rng.dirichlet(np.full(K, 2.0))
-    shares = rng.dirichlet(0.08 * K * share, n_train + 150)
-    counts = np.stack([rng.multinomial(n_words, p) for p in shares @ topics])
-    return halved(counts, n_train, rng)
+    lengths = np.full(n_train + 150, n_words)
+    return halved(of_topics(40, 2000, 20.0, lengths, rng), n_train, rng)
+
+
+def short_topics(n_train: int, seed: int) -> Any:
+    """Documents of 4 to 15 words, of 20 topics over 1,000 words."""
+    rng = np.random.default_rng([seed, 78])
+    lengths = rng.integers(4, 16, n_train + 150)
+    return halved(of_topics(20, 1000, 5.0, lengths, rng), n_train, rng)
+
+
+def of_topics(
+    n_topics: int, n_words: int, alike: float, lengths: Any, rng: np.random.Generator
+) -> Any:
+    """Counts of words of topics, the more `alike` the larger it is."""
+    common = 1.0 / np.arange(1, n_words + 1) ** 0.9
+    topics = rng.dirichlet(alike * rng.permutation(common / common.sum()), n_topics)
+    share = rng.dirichlet(np.full(n_topics, 2.0))
+    shares = rng.dirichlet(0.08 * n_topics * share, len(lengths))
+    pairs = zip(lengths, shares @ topics, strict=True)
+    return np.stack([rng.multinomial(n, p) for n, p in pairs])
 
 
 @cache
