@@ -31,7 +31,8 @@ class DynamicMeansClusterer(
     """Clusters that are born, move, rest and die over phases, for scikit-learn.
 
     Labels are persistent ids: a cluster has the same id in all phases, and an id is
-    never used twice. There are no densities.
+    never used twice. There are no densities. Distances are in the units of the columns:
+    where these differ, put a `StandardScaler` before the model, in a pipeline.
 
     Phases should have at least ten times as many rows as there are clusters; collect
     rows until then. In smaller ones clusters are often without rows, are gone after

@@ -220,7 +220,8 @@ class DPGMMClusterer(
 
     Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
     what was learned, in batches of any size. The number of clusters is learned from the
-    data. Learning uses no random numbers.
+    data. Learning uses no random numbers. Distances are in the units of the columns:
+    where these differ, put a `StandardScaler` before the model, in a pipeline.
 
     Parameters
     ----------
@@ -277,7 +278,9 @@ class DPMPPCAClusterer(
 
     Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
     what was learned, in batches of any size. The number of clusters and their
-    dimensions are learned from the data. Learning uses no random numbers.
+    dimensions are learned from the data. Learning uses no random numbers. Distances are
+    in the units of the columns: where these differ, put a `StandardScaler` before the
+    model, in a pipeline.
 
     Parameters
     ----------
@@ -349,7 +352,9 @@ class HDPHSMMClusterer(MixtureMixin, ClusterMixin, BaseEstimator):
 
     Rows are one sequence and are learned in the order given. `fit` starts anew, and
     `partial_fit` adds to what was learned. `predict` labels each row on its own, as
-    usual in scikit-learn; `decode` finds the most probable path of all rows.
+    usual in scikit-learn; `decode` finds the most probable path of all rows. Distances
+    are in the units of the columns: where these differ, put a `StandardScaler` before
+    the model, in a pipeline.
 
     Parameters
     ----------
