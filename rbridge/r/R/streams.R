@@ -187,8 +187,11 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
                    row.names(frame))
       frame[[own]] <- factor(value, levels = xlevels[[own]])
     }
+    for (own in setdiff(names(frame)[are_levels(frame)], crossed)) # may be of one level
+      frame[[own]] <- numeric(nrow(frame)) # and their columns are not taken from there
     attr(frame, "terms") <- terms # rows that were taken out of a frame lose it
-    X <- stats::model.matrix(terms, frame, contrasts.arg = contrasts)
+    X <- stats::model.matrix(terms, frame,
+                             contrasts.arg = contrasts[intersect(names(contrasts), crossed)])
     more <- X[, attr(X, "assign") %in% which(order > 1L), drop = FALSE]
     columns[colnames(more)] <- lapply(seq_len(ncol(more)), function(j) as.vector(more[, j]))
     contrasts <- attr(X, "contrasts")
@@ -198,9 +201,10 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
   structure(as_rows(inputs, name, call), contrasts = contrasts)
 }
 
+are_levels <- function(x) vapply(x, function(one) is.factor(one) || is.character(one), NA)
+
 levels_in <- function(x) {
-  is_level <- vapply(x, function(one) is.factor(one) || is.character(one), NA)
-  lapply(x[is_level], function(one) if (is.factor(one)) levels(one) else
+  lapply(x[are_levels(x)], function(one) if (is.factor(one)) levels(one) else
     sort(unique(one)))
 }
 

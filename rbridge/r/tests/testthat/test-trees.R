@@ -209,3 +209,15 @@ test_that("interactions of names that are no R names keep their levels", {
   one$`my g` <- c("A", "b", "c") # sorts before those of the fit
   expect_error(predict(fit, one), "^column \"my g\" of newdata must hold levels .* got \"A\"")
 })
+
+test_that("rows of one level are read beside an interaction of other inputs", {
+  d <- mixed_rows()[-4, ]
+  d$f <- factor(d$s)
+  fit <- dyntree_stream(y ~ x * g + s + f, d, n_particles = 20, seed = 1)
+  each <- vapply(1:6, function(k) predict(fit, d[k, ]), 0)
+  expect_identical(unname(each), unname(predict(fit, d[1:6, ])))
+  expect_identical(nobs(update(fit, d[1, ])), 120L)
+  one <- d[d$s == "p", ]
+  expect_length(predict(dyntree_stream(y ~ x * g + s, one, n_particles = 20, seed = 1), one),
+                nrow(one))
+})
