@@ -17,6 +17,9 @@ inquiry <- function(object, call) {
     return(list(rows = rows, names = inputs_of_frame(rows, object$terms), ask = ask))
   }
   frame <- active_variables(object)
+  levels <- attr(object, "xlevels")
+  for (name in names(Filter(is.character, frame)))
+    frame[[name]] <- factor(frame[[name]], levels[[name]]) # if all rows are moved to one
   rows <- evenly(if (is.null(frame)) active_rows(object) else frame)
   ask <- function(rows) {
     X <- if (is.null(frame)) rows else designed(object, rows)

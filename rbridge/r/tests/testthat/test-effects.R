@@ -80,3 +80,15 @@ test_that("a curve is what is predicted if all rows have a value", {
   expect_identical(names(labels$l), c("value", "low", "high"))
   expect_identical(graphics::par("mfrow"), c(1L, 1L))
 })
+
+test_that("text has the effects and curves of a factor", {
+  native()
+  no_pictures()
+  d <- made_rows()
+  fits <- lapply(list(d, transform(d, g = as.character(g))), function(rows) {
+    set.seed(1)
+    update(dynaTree(y ~ x * g + l, rows, N = 20, verb = 0), rows[1:9, ], verb = 0)
+  })
+  expect_identical(coef(fits[[2]]), coef(fits[[1]]))
+  expect_identical(plot(fits[[2]]), plot(fits[[1]]))
+})
