@@ -22,6 +22,8 @@ dynaTree.default <- function(X, y, N = 1000,
   more <- check_beside(model, native, list(exposure = exposure, weights = weights,
                                            offset = offset), nrow(inputs),
                        rownames(inputs))
+  if (!is.null(more$weights) && !any(more$weights > 0))
+    stop("weights must not be 0 in all rows.", call. = FALSE)
   response <- as_response(labels, model, whole = native && model == "class")
   learned <- with_weight(no_coding(inputs), response, more)
   given <- list(X = learned$X, y = learned$y, N = truncated(N), model = model, nu0s20 = nu0s20,

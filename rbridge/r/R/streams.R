@@ -280,7 +280,7 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   frame[["(weights)"]] <- new_extra(object, "weights", weights, of, call)
   frame[["(exposure)"]] <- new_extra(object, "exposure", exposure, of, call)
   frame <- omit_responses(frame)
-  if (!nrow(frame)) return(object)
+  if (all(weights_in(frame) == 0)) return(object) # or there are no rows
   y <- as_labels_or_numbers(frame[[1L]], object$model, call)
   x <- asked$x(frame)
   is_count <- object$model %in% counts
