@@ -169,9 +169,7 @@ new_response <- function(object, y, name = "y")
 
 # Responses; labels as their codes among those that a factor had at the fit, if it was one.
 coded <- function(y, model, levels, name = "y", native = FALSE) {
-  is_label <- is.factor(y) || is.character(y) ||
-    (is.logical(y) && identical(levels, c("FALSE", "TRUE")))
-  if (is.null(levels) || !is_label)
+  if (is.null(levels) || !(is.factor(y) || is.character(y) || is.logical(y)))
     return(as_response(y, model, name, whole = native && model == "class"))
   codes <- match(as.character(y), levels)
   if (anyNA(codes))

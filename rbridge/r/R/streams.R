@@ -68,8 +68,13 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
                             deparse(stats::formula(terms))[1L], ". Put it left of ~."),
                      call))
   response <- stats::model.response(rows)
-  y <- as_labels_or_numbers(response, options$model, call)
+  if (is.null(options$model) && !is.null(options$classes)) options$model <- "class"
+  y <- as_labels_or_numbers(response, options$model, row.names(rows), call)
   if (is.character(y)) {
+    if (!nrow(rows) && !is.factor(response) && is.null(options$classes))
+      stop(simpleError(paste0("data must have at least one row with a response, whose labels ",
+                              "are not declared; got none. Give it as a factor, or classes."),
+                       call))
     options$model <- "class"
     if (is.null(options$classes))
       options$classes <- if (is.factor(response)) levels(response)[!is.na(levels(response))] else
@@ -136,22 +141,42 @@ with_facts <- function(object, found) {
 }
 
 # Responses as numbers, or as texts where they are labels.
-as_labels_or_numbers <- function(y, model, call, name = "the response") {
+as_labels_or_numbers <- function(y, model, rows, call) {
   if (is.matrix(y) && ncol(y) == 1L) y <- as.vector(y)
   is_label <- is.factor(y) || is.logical(y) || is.character(y)
   if (is.null(model) && is_label) model <- "class"
   if (is.matrix(y) || is.data.frame(y))
-    stop(simpleError(paste0(name, " must be one column; got a matrix of ", ncol(y),
+    stop(simpleError(paste0("the response must be one column; got a matrix of ", ncol(y),
                             ". Fit a model of each."), call))
-  if (identical(model, "class")) return(as.character(y))
-  if (is_label)
-    stop(simpleError(paste0(name, " must be numeric for model = ", deparse(model)[1L], "; got ",
-                            if (is.factor(y)) "a factor" else typeof(y),
-                            ". Give model = \"class\", or numbers."), call))
-  if (!is_number(y))
-    stop(simpleError(paste0(name, " must be numeric, logical, a factor or character; got ",
+  if (!is_label && !is_number(y))
+    stop(simpleError(paste0("the response must be numeric, logical, a factor or character; got ",
                             a_thing(y), ". Convert it first."), call))
-  as.numeric(y)
+  if (!identical(model, "class")) {
+    if (is_label)
+      stop(simpleError(paste0("the response must be numeric for model = ", deparse(model)[1L],
+                              "; got ", if (is.factor(y)) "a factor" else typeof(y),
+                              ". Give model = \"class\", or numbers."), call))
+    return(as.numeric(y))
+  }
+  part <- if (!is_label) which(y != trunc(y))
+  if (length(part))
+    stop(simpleError(paste0("the response must hold labels, as whole numbers, text or a factor; ",
+                            "got ", y[part[1L]], " in row ", row_label(part[1L], rows),
+                            ". Give model = \"linear\" for numbers, or make it a factor."),
+                     call))
+  as.character(y)
+}
+
+# Text and factors may have any labels; numbers and truth values are labels where those of
+# the fit were, and not the codes of a factor.
+check_labels <- function(y, terms, call) {
+  was <- attr(terms, "dataClasses")[[1L]]
+  is_other <- (is.logical(y) && was != "logical") ||
+    (is.numeric(y) && was %in% c("factor", "ordered", "character", "logical"))
+  if (is_other)
+    stop(simpleError(paste0("the response must hold labels as in the fit, which are of class ",
+                            was, "; got ", a_thing(y), ". Give the labels as a factor or text."),
+                     call))
 }
 
 # The inputs of a formula: variables as they are, and of interactions the columns that
@@ -281,7 +306,8 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   frame[["(exposure)"]] <- new_extra(object, "exposure", exposure, of, call)
   frame <- omit_responses(frame)
   if (all(weights_in(frame) == 0)) return(object) # or there are no rows
-  y <- as_labels_or_numbers(frame[[1L]], object$model, call)
+  if (object$model == "class") check_labels(frame[[1L]], object$terms, call)
+  y <- as_labels_or_numbers(frame[[1L]], object$model, row.names(frame), call)
   x <- asked$x(frame)
   is_count <- object$model %in% counts
   offset <- offset_of(frame, object$model, call)

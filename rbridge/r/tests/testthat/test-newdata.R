@@ -340,6 +340,18 @@ test_that("labels are whole numbers under native rules", {
   expect_error(predict(fit, X[1, , drop = FALSE], yy = 1.5), "yy must hold labels as whole")
 })
 
+test_that("truth values are no codes of a factor's labels", {
+  d <- mixed_rows()
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    fit <- dynaTree(k ~ y, d, model = "class", N = 5, verb = 0)
+    expect_error(update(fit, d[1, ], TRUE), "y must hold labels of the fit, low, high; got TRUE")
+    truths <- dynaTree(factor(l) ~ y, d, model = "class", N = 5, verb = 0)
+    expect_identical(update(truths, d[1, ], TRUE)$y[121], 2)
+    options(old)
+  }
+})
+
 test_that("rows without a response leave a fit by formula as it was", {
   native()
   d <- measured()

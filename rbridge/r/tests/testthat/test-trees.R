@@ -59,6 +59,27 @@ test_that("labels keep R's order of levels, and new ones come", {
   expect_identical(levels(predict(numbers, d[1, ])), c("1", "2"))
 })
 
+test_that("numbers are labels where they are whole, and where the fit had some", {
+  d <- mixed_rows()
+  d$code <- as.integer(d$k)
+  expect_error(dyntree_stream(y ~ x, d, model = "class"),
+               "^the response must hold labels, as whole .* got 1.887.* in row 1. Give model = \"linear\"")
+  expect_error(dyntree_average(y ~ x, d, classes = c("low", "high")), "must hold labels, as whole")
+  expect_error(dyntree_stream(day ~ x, d, model = "class"), "got an object of class Date")
+  text <- dyntree_stream(k ~ x, d, n_particles = 5, seed = 1)
+  for (wrong in list(d$code, d$l, d$day))
+    expect_error(update(text, transform(d, k = wrong)), "^the response must (hold labels as|be numeric)")
+  truths <- dyntree_stream(l ~ x, d, n_particles = 5, seed = 1)
+  expect_error(update(truths, transform(d, l = 1)), "of class logical; got one of type double")
+  numbers <- dyntree_stream(code ~ x, d, model = "class", n_particles = 5, seed = 1)
+  expect_error(update(numbers, transform(d, code = l)), "of class numeric; got one of type logical")
+  expect_identical(update(numbers, transform(d, code = factor(code)))$log_evidence,
+                   update(numbers, d)$log_evidence)
+  expect_identical(update(truths, transform(d, l = paste(l)))$log_evidence,
+                   update(truths, d)$log_evidence)
+  expect_error(dyntree_stream(y ~ x, transform(d, y = NA)), "^data must have at least one row")
+})
+
 test_that("levels that no row had are learned, refused or missing", {
   d <- mixed_rows()
   more <- d[1:9, ]
