@@ -8,8 +8,9 @@ inquiry <- function(object, call) {
   if (inherits(object, "dyntree_trees")) {
     rows <- evenly(stored_frame(object, call))
     ask <- function(rows) {
-      reply <- ask_model(object, "predict", list(x = bare(inputs_at(object, rows, call))),
-                         call)
+      given <- list(x = bare(inputs_at(object, rows, call)))
+      if (object$model %in% counts) given$exposure <- 1
+      reply <- ask_model(object, "predict", given, call)
       if (object$model != "class") return(cbind(reply$mean))
       structure(reply$prob[, match(object$labels, reply$levels), drop = FALSE],
                 dimnames = list(NULL, object$labels))

@@ -26,10 +26,14 @@ formula.dyntree <- function(x, ...) {
 terms.dyntree <- function(x, ...) stats::terms(formula.dyntree(x))
 
 # In-sample predictions at the active rows, as of predict().
-fitted.dyntree <- function(object, ...)
+fitted.dyntree <- function(object, ...) {
+  no_more(...)
+  check_ours(object)
   predict.dyntree(object, type = of_model(object, "response"))
+}
 
 residuals.dyntree <- function(object, ...) {
+  no_more(...)
   check_ours(object)
   if (object$model == "class") stop_residuals()
   rest <- object$y - predict.dyntree(object)$mean

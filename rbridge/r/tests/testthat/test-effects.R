@@ -81,6 +81,25 @@ test_that("a curve is what is predicted if all rows have a value", {
   expect_identical(graphics::par("mfrow"), c(1L, 1L))
 })
 
+test_that("effects of counts are of their rate, and give no warning", {
+  native()
+  no_pictures()
+  d <- made_rows()
+  d$h <- d$z + 1
+  fits <- list(
+    dynaTree(n ~ x + g, d, model = "poisson", exposure = h, N = 10, verb = 0),
+    dyntree_stream(n ~ x + g, d, model = "poisson", exposure = h, n_particles = 10, seed = 1),
+    dyntree_stream(n ~ x + g + offset(log(h)), d, model = "poisson", n_particles = 10, seed = 1))
+  for (fit in fits) {
+    expect_silent(effects <- coef(fit))
+    rate <- function(level)
+      mean(predict(fit, transform(d, g = level, h = 1), type = "response"))
+    expect_equal(effects[["gv"]], rate("v") - rate("u"))
+    expect_silent(curves <- if (inherits(fit, "dynaTree")) plot(fit) else plot(fit, "effects"))
+    expect_equal(curves$g$fit[2], rate("v"))
+  }
+})
+
 test_that("text has the effects and curves of a factor", {
   native()
   no_pictures()

@@ -25,6 +25,12 @@ test_that("predictions have intervals as those of lm()", {
   expect_error(predict(labels, d, interval = "prediction"), "labels have probabilities")
 })
 
+test_that("what fitted() and residuals() do not know is refused", {
+  fit <- fitted_tree()
+  expect_error(residuals(fit, type = "pearson"), "unused argument \\(type\\)")
+  expect_error(fitted(fit, rows()$X), "unused argument")
+})
+
 test_that("what has no meaning for a class of fits is an error, and not NULL", {
   fits <- lapply(every_model(), `[[`, "fit")
   fits$tree <- fitted_tree()
