@@ -123,7 +123,7 @@ phases <- function(phase, x, name, call) {
   if (inherits(phase, "POSIXlt")) phase <- as.POSIXct(phase)
   if (!is.atomic(phase) || inherits(phase, "integer64") || length(phase) != n)
     stop(simpleError(paste0("phase must have a label for each of the ", n, " rows of ", name,
-                            "; got ", length(phase), ", ", a_thing(phase), ". Name the phase ",
+                            "; got ", shown(phase), ". Name the phase ",
                             "of each row."), call))
   if (anyNA(phase))
     stop(simpleError(paste0("phase must have no missing value; got NA in row ",
@@ -161,7 +161,7 @@ case_weights <- function(weights, n, name, call) {
   if (is.null(weights)) return(NULL)
   if (!is_number(weights) || length(weights) != n)
     stop(simpleError(paste0("weights must be numbers, one for each of the ", n, " rows of ",
-                            name, "; got ", length(weights), ", ", a_thing(weights), "."),
+                            name, "; got ", shown(weights), "."),
                      call))
   as.numeric(weights)
 }
@@ -343,10 +343,10 @@ print.summary.dyntree_mixture <- function(x, digits = max(3L, getOption("digits"
 plot.dyntree_mixture <- function(x, newdata = NULL, columns = 1:2, ...) {
   call <- sys.call()
   if (missing(columns)) columns <- seq_len(min(2L, length(x$inputs)))
-  names <- if (is.character(columns)) columns else names(x$inputs)[columns]
+  names <- if (is.character(columns)) columns else if (is_plain(columns)) names(x$inputs)[columns]
   if (!length(names) || length(names) > 2L || !all(names %in% names(x$inputs)))
     stop(simpleError(paste0("columns must be one or two of ", name_of(names(x$inputs)),
-                            "; got ", deparse(columns)[1L], ". Name them."), call))
+                            "; got ", shown(columns), ". Name them."), call))
   if (is.null(newdata) && inherits(x, "ddp_mixture")) return(plot_lifelines(x, ...))
   if (is.null(newdata) && !nrow(x$components))
     stop(simpleError(paste0("x must have components to draw; it has none yet. Give newdata, or ",

@@ -35,7 +35,7 @@ dyntree_average <- function(formula, data = NULL,
   no_more(...)
   call <- sys.call()
   if (!isTRUE(stream) && !isFALSE(stream))
-    stop(simpleError(paste0("stream must be TRUE or FALSE; got ", deparse(stream)[1L],
+    stop(simpleError(paste0("stream must be TRUE or FALSE; got ", shown(stream),
                             ". TRUE averages memories of a stream, FALSE clouds that learn ",
                             "a table."), call))
   of_streams <- c("members", "discount", "tempering")
@@ -60,8 +60,10 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     eval(matched$na.action, frame)
   asked$na.action <- na.action
   rows <- no_integer64(eval(asked, frame), call)
-  for (name in c("weights", "exposure"))
-    check_extra(rows[[paste0("(", name, ")")]], name, nrow(rows), "data", call)
+  for (name in c("weights", "exposure")) {
+    column <- paste0("(", name, ")")
+    rows[[column]] <- checked_extra(rows[[column]], name, nrow(rows), "data", call)
+  }
   terms <- attr(rows, "terms")
   if (attr(terms, "response") == 0L)
     stop(simpleError(paste0("formula must have a response, y ~ x; got ",
@@ -284,15 +286,15 @@ new_extra <- function(object, name, given, newdata, call) {
     given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = absent)
     if (!length(per_row) && length(given) > 1L) absent() # these are the rows of the fit
   }
-  check_extra(given, name, nrow(newdata), "newdata", call)
-  given
+  checked_extra(given, name, nrow(newdata), "newdata", call)
 }
 
 # Weights or exposures of n rows, or none.
-check_extra <- function(given, name, n, rows, call) {
-  if (is.null(given) || (is_plain(given) && length(given) %in% c(1L, n))) return()
+checked_extra <- function(given, name, n, rows, call) {
+  if (is.null(given)) return(NULL)
+  if (is_plain(given) && length(given) %in% c(1L, n)) return(as.numeric(given))
   stop(simpleError(paste0(name, " must be a number, or one for each of the ", n, " rows of ",
-                          rows, "; got ", length(given), ", ", a_thing(given), "."), call))
+                          rows, "; got ", shown(given), "."), call))
 }
 
 update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NULL, ...) {
@@ -333,7 +335,7 @@ predict.dyntree_trees <- function(object, newdata,
     one_of(type, choices, "type", call)
   interval <- one_of(interval, intervals_known, "interval", call)
   if (!isTRUE(se.fit) && !isFALSE(se.fit))
-    stop(simpleError(paste0("se.fit must be TRUE or FALSE; got ", deparse(se.fit)[1L], "."),
+    stop(simpleError(paste0("se.fit must be TRUE or FALSE; got ", shown(se.fit), "."),
                      call))
   if (se.fit && type != "response")
     stop(simpleError(paste0("se.fit must be FALSE with type = \"", type, "\"; got TRUE. ",
@@ -382,7 +384,7 @@ part_of <- function(found, type, probs, x) {
 check_shares <- function(x, name, most, call) {
   if (!is_number(x) || !length(x) || length(x) > most || anyNA(x) || any(x <= 0 | x >= 1))
     stop(simpleError(paste0(name, " must be ", if (most == 1L) "a number" else "numbers",
-                            " between 0 and 1; got ", deparse(x)[1L], ". 0.95 is 95 percent."),
+                            " between 0 and 1; got ", shown(x), ". 0.95 is 95 percent."),
                      call))
 }
 

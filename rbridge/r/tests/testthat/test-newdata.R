@@ -194,8 +194,7 @@ test_that("errors name what was passed instead of what was asked for", {
     given <- list(y ~ a, transform(d, y = 1), "poisson", d$text)
     names(given) <- c("formula", "data", "model", name)
     expect_error(do.call(dyntree_stream, given),
-                 paste0("^", name, " must be a number.*60 rows of data; got 60, one of type ",
-                        "character"))
+                 paste0("^", name, " must be a number.*60 rows of data; got 60 texts"))
   }
   expect_error(ddp_mixture(d["a"]), "phase must be given, a label for each of the 60 rows")
   expect_error(hdp_topics(matrix("a", 3, 3)), "got a matrix of type character")
