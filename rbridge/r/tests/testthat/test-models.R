@@ -151,6 +151,8 @@ test_that("what is not understood is refused, by name and in R's words", {
     quote(dp_gmm(replace(X, 2, c(NA, X$b[-1])))), "^x must be finite; got NA in row 1",
     quote(ddp_mixture(X, 1:3)), "^phase must have a label for each of the 240 rows",
     quote(ddp_mixture(X, c(NA, rep(1, 239)))), "^phase .* got NA in row 1",
+    quote(ddp_mixture(replace(X, 2, c(X$b[1:4], NA, X$b[-(1:5)])), rep(2:1, 120))),
+    "^x must be finite; got NA in row 5, column \"b\"\\. Drop or impute",
     quote(ddp_mixture(X, rep(1, 240), family = "t")), "^family must be one of \"gaussian\"",
     quote(ddp_mixture(X, rep(1, 240), family = list("gaussian", df = -1))), "^family\\$df must be > 0",
     quote(ddp_mixture(X, rep(1, 240), family = list("gaussian", d = 1))), "^family must hold .*got \"d\"",
