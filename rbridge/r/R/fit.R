@@ -160,7 +160,8 @@ no_more <- function(...) {
 
 names_or_values <- function(...) {
   names <- ...names()
-  paste(if (is.null(names)) rep("...", ...length()) else names, collapse = ", ")
+  if (is.null(names)) names <- character(...length())
+  paste(replace(names, !nzchar(names), "..."), collapse = ", ")
 }
 
 # New responses of a model.

@@ -121,4 +121,6 @@ reasons <- c(
   residuals = "they have no response.",
   weights = "they store no rows.",
   coef = "they have no coefficients; see summary().",
+  vcov = "what they say of inputs has no covariance; predict(se.fit = TRUE) has errors of means.",
+  logLik = "they store no rows. sum(predict(object, newdata, type = \"density\")) is that of any.",
   prior = "their leaves predict nothing.")

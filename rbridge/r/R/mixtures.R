@@ -25,6 +25,8 @@ ddp_mixture <- function(x, phase, data = NULL, family = "gaussian", concentratio
   if (missing(phase))
     stop(simpleError(paste0("phase must be given, a label for each of the ", nrow(rows$x),
                             " rows of x; got none. dp_gmm() has no phases."), call))
+  if (!nrow(rows$x))
+    stop(simpleError("x must have at least one row; got none.", call))
   asked <- substitute(phase)
   phase <- phases(phase_of(asked, data, rows, parent.frame()), rows$x, "x", call)
   options$seed <- seed_for(seed, call)
@@ -67,6 +69,9 @@ mixture_rows <- function(x, data, call) {
                             deparse(x)[1L], ". Leave out what is left of ~."), call))
   frame <- no_integer64(stats::model.frame(x, data, na.action = stats::na.pass), call)
   terms <- attr(frame, "terms")
+  if (!is.null(attr(terms, "offset")))
+    stop(simpleError(paste0("x must be a formula without offset(); got ", deparse(x)[1L],
+                            ". Leave it out."), call))
   X <- design(terms, frame)
   list(x = as_rows(X, "data", call), terms = terms,
        xlevels = stats::.getXlevels(terms, frame), contrasts = attr(X, "contrasts"),

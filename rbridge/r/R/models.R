@@ -242,6 +242,13 @@ named_by <- function(x, rows) {
 }
 
 formula.dyntree_trees <- function(x, ...) stats::formula(x$terms)
+formula.dyntree_mixture <- function(x, ...) {
+  if (is.null(x$terms))
+    stop("the object was fitted to rows and has no formula.", call. = FALSE)
+  stats::formula(x$terms)
+}
+formula.hdp_topics <- function(x, ...)
+  stop(refusal("formula", x, "they are of counts of words.", sys.call()))
 nobs.dyntree_trees <- function(object, ...) object$n_seen
 nobs.dyntree_mixture <- function(object, ...) object$n_seen
 nobs.hdp_topics <- function(object, ...) object$n_documents

@@ -91,7 +91,8 @@ with_names <- function(text, rows, columns) {
   else if (grepl("at element \001", text, fixed = TRUE)) rows <- NULL
   text <- in_place_of(text, "\001[0-9]+\002", function(k) row_label(k, rows))
   in_place_of(text, "\003[0-9]+\004", function(k)
-    if (k > length(columns) || !nzchar(columns[k])) k else name_of(columns[k]))
+    if (k > length(columns) || !nzchar(columns[k])) k else
+      name_of(sub("^`(.*)`$", "\\1", columns[k]))) # of model.matrix()
 }
 
 in_place_of <- function(text, pattern, label) {

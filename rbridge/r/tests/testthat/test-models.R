@@ -149,6 +149,8 @@ test_that("what is not understood is refused, by name and in R's words", {
     quote(dp_gmm(data.frame(a = 1i))), "^column \"a\" of x must be numeric.*type complex",
     quote(dp_gmm(X[1, ])), "^x must have at least 2 rows for lambda = \"auto\"; got 1",
     quote(dp_gmm(replace(X, 2, c(NA, X$b[-1])))), "^x must be finite; got NA in row 1",
+    quote(ddp_mixture(X[0, ], numeric())), "^x must have at least one row; got none\\.$",
+    quote(dp_gmm(~ a + offset(b), data = X)), "^x must be a formula without offset\\(\\); got ~a",
     quote(ddp_mixture(X, 1:3)), "^phase must have a label for each of the 240 rows",
     quote(ddp_mixture(X, c(NA, rep(1, 239)))), "^phase .* got NA in row 1",
     quote(ddp_mixture(replace(X, 2, c(X$b[1:4], NA, X$b[-(1:5)])), rep(2:1, 120))),
