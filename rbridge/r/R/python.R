@@ -104,7 +104,8 @@ in_place_of <- function(text, pattern, label) {
 
 # What messages call row k: by its name, if rows have names.
 row_label <- function(k, rows) {
-  name <- if (k <= length(rows)) as.character(rows[k]) else k
+  name <- if (k <= length(rows)) as.character(rows[k]) else ""
+  if (is.na(name) || !nzchar(name)) return(k)
   if (grepl("^[0-9]+$", name)) name else name_of(name)
 }
 

@@ -66,8 +66,8 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
 counts_of_columns <- function(x, name, call) {
   for (column in names(x)) if (!is_plain(x[[column]]))
     stop(simpleError(paste0("column ", name_of(column), " of ", name, " must hold counts; got ",
-                            a_thing(x[[column]]), ". Convert it with as.numeric(), or leave ",
-                            "it out."), call))
+                            a_thing(x[[column]]), ". Make numbers of it, or leave it out."),
+                     call))
   as.matrix(x)
 }
 
@@ -114,6 +114,7 @@ update.hdp_topics <- function(object, newdata, ...) {
   no_more(...)
   call <- sys.call()
   counts <- new_counts(object, newdata, call)
+  if (!counts$dim[1L]) return(object)
   with_topics(object, learned(object, list(x = counts$sent), call, labels = counts$rows,
                               columns = object$words))
 }
