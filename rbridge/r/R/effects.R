@@ -126,7 +126,8 @@ points_of <- function(x) {
 dependence <- function(object, call, names = NULL) {
   asked <- inquiry(object, call)
   is_drawn <- function(name) !is.matrix(column_of(asked$rows, name))
-  chosen <- Filter(is_drawn, if (is.null(names)) asked$names else asked$names[names])
+  chosen <- Filter(is_drawn, if (is.null(names)) asked$names else
+    inputs_named(names, asked$names))
   lapply(stats::setNames(nm = chosen), function(name) {
     at <- points_of(column_of(asked$rows, name))
     each <- lapply(seq_along(at), function(k)
@@ -135,6 +136,14 @@ dependence <- function(object, call, names = NULL) {
     if (object$model != "class") colnames(fit) <- "fit"
     data.frame(value = at, fit, check.names = FALSE, stringsAsFactors = FALSE)
   })
+}
+
+# Inputs by their names or their places.
+inputs_named <- function(proj, names) {
+  places <- if (is.character(proj)) match(proj, names) else if (is_number(proj)) proj
+  if (!length(places) || !all(places %in% seq_along(names)))
+    refuse(proj, "proj", paste0("name inputs, ", name_of(names), ", or their places"))
+  names[places]
 }
 
 as_cell <- function(x) if (is.factor(x)) as.character(x) else x

@@ -75,7 +75,10 @@ test_that("a curve is what is predicted if all rows have a value", {
                                                  type = "response")))
     }
   }
-  expect_identical(names(plot(fits[[1]], proj = 2)), "g")
+  for (proj in list(2, "g")) expect_identical(names(plot(fits[[1]], proj = proj)), "g")
+  for (proj in list(5, 0, -1, NA, "z", list(1), sum, TRUE))
+    expect_error(plot(fits[[1]], proj = proj),
+                 "^proj must name inputs, \"x\", \"g\", or their places; got ")
   labels <- plot(dynaTree(k ~ x + l, d, N = 30, verb = 0))
   expect_identical(names(labels$l), c("value", "low", "high"))
   expect_identical(graphics::par("mfrow"), c(1L, 1L))
