@@ -154,7 +154,7 @@ class RObject:
             A serialized R list: empty, or with error, the message, or interrupted.
         """
         try:
-            with Interruptible(), contextlib.redirect_stdout(None):
+            with Interruptible(), _to_nobody:
                 self._load(bytes(saved))
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -271,6 +271,7 @@ class _Printed:
 
 _printed = _Printed()
 _to_r = contextlib.redirect_stdout(_printed)
+_to_nobody = contextlib.redirect_stdout(_Printed())  # reticulate flushes it meanwhile
 _recorded = functools.partial(
     warnings.catch_warnings, record=True, action="always", category=Warning
 )

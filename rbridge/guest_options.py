@@ -96,7 +96,7 @@ def vector(name: str, value: RValue) -> Any:
         raise ArgumentError(
             name,
             "must be a number, a text, TRUE or FALSE, or a vector",
-            Message("a list"),
+            Message("{described}", described=described(value)),
             "Leave it out for the default.",
         )
     return plain_option(name, value)
@@ -118,16 +118,22 @@ def levels_of_columns(name: str, value: RValue) -> dict[str, list[Any]] | None:
     """Return a named list of vectors as lists by name."""
     if value.kind == "NULL":
         return None
-    names = value.strings("names")
-    if value.kind != "list" or not names or not all(names):
+    if not is_named_list(value) or not value.data:
         raise ArgumentError(
             name,
-            "must be a named list with the levels of columns",
+            "must be a named list with the levels of columns, each once",
             Message("{described}", described=described(value)),
             "Write {label} = list(column = c('a', 'b')).",
             label=name,
         )
     return {key: texts(name, one) for key, one in value.items().items()}
+
+
+def is_named_list(value: RValue) -> bool:
+    """Whether R sent a list with a name of its own for each element."""
+    names = value.strings("names")
+    is_named = value.kind == "list" and len(names) == len(value.data)
+    return is_named and all(names) and len(set(names)) == len(names)
 
 
 def pair(name: str, value: RValue) -> Any:
@@ -234,7 +240,8 @@ def described(value: RValue) -> str:
     if value.kind == "NULL":
         return "NULL"
     if value.kind == "list":
-        return "a list"
+        is_frame = "data.frame" in value.strings("class")
+        return "a data frame" if is_frame else "a list"
     words = {"character": "texts", "logical": "truth values"}
     if len(value.data) != 1:
         kind = words.get(value.kind, "numbers")

@@ -20,6 +20,7 @@ from .convert import from_r
 from .guest_options import (
     Face,
     described,
+    is_named_list,
     levels_of_columns,
     pair,
     plain_option,
@@ -90,26 +91,37 @@ def _members(name: str, value: RValue) -> Any:
         return None
     if value.kind == "character":
         return plain_option(name, value)
-    if value.kind != "list" or not all(_is_named_list(one) for one in value.data):
+    if value.kind != "list":
         raise ArgumentError(
             name,
             "must be a list with a named list for each member",
             Message("{described}", described=described(value)),
-            "Write {label} = list(list(window = 50), list(window = 500)).",
+            _ADVICE,
             label=name,
         )
-    return [
-        {
-            key: _READERS.get(key, plain_option)(key, it)
-            for key, it in one.items().items()
+    return [_member(name, k, one) for k, one in enumerate(value.data)]
+
+
+_ADVICE = "Write {label} = list(list(window = 50), list(window = 500))."
+
+
+def _member(name: str, k: int, value: RValue) -> dict[str, Any]:
+    """Options of member k."""
+    if not is_named_list(value):
+        raise ArgumentError(
+            f"{name}[{k}]",
+            "must be a named list of options, each once",
+            Message("{described}", described=described(value)),
+            _ADVICE,
+            label=name,
+        )
+    try:
+        return {
+            key: _READERS.get(key, plain_option)(key, one)
+            for key, one in value.items().items()
         }
-        for one in value.data
-    ]
-
-
-def _is_named_list(value: RValue) -> bool:
-    names = value.strings("names")
-    return value.kind == "list" and len(names) == len(value.data) and all(names)
+    except ArgumentError as error:
+        raise error.named(f"{error.name} of member {k}") from None
 
 
 def _rows(value: RValue) -> Any:

@@ -25,6 +25,8 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "Give missing values as NaN (in R as NA), or drop such rows": "Give missing "
         "values as NA, or leave such rows out",
         "Call update first": "Call update() first",
+        "as a frame or as dicts with that column": "as a frame with that column",
+        "a sequence of dicts of options": "a list of named lists of options",
     }
 )
 _WORDS = (  # of the package's own text alone
@@ -37,7 +39,7 @@ _WORDS = (  # of the package's own text alone
     (r"\ba dicts?\b", "a named list"), (r"\bdicts?\b", "named list"),
     (r"\b(?:pandas|numpy)\b", "R"), (r"\b(options|prior)\.(?=\w)", r"\1$"),
     (r"(\w+)\['(\w+)'\]", r"\1$\2"), (r"'([^' ]*)'", r'"\1"'),
-    (r"(?<=\w)=(?=[\w\"-])", " = "),
+    (r"(?<=\w)=\((?=\.\.\.)", " = c("), (r"(?<=\w)=(?=[\w\".-])", " = "),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(pattern), words) for pattern, words in _WORDS)
 _N = r"(\d+|\{\w+\})"  # a number, or the field that has it
@@ -72,6 +74,7 @@ _RESERVED = frozenset(
     }
 )  # fmt: skip
 _SORTS = bool, str, int | float  # of which R has vectors
+_OF_MEMBER = re.compile(r"^(\w+) of member (\d+)$")
 _PATH = re.compile(r"^(\w+)(?:\.(\w+)|\['(\w+)'\]|\[(\d+)\])$")
 
 
@@ -110,7 +113,10 @@ class RWords(Words):
         self._own = re.compile(rf"(?<!\w)(?:{listed})(?![\w(])") if words else None
 
     def argument(self, name: str) -> str:
-        """R's name of an argument, ``options$weights``, or of a part of it."""
+        """R's name of an argument, or of a part of it, such as ``options$weights``."""
+        found = _OF_MEMBER.match(name)
+        if found is not None:
+            return f"members[[{int(found[2]) + 1}]]${self.argument(found[1])}"
         found = _PATH.match(name)
         if found is None:
             return self.names.get(name, name)

@@ -35,7 +35,8 @@ if [ ! -e "$folder/whole/made" ]; then
     cp -a "$folder/bare/system" "$folder/whole/system"
     inside whole "apt-get update && apt-get install -y --no-install-recommends \
         build-essential python3-dev r-base-core r-base-dev r-cran-reticulate \
-        r-cran-testthat r-cran-mass r-cran-kernlab r-cran-matrix r-cran-generics" >"$folder/apt.log" 2>&1
+        r-cran-testthat r-cran-mass r-cran-kernlab r-cran-matrix r-cran-generics \
+        r-cran-bit64 r-cran-data.table" >"$folder/apt.log" 2>&1
     touch "$folder/whole/made"
 fi
 for system in bare whole; do

@@ -246,8 +246,7 @@ class DependentDPMixture(MixtureOfRows):
         return self._state.family
 
     def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
-        known, kind = self._state.features, type(self).__name__
-        return read_rows(X, known, self.options.family, kind)
+        return read_rows(X, self._state.features, self.options.family)
 
     @locked
     def update(

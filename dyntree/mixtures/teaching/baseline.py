@@ -47,7 +47,7 @@ class PhaseBaseline(Suggesting, ABC):
         vars(self).update(state, _lock=ModelLock())
 
     def _encoded(self, X: Any) -> tuple[FeatureMap | None, Matrix]:
-        return read_rows(X, self._features, self.family, type(self).__name__)
+        return read_rows(X, self._features, self.family)
 
     # ------------------------------------------------------------ learning
     @locked

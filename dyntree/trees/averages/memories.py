@@ -232,7 +232,7 @@ def _check_memory(k: int, member: Mapping[str, Any], model: str) -> None:
             raise ArgumentError(
                 "members",
                 "must have options among {allowed}",
-                Message("{name!r} in member {k}", name=name, k=k),
+                Message("{name!r} in member {member}", name=name, member=k),
                 allowed=allowed,
             )
     if "model" in member:
@@ -245,8 +245,8 @@ def _check_regression(k: int, member: Mapping[str, Any], model: str) -> None:
         raise ArgumentError(
             "members",
             "may have linear members for labels and counts",
-            Message("{member!r} in member {k} with model={model!r}",
-                    member=dict(member), k=k, model=model),
+            Message("{options!r} in member {member} with model={model!r}",
+                    options=dict(member), member=k, model=model),
             "Real responses have model='linear'.",
         )  # fmt: skip
     if not params.flag(f"linear of member {k}", member["linear"]):

@@ -16,7 +16,7 @@ update.dyntree <- function(object, X, y, verb = round(length(y) / 10),
   frame <- if (is.data.frame(X) && !is.null(attr(object, "formula"))) new_frame(object, X, "X")
   rows <- if (is.null(frame)) new_rows(object, X, "X") else designed(object, frame)
   rownames(rows) <- row_names(object, X)
-  if (!any(there)) return(object)
+  if (!any(there & if (is.null(more$weights)) TRUE else more$weights > 0)) return(object)
   if (!is.null(frame)) frame <- frame_of_new(object, X, frame, y, given)
   y <- if (all(there)) new_response(object, y) else
     replace(rep(NA_real_, length(y)), there, new_response(object, y[there]))

@@ -8,8 +8,9 @@ inquiry <- function(object, call) {
   if (inherits(object, "dyntree_trees")) {
     rows <- evenly(stored_frame(object, call))
     ask <- function(rows) {
-      reply <- ask_model(object, "predict", list(x = bare(inputs_at(object, rows, call))),
-                         call)
+      given <- list(x = bare(inputs_at(object, rows, call)))
+      if (object$model %in% counts) given$exposure <- 1
+      reply <- ask_model(object, "predict", given, call)
       if (object$model != "class") return(cbind(reply$mean))
       structure(reply$prob[, match(object$labels, reply$levels), drop = FALSE],
                 dimnames = list(NULL, object$labels))
@@ -17,6 +18,9 @@ inquiry <- function(object, call) {
     return(list(rows = rows, names = inputs_of_frame(rows, object$terms), ask = ask))
   }
   frame <- active_variables(object)
+  levels <- attr(object, "xlevels")
+  for (name in names(Filter(is.character, frame)))
+    frame[[name]] <- factor(frame[[name]], levels[[name]]) # if all rows are moved to one
   rows <- evenly(if (is.null(frame)) active_rows(object) else frame)
   ask <- function(rows) {
     X <- if (is.null(frame)) rows else designed(object, rows)
@@ -122,7 +126,8 @@ points_of <- function(x) {
 dependence <- function(object, call, names = NULL) {
   asked <- inquiry(object, call)
   is_drawn <- function(name) !is.matrix(column_of(asked$rows, name))
-  chosen <- Filter(is_drawn, if (is.null(names)) asked$names else asked$names[names])
+  chosen <- Filter(is_drawn, if (is.null(names)) asked$names else
+    inputs_named(names, asked$names))
   lapply(stats::setNames(nm = chosen), function(name) {
     at <- points_of(column_of(asked$rows, name))
     each <- lapply(seq_along(at), function(k)
@@ -131,6 +136,14 @@ dependence <- function(object, call, names = NULL) {
     if (object$model != "class") colnames(fit) <- "fit"
     data.frame(value = at, fit, check.names = FALSE, stringsAsFactors = FALSE)
   })
+}
+
+# Inputs by their names or their places.
+inputs_named <- function(proj, names) {
+  places <- if (is.character(proj)) match(proj, names) else if (is_number(proj)) proj
+  if (!length(places) || !all(places %in% seq_along(names)))
+    refuse(proj, "proj", paste0("name inputs, ", name_of(names), ", or their places"))
+  names[places]
 }
 
 as_cell <- function(x) if (is.factor(x)) as.character(x) else x

@@ -22,6 +22,8 @@ dynaTree.default <- function(X, y, N = 1000,
   more <- check_beside(model, native, list(exposure = exposure, weights = weights,
                                            offset = offset), nrow(inputs),
                        rownames(inputs))
+  if (!is.null(more$weights) && !any(more$weights > 0))
+    stop("weights must not be 0 in all rows.", call. = FALSE)
   response <- as_response(labels, model, whole = native && model == "class")
   learned <- with_weight(no_coding(inputs), response, more)
   given <- list(X = learned$X, y = learned$y, N = truncated(N), model = model, nu0s20 = nu0s20,
@@ -158,7 +160,8 @@ no_more <- function(...) {
 
 names_or_values <- function(...) {
   names <- ...names()
-  paste(if (is.null(names)) rep("...", ...length()) else names, collapse = ", ")
+  if (is.null(names)) names <- character(...length())
+  paste(replace(names, !nzchar(names), "..."), collapse = ", ")
 }
 
 # New responses of a model.
@@ -167,9 +170,7 @@ new_response <- function(object, y, name = "y")
 
 # Responses; labels as their codes among those that a factor had at the fit, if it was one.
 coded <- function(y, model, levels, name = "y", native = FALSE) {
-  is_label <- is.factor(y) || is.character(y) ||
-    (is.logical(y) && identical(levels, c("FALSE", "TRUE")))
-  if (is.null(levels) || !is_label)
+  if (is.null(levels) || !(is.factor(y) || is.character(y) || is.logical(y)))
     return(as_response(y, model, name, whole = native && model == "class"))
   codes <- match(as.character(y), levels)
   if (anyNA(codes))

@@ -188,8 +188,6 @@ check_beside <- function(model, native, given, n, rows = NULL) {
   if (!is.null(weights) && any(weights < 0))
     stop("weights must be >= 0; got ", weights[weights < 0][1L], " in row ",
          row_label(which(weights < 0)[1L], rows), ".", call. = FALSE)
-  if (!is.null(weights) && !any(weights > 0))
-    stop("weights must not be 0 in all rows.", call. = FALSE)
   if (model %in% counts) {
     given$exposure <- exposed(given$offset, given$exposure)
     given["offset"] <- list(NULL)

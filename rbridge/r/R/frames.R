@@ -17,9 +17,11 @@ as_inputs <- function(X, name = "X") {
 
 check_columns <- function(X, name) {
   for (column in names(X)) if (!is_plain(X[[column]]))
-    stop(name, " must hold numbers; column ", column, " is ", sort_of(X[[column]]),
-         ", which options(dyntree.rules = \"native\") takes at a fit, and so do formulas. ",
-         "Else make columns of numbers of it first.", call. = FALSE)
+    stop(name, " must hold numbers; column ", name_of(column), " is ", sort_of(X[[column]]),
+         if (takes(X[[column]])) paste0(", which options(dyntree.rules = \"native\") takes at a ",
+                                        "fit, and so do formulas. Else make columns of numbers ",
+                                        "of it first.") else ". Make numbers of it first.",
+         call. = FALSE)
 }
 
 sort_of <- function(x) {

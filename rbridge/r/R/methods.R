@@ -26,10 +26,14 @@ formula.dyntree <- function(x, ...) {
 terms.dyntree <- function(x, ...) stats::terms(formula.dyntree(x))
 
 # In-sample predictions at the active rows, as of predict().
-fitted.dyntree <- function(object, ...)
+fitted.dyntree <- function(object, ...) {
+  no_more(...)
+  check_ours(object)
   predict.dyntree(object, type = of_model(object, "response"))
+}
 
 residuals.dyntree <- function(object, ...) {
+  no_more(...)
   check_ours(object)
   if (object$model == "class") stop_residuals()
   rest <- object$y - predict.dyntree(object)$mean
@@ -117,4 +121,6 @@ reasons <- c(
   residuals = "they have no response.",
   weights = "they store no rows.",
   coef = "they have no coefficients; see summary().",
+  vcov = "what they say of inputs has no covariance; predict(se.fit = TRUE) has errors of means.",
+  logLik = "they store no rows. sum(predict(object, newdata, type = \"density\")) is that of any.",
   prior = "their leaves predict nothing.")

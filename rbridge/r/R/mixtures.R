@@ -25,6 +25,8 @@ ddp_mixture <- function(x, phase, data = NULL, family = "gaussian", concentratio
   if (missing(phase))
     stop(simpleError(paste0("phase must be given, a label for each of the ", nrow(rows$x),
                             " rows of x; got none. dp_gmm() has no phases."), call))
+  if (!nrow(rows$x))
+    stop(simpleError("x must have at least one row; got none.", call))
   asked <- substitute(phase)
   phase <- phases(phase_of(asked, data, rows, parent.frame()), rows$x, "x", call)
   options$seed <- seed_for(seed, call)
@@ -67,6 +69,9 @@ mixture_rows <- function(x, data, call) {
                             deparse(x)[1L], ". Leave out what is left of ~."), call))
   frame <- no_integer64(stats::model.frame(x, data, na.action = stats::na.pass), call)
   terms <- attr(frame, "terms")
+  if (!is.null(attr(terms, "offset")))
+    stop(simpleError(paste0("x must be a formula without offset(); got ", deparse(x)[1L],
+                            ". Leave it out."), call))
   X <- design(terms, frame)
   list(x = as_rows(X, "data", call), terms = terms,
        xlevels = stats::.getXlevels(terms, frame), contrasts = attr(X, "contrasts"),
@@ -123,7 +128,7 @@ phases <- function(phase, x, name, call) {
   if (inherits(phase, "POSIXlt")) phase <- as.POSIXct(phase)
   if (!is.atomic(phase) || inherits(phase, "integer64") || length(phase) != n)
     stop(simpleError(paste0("phase must have a label for each of the ", n, " rows of ", name,
-                            "; got ", length(phase), ", ", a_thing(phase), ". Name the phase ",
+                            "; got ", shown(phase), ". Name the phase ",
                             "of each row."), call))
   if (anyNA(phase))
     stop(simpleError(paste0("phase must have no missing value; got NA in row ",
@@ -161,7 +166,7 @@ case_weights <- function(weights, n, name, call) {
   if (is.null(weights)) return(NULL)
   if (!is_number(weights) || length(weights) != n)
     stop(simpleError(paste0("weights must be numbers, one for each of the ", n, " rows of ",
-                            name, "; got ", length(weights), ", ", a_thing(weights), "."),
+                            name, "; got ", shown(weights), "."),
                      call))
   as.numeric(weights)
 }
@@ -343,10 +348,10 @@ print.summary.dyntree_mixture <- function(x, digits = max(3L, getOption("digits"
 plot.dyntree_mixture <- function(x, newdata = NULL, columns = 1:2, ...) {
   call <- sys.call()
   if (missing(columns)) columns <- seq_len(min(2L, length(x$inputs)))
-  names <- if (is.character(columns)) columns else names(x$inputs)[columns]
+  names <- if (is.character(columns)) columns else if (is_plain(columns)) names(x$inputs)[columns]
   if (!length(names) || length(names) > 2L || !all(names %in% names(x$inputs)))
     stop(simpleError(paste0("columns must be one or two of ", name_of(names(x$inputs)),
-                            "; got ", deparse(columns)[1L], ". Name them."), call))
+                            "; got ", shown(columns), ". Name them."), call))
   if (is.null(newdata) && inherits(x, "ddp_mixture")) return(plot_lifelines(x, ...))
   if (is.null(newdata) && !nrow(x$components))
     stop(simpleError(paste0("x must have components to draw; it has none yet. Give newdata, or ",

@@ -104,11 +104,15 @@ given_options <- function(call) {
 
 checked_option <- function(name, value, call) {
   if (is.factor(value)) value <- as.character(value)
-  is_no_number <- inherits(value, c("integer64", "Date", "POSIXt", "difftime"))
-  if (is_no_number || (!is.null(value) && !is.atomic(value) && !is.list(value)))
+  is_odd <- inherits(value, c("integer64", "Date", "POSIXt", "difftime", "complex", "raw"))
+  is_array <- !is.null(dim(value)) && !is.data.frame(value) && name != "init"
+  if (is_odd || is_array || (!is.null(value) && !is.atomic(value) && !is.list(value)))
     stop(simpleError(paste0(name, " must be a number, a text, TRUE or FALSE, or a vector or ",
                             "list of these; got an object of class ", class(value)[1L],
                             ". Leave it out for the default."), call))
+  if (is.atomic(value) && !is.null(value) && !length(value))
+    stop(simpleError(paste0(name, " must have a value; got ", shown(value), ". Leave it out for ",
+                            "the default."), call))
   if (anyNA(value, recursive = TRUE))
     stop(simpleError(paste0(name, " must have no missing value; got NA. Leave it out for ",
                             "the default."), call))
@@ -161,6 +165,7 @@ a_thing <- function(x) {
   if (is.array(x)) return(paste("an array of type", typeof(x)))
   if (is.factor(x)) return("a factor")
   if (is.data.frame(x)) return("a data frame")
+  if (is.list(x) && !is.object(x)) return("a list")
   if (is.object(x) || is.function(x)) return(paste("an object of class", class(x)[1L]))
   paste("one of type", typeof(x))
 }
@@ -219,7 +224,7 @@ one_of <- function(given, choices, name, call) {
   if (identical(given, choices)) return(choices[1L])
   if (!is.character(given) || length(given) != 1L || !given %in% choices)
     stop(simpleError(paste0(name, " must be one of ", quoted(choices), "; got ",
-                            deparse(given)[1L], ". Name one of them."), call))
+                            shown(given), ". Name one of them."), call))
   given
 }
 
@@ -237,6 +242,13 @@ named_by <- function(x, rows) {
 }
 
 formula.dyntree_trees <- function(x, ...) stats::formula(x$terms)
+formula.dyntree_mixture <- function(x, ...) {
+  if (is.null(x$terms))
+    stop("the object was fitted to rows and has no formula.", call. = FALSE)
+  stats::formula(x$terms)
+}
+formula.hdp_topics <- function(x, ...)
+  stop(refusal("formula", x, "they are of counts of words.", sys.call()))
 nobs.dyntree_trees <- function(object, ...) object$n_seen
 nobs.dyntree_mixture <- function(object, ...) object$n_seen
 nobs.hdp_topics <- function(object, ...) object$n_documents

@@ -91,7 +91,8 @@ with_names <- function(text, rows, columns) {
   else if (grepl("at element \001", text, fixed = TRUE)) rows <- NULL
   text <- in_place_of(text, "\001[0-9]+\002", function(k) row_label(k, rows))
   in_place_of(text, "\003[0-9]+\004", function(k)
-    if (k > length(columns) || !nzchar(columns[k])) k else name_of(columns[k]))
+    if (k > length(columns) || !nzchar(columns[k])) k else
+      name_of(sub("^`(.*)`$", "\\1", columns[k]))) # of model.matrix()
 }
 
 in_place_of <- function(text, pattern, label) {
@@ -103,7 +104,8 @@ in_place_of <- function(text, pattern, label) {
 
 # What messages call row k: by its name, if rows have names.
 row_label <- function(k, rows) {
-  name <- if (k <= length(rows)) as.character(rows[k]) else k
+  name <- if (k <= length(rows)) as.character(rows[k]) else ""
+  if (is.na(name) || !nzchar(name)) return(k)
   if (grepl("^[0-9]+$", name)) name else name_of(name)
 }
 

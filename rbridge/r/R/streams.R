@@ -35,7 +35,7 @@ dyntree_average <- function(formula, data = NULL,
   no_more(...)
   call <- sys.call()
   if (!isTRUE(stream) && !isFALSE(stream))
-    stop(simpleError(paste0("stream must be TRUE or FALSE; got ", deparse(stream)[1L],
+    stop(simpleError(paste0("stream must be TRUE or FALSE; got ", shown(stream),
                             ". TRUE averages memories of a stream, FALSE clouds that learn ",
                             "a table."), call))
   of_streams <- c("members", "discount", "tempering")
@@ -60,16 +60,23 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     eval(matched$na.action, frame)
   asked$na.action <- na.action
   rows <- no_integer64(eval(asked, frame), call)
-  for (name in c("weights", "exposure"))
-    check_extra(rows[[paste0("(", name, ")")]], name, nrow(rows), "data", call)
+  for (name in c("weights", "exposure")) {
+    column <- paste0("(", name, ")")
+    rows[[column]] <- checked_extra(rows[[column]], name, nrow(rows), "data", call)
+  }
   terms <- attr(rows, "terms")
   if (attr(terms, "response") == 0L)
     stop(simpleError(paste0("formula must have a response, y ~ x; got ",
                             deparse(stats::formula(terms))[1L], ". Put it left of ~."),
                      call))
   response <- stats::model.response(rows)
-  y <- as_labels_or_numbers(response, options$model, call)
+  if (is.null(options$model) && !is.null(options$classes)) options$model <- "class"
+  y <- as_labels_or_numbers(response, options$model, row.names(rows), call)
   if (is.character(y)) {
+    if (!nrow(rows) && !is.factor(response) && is.null(options$classes))
+      stop(simpleError(paste0("data must have at least one row with a response, whose labels ",
+                              "are not declared; got none. Give it as a factor, or classes."),
+                       call))
     options$model <- "class"
     if (is.null(options$classes))
       options$classes <- if (is.factor(response)) levels(response)[!is.na(levels(response))] else
@@ -136,22 +143,42 @@ with_facts <- function(object, found) {
 }
 
 # Responses as numbers, or as texts where they are labels.
-as_labels_or_numbers <- function(y, model, call, name = "the response") {
+as_labels_or_numbers <- function(y, model, rows, call) {
   if (is.matrix(y) && ncol(y) == 1L) y <- as.vector(y)
   is_label <- is.factor(y) || is.logical(y) || is.character(y)
   if (is.null(model) && is_label) model <- "class"
   if (is.matrix(y) || is.data.frame(y))
-    stop(simpleError(paste0(name, " must be one column; got a matrix of ", ncol(y),
+    stop(simpleError(paste0("the response must be one column; got a matrix of ", ncol(y),
                             ". Fit a model of each."), call))
-  if (identical(model, "class")) return(as.character(y))
-  if (is_label)
-    stop(simpleError(paste0(name, " must be numeric for model = ", deparse(model)[1L], "; got ",
-                            if (is.factor(y)) "a factor" else typeof(y),
-                            ". Give model = \"class\", or numbers."), call))
-  if (!is_number(y))
-    stop(simpleError(paste0(name, " must be numeric, logical, a factor or character; got ",
+  if (!is_label && !is_number(y))
+    stop(simpleError(paste0("the response must be numeric, logical, a factor or character; got ",
                             a_thing(y), ". Convert it first."), call))
-  as.numeric(y)
+  if (!identical(model, "class")) {
+    if (is_label)
+      stop(simpleError(paste0("the response must be numeric for model = ", deparse(model)[1L],
+                              "; got ", if (is.factor(y)) "a factor" else typeof(y),
+                              ". Give model = \"class\", or numbers."), call))
+    return(as.numeric(y))
+  }
+  part <- if (!is_label) which(y != trunc(y))
+  if (length(part))
+    stop(simpleError(paste0("the response must hold labels, as whole numbers, text or a factor; ",
+                            "got ", y[part[1L]], " in row ", row_label(part[1L], rows),
+                            ". Give model = \"linear\" for numbers, or make it a factor."),
+                     call))
+  as.character(y)
+}
+
+# Text and factors may have any labels; numbers and truth values are labels where those of
+# the fit were, and not the codes of a factor.
+check_labels <- function(y, terms, call) {
+  was <- attr(terms, "dataClasses")[[1L]]
+  is_other <- (is.logical(y) && was != "logical") ||
+    (is.numeric(y) && was %in% c("factor", "ordered", "character", "logical"))
+  if (is_other)
+    stop(simpleError(paste0("the response must hold labels as in the fit, which are of class ",
+                            was, "; got ", a_thing(y), ". Give the labels as a factor or text."),
+                     call))
 }
 
 # The inputs of a formula: variables as they are, and of interactions the columns that
@@ -187,8 +214,11 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
                    row.names(frame))
       frame[[own]] <- factor(value, levels = xlevels[[own]])
     }
+    for (own in setdiff(names(frame)[are_levels(frame)], crossed)) # may be of one level
+      frame[[own]] <- numeric(nrow(frame)) # and their columns are not taken from there
     attr(frame, "terms") <- terms # rows that were taken out of a frame lose it
-    X <- stats::model.matrix(terms, frame, contrasts.arg = contrasts)
+    X <- stats::model.matrix(terms, frame,
+                             contrasts.arg = contrasts[intersect(names(contrasts), crossed)])
     more <- X[, attr(X, "assign") %in% which(order > 1L), drop = FALSE]
     columns[colnames(more)] <- lapply(seq_len(ncol(more)), function(j) as.vector(more[, j]))
     contrasts <- attr(X, "contrasts")
@@ -198,9 +228,10 @@ tree_inputs <- function(terms, frame, name, call, contrasts = NULL, xlevels = NU
   structure(as_rows(inputs, name, call), contrasts = contrasts)
 }
 
+are_levels <- function(x) vapply(x, function(one) is.factor(one) || is.character(one), NA)
+
 levels_in <- function(x) {
-  is_level <- vapply(x, function(one) is.factor(one) || is.character(one), NA)
-  lapply(x[is_level], function(one) if (is.factor(one)) levels(one) else
+  lapply(x[are_levels(x)], function(one) if (is.factor(one)) levels(one) else
     sort(unique(one)))
 }
 
@@ -255,15 +286,15 @@ new_extra <- function(object, name, given, newdata, call) {
     given <- tryCatch(eval(asked, newdata, environment(object$terms)), error = absent)
     if (!length(per_row) && length(given) > 1L) absent() # these are the rows of the fit
   }
-  check_extra(given, name, nrow(newdata), "newdata", call)
-  given
+  checked_extra(given, name, nrow(newdata), "newdata", call)
 }
 
 # Weights or exposures of n rows, or none.
-check_extra <- function(given, name, n, rows, call) {
-  if (is.null(given) || (is_plain(given) && length(given) %in% c(1L, n))) return()
+checked_extra <- function(given, name, n, rows, call) {
+  if (is.null(given)) return(NULL)
+  if (is_plain(given) && length(given) %in% c(1L, n)) return(as.numeric(given))
   stop(simpleError(paste0(name, " must be a number, or one for each of the ", n, " rows of ",
-                          rows, "; got ", length(given), ", ", a_thing(given), "."), call))
+                          rows, "; got ", shown(given), "."), call))
 }
 
 update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NULL, ...) {
@@ -276,8 +307,9 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   frame[["(weights)"]] <- new_extra(object, "weights", weights, of, call)
   frame[["(exposure)"]] <- new_extra(object, "exposure", exposure, of, call)
   frame <- omit_responses(frame)
-  if (!nrow(frame)) return(object)
-  y <- as_labels_or_numbers(frame[[1L]], object$model, call)
+  if (all(weights_in(frame) == 0)) return(object) # or there are no rows
+  if (object$model == "class") check_labels(frame[[1L]], object$terms, call)
+  y <- as_labels_or_numbers(frame[[1L]], object$model, row.names(frame), call)
   x <- asked$x(frame)
   is_count <- object$model %in% counts
   offset <- offset_of(frame, object$model, call)
@@ -303,7 +335,7 @@ predict.dyntree_trees <- function(object, newdata,
     one_of(type, choices, "type", call)
   interval <- one_of(interval, intervals_known, "interval", call)
   if (!isTRUE(se.fit) && !isFALSE(se.fit))
-    stop(simpleError(paste0("se.fit must be TRUE or FALSE; got ", deparse(se.fit)[1L], "."),
+    stop(simpleError(paste0("se.fit must be TRUE or FALSE; got ", shown(se.fit), "."),
                      call))
   if (se.fit && type != "response")
     stop(simpleError(paste0("se.fit must be FALSE with type = \"", type, "\"; got TRUE. ",
@@ -352,7 +384,7 @@ part_of <- function(found, type, probs, x) {
 check_shares <- function(x, name, most, call) {
   if (!is_number(x) || !length(x) || length(x) > most || anyNA(x) || any(x <= 0 | x >= 1))
     stop(simpleError(paste0(name, " must be ", if (most == 1L) "a number" else "numbers",
-                            " between 0 and 1; got ", deparse(x)[1L], ". 0.95 is 95 percent."),
+                            " between 0 and 1; got ", shown(x), ". 0.95 is 95 percent."),
                      call))
 }
 

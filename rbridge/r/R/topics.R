@@ -66,8 +66,8 @@ as_counts <- function(x, name, call, words = NULL, by_place = FALSE, drop = FALS
 counts_of_columns <- function(x, name, call) {
   for (column in names(x)) if (!is_plain(x[[column]]))
     stop(simpleError(paste0("column ", name_of(column), " of ", name, " must hold counts; got ",
-                            a_thing(x[[column]]), ". Convert it with as.numeric(), or leave ",
-                            "it out."), call))
+                            a_thing(x[[column]]), ". Make numbers of it, or leave it out."),
+                     call))
   as.matrix(x)
 }
 
@@ -114,6 +114,7 @@ update.hdp_topics <- function(object, newdata, ...) {
   no_more(...)
   call <- sys.call()
   counts <- new_counts(object, newdata, call)
+  if (!counts$dim[1L]) return(object)
   with_topics(object, learned(object, list(x = counts$sent), call, labels = counts$rows,
                               columns = object$words))
 }
@@ -125,7 +126,7 @@ predict.hdp_topics <- function(object, newdata, type = c("prob", "topic", "densi
   type <- one_of(type, c("prob", "topic", "density"), "type", call)
   if (!isTRUE(ignore_unknown) && !isFALSE(ignore_unknown))
     stop(simpleError(paste0("ignore_unknown must be TRUE or FALSE; got ",
-                            deparse(ignore_unknown)[1L], ". TRUE leaves out words that the ",
+                            shown(ignore_unknown), ". TRUE leaves out words that the ",
                             "fit does not have."), call))
   counts <- new_counts(object, newdata, call, ignore_unknown)
   name <- if (type == "density") "score" else "predict"
@@ -158,7 +159,7 @@ summary.hdp_topics <- function(object, n = 10, ...) {
 # The most probable words of each topic, by falling probability.
 top_words <- function(object, n, call) {
   if (!is.numeric(n) || length(n) != 1L || is.na(n) || n < 1 || n != round(n))
-    stop(simpleError(paste0("n must be a whole number >= 1; got ", deparse(n)[1L],
+    stop(simpleError(paste0("n must be a whole number >= 1; got ", shown(n),
                             ". 10 shows ten words of each topic."), call))
   found <- ask_model(object, "words", list(n = n), call)
   k <- nrow(object$topics)

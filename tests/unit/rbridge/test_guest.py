@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import Any, Self
 
 import numpy as np
@@ -83,6 +84,28 @@ def test_a_checkpoint_and_later_requests_make_the_same_tree() -> None:
     assert len(mine["lpred"]) == 5  # the new ones
     broken = bytes(guest.RObject().restore(saved[:-40], []))
     assert "data cannot be loaded" in from_r(loads(broken).items()["error"])
+
+
+def test_what_is_printed_can_be_flushed_while_a_tree_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As reticulate does twice a second; where it fails, it says so for ever."""
+    shown: list[str] = []
+    guest.listen(shown.append)
+    saved = from_r_raw(
+        ask(guest.RObject(), "dynaTree", RStream(3), X=X, y=Y, N=5, verb=0)["saved"]
+    )
+    load = guest.RObject._load
+
+    def flushing(held: guest.RObject, data: bytes) -> None:
+        load(held, data)
+        print("made again")
+        sys.stdout.flush()
+
+    monkeypatch.setattr(guest.RObject, "_load", flushing)
+    assert loads(bytes(guest.RObject().restore(saved, []))).items() == {}
+    assert shown == []
+    guest.listen(lambda text: None)
 
 
 def from_r_raw(value: Any) -> bytes:

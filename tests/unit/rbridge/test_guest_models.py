@@ -407,10 +407,18 @@ def test_options_of_members_are_read_as_those_of_a_stream() -> None:
     ours = AveragedStream("linear", members=given, n_particles=10, seed=1)
     ours.update(TABLE, Y)
     assert held.model.log_evidence == ours.log_evidence
-    for bad in ([1.0], [{"window": 30}, [1.0, 2.0]], 5.0):
+    named = "must be a named list of options"
+    for bad, said in (
+        (5.0, "members must be a list with a named list for each member; got 5"),
+        ([1.0], "members must be a list with a named list for each member; got"),
+        (
+            [{"window": 30}, [1.0, 2.0]],
+            f"members[[2]] {named}, each once; got a vector",
+        ),
+    ):
         options["members"] = bad
         told = ask(held, "make", "dyntree_average", x=TABLE, y=Y, options=options)
-        assert from_r(told["error"]).startswith("members must be a list with a named")
+        assert from_r(told["error"]).startswith(said)
 
 
 def test_a_mixture_that_has_no_cluster_yet_tells_its_columns() -> None:

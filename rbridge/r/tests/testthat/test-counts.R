@@ -79,6 +79,16 @@ test_that("formulas name exposures, or their logarithms", {
   expect_identical(more$exposure, c(d$hours, d$hours[1:3]))
 })
 
+test_that("exposures of a stream may be a column, and no value is missing", {
+  d <- events()
+  fit <- dyntree_stream(k ~ a, d, model = "poisson", exposure = cbind(hours), n_particles = 5, seed = 1)
+  expect_identical(predict(fit, d[1:3, ], exposure = cbind(1:3)), predict(fit, d[1:3, ], exposure = 1:3))
+  for (missing in list(NA, transform(d[1:3, ], hours = NA)$hours))
+    expect_error(predict(fit, d[1:3, ], exposure = missing), "finite and > 0; got NA in row 1")
+  expect_error(predict(fit, d[1:3, ], exposure = list(1, 2, 3)), "rows of newdata; got a list")
+  expect_identical(update(fit, transform(d[1:3, ], hours = NA)), fit)
+})
+
 test_that("what are no counts or exposures is refused", {
   d <- events()
   X <- d[c("a", "b")]

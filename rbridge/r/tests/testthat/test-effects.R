@@ -75,8 +75,42 @@ test_that("a curve is what is predicted if all rows have a value", {
                                                  type = "response")))
     }
   }
-  expect_identical(names(plot(fits[[1]], proj = 2)), "g")
+  for (proj in list(2, "g")) expect_identical(names(plot(fits[[1]], proj = proj)), "g")
+  for (proj in list(5, 0, -1, NA, "z", list(1), sum, TRUE))
+    expect_error(plot(fits[[1]], proj = proj),
+                 "^proj must name inputs, \"x\", \"g\", or their places; got ")
   labels <- plot(dynaTree(k ~ x + l, d, N = 30, verb = 0))
   expect_identical(names(labels$l), c("value", "low", "high"))
   expect_identical(graphics::par("mfrow"), c(1L, 1L))
+})
+
+test_that("effects of counts are of their rate, and give no warning", {
+  native()
+  no_pictures()
+  d <- made_rows()
+  d$h <- d$z + 1
+  fits <- list(
+    dynaTree(n ~ x + g, d, model = "poisson", exposure = h, N = 10, verb = 0),
+    dyntree_stream(n ~ x + g, d, model = "poisson", exposure = h, n_particles = 10, seed = 1),
+    dyntree_stream(n ~ x + g + offset(log(h)), d, model = "poisson", n_particles = 10, seed = 1))
+  for (fit in fits) {
+    expect_silent(effects <- coef(fit))
+    rate <- function(level)
+      mean(predict(fit, transform(d, g = level, h = 1), type = "response"))
+    expect_equal(effects[["gv"]], rate("v") - rate("u"))
+    expect_silent(curves <- if (inherits(fit, "dynaTree")) plot(fit) else plot(fit, "effects"))
+    expect_equal(curves$g$fit[2], rate("v"))
+  }
+})
+
+test_that("text has the effects and curves of a factor", {
+  native()
+  no_pictures()
+  d <- made_rows()
+  fits <- lapply(list(d, transform(d, g = as.character(g))), function(rows) {
+    set.seed(1)
+    update(dynaTree(y ~ x * g + l, rows, N = 20, verb = 0), rows[1:9, ], verb = 0)
+  })
+  expect_identical(coef(fits[[2]]), coef(fits[[1]]))
+  expect_identical(plot(fits[[2]]), plot(fits[[1]]))
 })

@@ -51,7 +51,7 @@ test_that("what a frame of the fit cannot be is refused", {
   expect_error(dynaTree(data.frame(a = 1:9, b = "u"), 1:9), "two levels or more; b has 1")
   expect_identical(predict(fit, mixed())$mean, before)
   options(dyntree.rules = "r")
-  expect_error(dynaTree(mixed(), 1:40), "column soil is a factor.*dyntree.rules = \"native\"")
+  expect_error(dynaTree(mixed(), 1:40), "column \"soil\" is a factor.*dyntree.rules = \"native\"")
 })
 
 test_that("levels that are declared and do not occur are known under native rules", {

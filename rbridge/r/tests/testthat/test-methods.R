@@ -25,6 +25,13 @@ test_that("predictions have intervals as those of lm()", {
   expect_error(predict(labels, d, interval = "prediction"), "labels have probabilities")
 })
 
+test_that("what fitted() and residuals() do not know is refused", {
+  fit <- fitted_tree()
+  expect_error(residuals(fit, type = "pearson"), "unused argument \\(type\\)")
+  expect_error(fitted(fit, rows()$X), "unused argument \\(...\\)")
+  expect_error(fitted(fit, rows()$X, at = 1), "unused argument \\(..., at\\)")
+})
+
 test_that("what has no meaning for a class of fits is an error, and not NULL", {
   fits <- lapply(every_model(), `[[`, "fit")
   fits$tree <- fitted_tree()
@@ -32,7 +39,11 @@ test_that("what has no meaning for a class of fits is an error, and not NULL", {
   refused <- function(ask, name)
     expect_error(ask(fits[[name]]), paste0("\\(\\) is not for fits of class ",
                                            class(fits[[name]])[1]))
-  for (name in names(fits)) refused(df.residual, name)
+  for (name in names(fits)) for (ask in list(df.residual, vcov)) refused(ask, name)
+  for (name in c("dp_gmm", "ddp", "topics")) refused(logLik, name)
+  refused(formula, "topics")
+  expect_error(formula(fits$dp_gmm), "fitted to rows and has no formula")
+  expect_identical(formula(dp_gmm(~ a + b, data = clusters())), ~ a + b, ignore_attr = TRUE)
   for (name in c("dp_gmm", "ddp", "canopy", "topics"))
     for (ask in list(deviance, sigma, fitted, residuals, weights, model.frame))
       refused(ask, name)

@@ -117,6 +117,28 @@ test_that("what is not understood is refused, by name and in R's words", {
     quote(dyntree_average(y ~ x, d, stream = TRUE, n_clouds = 3)), "^n_clouds is for stream = FALSE",
     quote(dyntree_average(y ~ x, d, discount = 0.5)), "^discount is for stream = TRUE",
     quote(dyntree_average(y ~ x, d, stream = TRUE, members = 3)), "^members must be a list",
+    quote(dyntree_average(y ~ x, d, stream = TRUE, members = list(list(window = 9), "a"))),
+    "^members\\[\\[2\\]\\] must be a named list of options, each once; got \"a\"",
+    quote(dyntree_average(y ~ x, d, stream = TRUE, members = list(list(window = 9, window = 8)))),
+    "^members\\[\\[1\\]\\] must be a named list of options, each once; got a list",
+    quote(dyntree_average(y ~ x, d, stream = TRUE, members = list(list(window = 1)))),
+    "^members\\[\\[1\\]\\]\\$window must be a whole number >= 2; got 1",
+    quote(dyntree_average(y ~ x, d, stream = TRUE, members = list(list(), list(prior = "a")))),
+    "^members\\[\\[2\\]\\]\\$prior must be \"adaptive\" or a number",
+    quote(dyntree_average(y ~ x, d, stream = TRUE, members = list(list(size = 5)))),
+    "^members must have options among .*; got \"size\" in member 1",
+    quote(dyntree_average(y ~ x, d, stream = TRUE, members = c("a", "b"))),
+    "^members must be a list of named lists of options, or one of \"light\"",
+    quote(dyntree_stream(y ~ x + g, d, categories = list(g = "u", g = "v"))),
+    "^categories must be a named list with the levels of columns, each once",
+    quote(dyntree_stream(y ~ x + g, d, categories = list(q = "u"))),
+    "has \"x\", \"g\". Give data as a data frame with that column\\.$",
+    quote(dyntree_stream(y ~ x, d, window = numeric(0))), "^window must have a value; got numeric\\(0",
+    quote(dyntree_stream(y ~ x, d, drift = X)), "^drift must be .*; got a data frame",
+    quote(canopy_mixture(X, 3, init = X[1:3, ])), "^init must be .*; got a data frame",
+    quote(plot(dp_gmm(X), columns = list(1))), "^columns must be one or two of .*; got a list",
+    quote(predict(dp_gmm(X), X, type = X)), "^type must be one of .*; got a data frame",
+    quote(predict(dp_gmm(X), as.list(X))), "^newdata must be a data frame .*; got a list",
     quote(dp_gmm(d)), "^column \"g\" of x must be numeric.* got a factor",
     quote(dp_gmm(d["s"])), "^column \"s\" of x .* got text",
     quote(dp_gmm(mean)), "^x must be a data frame or a matrix; got an object of class function",
@@ -127,8 +149,12 @@ test_that("what is not understood is refused, by name and in R's words", {
     quote(dp_gmm(data.frame(a = 1i))), "^column \"a\" of x must be numeric.*type complex",
     quote(dp_gmm(X[1, ])), "^x must have at least 2 rows for lambda = \"auto\"; got 1",
     quote(dp_gmm(replace(X, 2, c(NA, X$b[-1])))), "^x must be finite; got NA in row 1",
+    quote(ddp_mixture(X[0, ], numeric())), "^x must have at least one row; got none\\.$",
+    quote(dp_gmm(~ a + offset(b), data = X)), "^x must be a formula without offset\\(\\); got ~a",
     quote(ddp_mixture(X, 1:3)), "^phase must have a label for each of the 240 rows",
     quote(ddp_mixture(X, c(NA, rep(1, 239)))), "^phase .* got NA in row 1",
+    quote(ddp_mixture(replace(X, 2, c(X$b[1:4], NA, X$b[-(1:5)])), rep(2:1, 120))),
+    "^x must be finite; got NA in row 5, column \"b\"\\. Drop or impute",
     quote(ddp_mixture(X, rep(1, 240), family = "t")), "^family must be one of \"gaussian\"",
     quote(ddp_mixture(X, rep(1, 240), family = list("gaussian", df = -1))), "^family\\$df must be > 0",
     quote(ddp_mixture(X, rep(1, 240), family = list("gaussian", d = 1))), "^family must hold .*got \"d\"",
@@ -188,9 +214,9 @@ test_that("an interrupt leaves R and the object as they were", {
   expect_identical(nobs(update(fit, d[1:50, ])), 250L)
 })
 
-test_that("options are no dates, times or 64-bit integers, and texts are valid", {
+test_that("options are no dates, 64-bit integers, complex numbers or arrays, and texts are valid", {
   for (bad in list(Sys.Date(), Sys.time(), as.difftime(50, units = "mins"),
-                   structure(1, class = "integer64")))
+                   structure(1, class = "integer64"), 1i, as.raw(1), matrix(1, 2, 2)))
     expect_error(dyntree_stream(dist ~ speed, cars, window = bad),
                  paste0("^window must be a number.*; got an object of class ", class(bad)[1L]))
   expect_error(dyntree_stream(dist ~ speed, cars, seed = Sys.Date()), "^seed must be a number")

@@ -194,8 +194,7 @@ test_that("errors name what was passed instead of what was asked for", {
     given <- list(y ~ a, transform(d, y = 1), "poisson", d$text)
     names(given) <- c("formula", "data", "model", name)
     expect_error(do.call(dyntree_stream, given),
-                 paste0("^", name, " must be a number.*60 rows of data; got 60, one of type ",
-                        "character"))
+                 paste0("^", name, " must be a number.*60 rows of data; got 60 texts"))
   }
   expect_error(ddp_mixture(d["a"]), "phase must be given, a label for each of the 60 rows")
   expect_error(hdp_topics(matrix("a", 3, 3)), "got a matrix of type character")
@@ -338,6 +337,18 @@ test_that("labels are whole numbers under native rules", {
   expect_error(update(fit, X[1:2, , drop = FALSE], c(1, 1.5), verb = 0),
                "y must hold labels as whole numbers")
   expect_error(predict(fit, X[1, , drop = FALSE], yy = 1.5), "yy must hold labels as whole")
+})
+
+test_that("truth values are no codes of a factor's labels", {
+  d <- mixed_rows()
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    fit <- dynaTree(k ~ y, d, model = "class", N = 5, verb = 0)
+    expect_error(update(fit, d[1, ], TRUE), "y must hold labels of the fit, low, high; got TRUE")
+    truths <- dynaTree(factor(l) ~ y, d, model = "class", N = 5, verb = 0)
+    expect_identical(update(truths, d[1, ], TRUE)$y[121], 2)
+    options(old)
+  }
 })
 
 test_that("rows without a response leave a fit by formula as it was", {

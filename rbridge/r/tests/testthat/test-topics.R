@@ -78,6 +78,13 @@ test_that("topics print, summarise and draw", {
   expect_null(plot(fit))
 })
 
+test_that("documents without a name are counted, and none leave a fit as it was", {
+  W <- word_counts()
+  expect_error(hdp_topics(rbind(W, 0)), "^row 61 of x has no words")
+  fit <- hdp_topics(W, seed = 1)
+  expect_identical(update(fit, W[0, ]), fit)
+})
+
 test_that("columns that hold no counts are refused by name", {
   X <- as.data.frame(word_counts())
   fit <- hdp_topics(X, seed = 1)
@@ -85,5 +92,5 @@ test_that("columns that hold no counts are refused by name", {
   expect_error(predict(fit, X), "^column \"w2\" of newdata must hold counts; .* integer64")
   expect_error(hdp_topics(X), "^column \"w2\" of x must hold counts; .* integer64")
   X$w2 <- factor(seq_len(60))
-  expect_error(update(fit, X), "^column \"w2\" of newdata must hold counts; got a factor")
+  expect_error(update(fit, X), "^column \"w2\" of newdata must hold counts; got a factor. Make")
 })

@@ -59,6 +59,27 @@ test_that("labels keep R's order of levels, and new ones come", {
   expect_identical(levels(predict(numbers, d[1, ])), c("1", "2"))
 })
 
+test_that("numbers are labels where they are whole, and where the fit had some", {
+  d <- mixed_rows()
+  d$code <- as.integer(d$k)
+  expect_error(dyntree_stream(y ~ x, d, model = "class"),
+               "^the response must hold labels, as whole .* got 1.887.* in row 1. Give model = \"linear\"")
+  expect_error(dyntree_average(y ~ x, d, classes = c("low", "high")), "must hold labels, as whole")
+  expect_error(dyntree_stream(day ~ x, d, model = "class"), "got an object of class Date")
+  text <- dyntree_stream(k ~ x, d, n_particles = 5, seed = 1)
+  for (wrong in list(d$code, d$l, d$day))
+    expect_error(update(text, transform(d, k = wrong)), "^the response must (hold labels as|be numeric)")
+  truths <- dyntree_stream(l ~ x, d, n_particles = 5, seed = 1)
+  expect_error(update(truths, transform(d, l = 1)), "of class logical; got one of type double")
+  numbers <- dyntree_stream(code ~ x, d, model = "class", n_particles = 5, seed = 1)
+  expect_error(update(numbers, transform(d, code = l)), "of class numeric; got one of type logical")
+  expect_identical(update(numbers, transform(d, code = factor(code)))$log_evidence,
+                   update(numbers, d)$log_evidence)
+  expect_identical(update(truths, transform(d, l = paste(l)))$log_evidence,
+                   update(truths, d)$log_evidence)
+  expect_error(dyntree_stream(y ~ x, transform(d, y = NA)), "^data must have at least one row")
+})
+
 test_that("levels that no row had are learned, refused or missing", {
   d <- mixed_rows()
   more <- d[1:9, ]
@@ -208,4 +229,16 @@ test_that("interactions of names that are no R names keep their levels", {
   one <- d[1:3, ]
   one$`my g` <- c("A", "b", "c") # sorts before those of the fit
   expect_error(predict(fit, one), "^column \"my g\" of newdata must hold levels .* got \"A\"")
+})
+
+test_that("rows of one level are read beside an interaction of other inputs", {
+  d <- mixed_rows()[-4, ]
+  d$f <- factor(d$s)
+  fit <- dyntree_stream(y ~ x * g + s + f, d, n_particles = 20, seed = 1)
+  each <- vapply(1:6, function(k) predict(fit, d[k, ]), 0)
+  expect_identical(unname(each), unname(predict(fit, d[1:6, ])))
+  expect_identical(nobs(update(fit, d[1, ])), 120L)
+  one <- d[d$s == "p", ]
+  expect_length(predict(dyntree_stream(y ~ x * g + s, one, n_particles = 20, seed = 1), one),
+                nrow(one))
 })

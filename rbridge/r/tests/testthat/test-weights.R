@@ -52,6 +52,22 @@ test_that("weights go with their rows, and rows of weight 0 are left out", {
   expect_error(update(unweighted, 0.5, 1, weights = 2), "weights is for fits with weights")
 })
 
+test_that("rows of nothing but weight 0 leave a fit as it was", {
+  native()
+  d <- measured()
+  X <- as.matrix(d["x"])
+  tree <- dynaTree(y ~ x, d, weights = m, N = 5, verb = 0)
+  by_matrix <- dynaTree(X, d$y, weights = d$m, N = 5, verb = 0)
+  stream <- dyntree_stream(y ~ x, d, weights = m, n_particles = 5, seed = 1)
+  none <- transform(d[1:2, ], m = 0)
+  expect_identical(update(tree, none, verb = 0), tree)
+  expect_identical(update(by_matrix, X[1:2, , drop = FALSE], 1:2, weights = 0), by_matrix)
+  expect_identical(update(stream, none), stream)
+  expect_identical(update(stream, d[1, ], weights = 0), stream)
+  expect_error(update(stream, d[1, ], weights = -1), "weights must be finite and >= 0; got -1")
+  expect_error(dyntree_stream(y ~ x, d, weights = 0 * m, seed = 1), "weights must not be zero")
+})
+
 test_that("weights of labels and counts are frequencies", {
   native()
   d <- measured()

@@ -118,6 +118,19 @@ test_that("what an argument may not be is said in R's words", {
   }
 })
 
+test_that("messages call columns by their names, and offer what helps", {
+  native()
+  d <- data.frame(`my x` = rows()$X[, 1], y = rows()$y, check.names = FALSE)
+  fit <- dynaTree(y ~ `my x`, d, N = 5, verb = 0)
+  expect_error(predict(fit, data.frame(`my x` = Inf, check.names = FALSE)), "column \"my x\"\\.")
+  by_frame <- dynaTree(d["my x"], d$y, N = 5, verb = 0)
+  for (x in list("a", as.Date("2026-01-01")))
+    expect_error(predict(by_frame, data.frame(`my x` = x, check.names = FALSE)),
+                 "column \"my x\" is .*, which options\\(dyntree.rules")
+  expect_error(predict(by_frame, data.frame(`my x` = 1i, check.names = FALSE)),
+               "column \"my x\" is complex numbers. Make numbers of it first.", fixed = TRUE)
+})
+
 # R's own functions read formulas and frames, and say it in their words.
 test_that("errors of formulas and frames have no word of Python's", {
   calls <- alist(

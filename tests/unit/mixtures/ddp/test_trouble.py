@@ -40,8 +40,8 @@ def test_missing_values_are_named_by_row_and_column(model: DependentDPMixture) -
     frame = pd.DataFrame({"x": np.ones(20), "v_x": np.ones(20)})
     frame.loc[17, "v_x"] = np.nan
     said = (
-        "row 17, column 'v_x' is NaN; DependentDPMixture has no missing-value model; "
-        "drop or impute the row"
+        "X must be finite; got nan in row 17, column 'v_x'. "
+        "Drop or impute such rows first."
     )
     with same_bytes(model), pytest.raises(ValueError, match=said):
         model.update(frame)
@@ -49,7 +49,7 @@ def test_missing_values_are_named_by_row_and_column(model: DependentDPMixture) -
         model.predict(frame)
     fresh = DependentDPMixture(KNOWN)
     for given in (frame.to_numpy(), frame.to_numpy().tolist()):
-        with pytest.raises(ValueError, match="row 17, column 'x1' is NaN"):
+        with pytest.raises(ValueError, match="got nan in row 17, column 1"):
             fresh.update(given)
     assert fresh.feature_names == ()
     rows = [{"x": 1.0, "v_x": 2.0}, {"x": None, "v_x": 2.0}]
