@@ -85,7 +85,13 @@ def test_every_option_is_among_them(kind: str) -> None:
 
 
 EACH = [
-    pytest.param(kind, name, value, id=f"{kind}-{name}-{k}")
+    pytest.param(
+        kind,
+        name,
+        value,
+        id=f"{kind}-{name}-{k}",
+        marks=pytest.mark.slow if kind == "KeyedStream" else (),  # streams of streams
+    )
     for kind, (_, _, _, values, _) in KIND.items()
     for name, some in values.items()
     for k, value in enumerate(some)
