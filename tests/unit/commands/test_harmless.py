@@ -240,7 +240,7 @@ def test_open_files_of_a_shell_take_the_bytes(redirected: str, rows: Path) -> No
 CLOSED = [">&-", "<&- >&- 2>&-", "<&-", "2>&-", ">&- 2>&-"]
 
 
-@pytest.mark.parametrize("closed", mostly_slow(CLOSED, 2))
+@pytest.mark.parametrize("closed", mostly_slow(CLOSED))
 @pytest.mark.parametrize(
     ("call", "needs"),
     [
