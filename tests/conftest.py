@@ -50,7 +50,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # shells let what they start in the background ignore SIGINT; tests need it
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.addinivalue_line("markers", "slow: takes more than ten seconds")
+    config.addinivalue_line(
+        "markers", "slow: takes seconds; CI runs it in a second call"
+    )
+    config.addinivalue_line("markers", "release: takes minutes; run before a release")
     config.addinivalue_line("markers", "cran: needs R, and CRAN dynaTree in it")
 
 

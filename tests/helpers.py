@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 
 from dyntree import checkpoint
 from dyntree._core.rng import RSource
@@ -150,3 +151,15 @@ def changed_file(model: Any, change: Callable[..., Any]) -> bytes:
     file = io.BytesIO()
     archive.write(file, header, arrays)
     return file.getvalue()
+
+
+def mostly_slow(values: Iterable[Any], n_quick: int = 1) -> list[Any]:
+    """Parameters of a test, which are marked slow but for the first of them.
+
+    A tuple has the values of several names.
+    """
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    marks = [() if k < n_quick else pytest.mark.slow for k in range(len(rows))]
+    return [
+        pytest.param(*row, marks=mark) for row, mark in zip(rows, marks, strict=True)
+    ]

@@ -41,6 +41,7 @@ from dyntree.params import NIG
 Options = dict[str, Any]
 Learn = Callable[[Any, Options, int], None]
 TURNED = [[2.0, 1.0], [1.0, 2.0]]
+TWO = [{"window": 20}, {"window": 30}]  # members of an average, where few will do
 
 
 # ------------------------------------------------------------ rows
@@ -190,7 +191,7 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
     "AveragedStream": (
         AveragedStream, {"n_particles": 8, "seed": 1},
         [{}, {"model": "linear"}, {"model": "class"}, {"model": "negbin"}],
-        NATIVE | {"members": [[{"window": 20}, {"window": 30}]], "discount": [0.9],
+        NATIVE | {"members": [TWO], "discount": [0.9],
                   "tempering": [0.5], "linear": [False]}, learn_response,
     ),
     "AveragedTrees": (
@@ -220,9 +221,10 @@ KIND: dict[str, tuple[Any, Options, list[Options], dict[str, list[Any]], Learn]]
     ),
     "KeyedStream": (
         KeyedStream, {"n_particles": 4, "key": "k", "seed": 1},
-        [{}, {"model": "class"}, {"model": "negbin"}, {"own": False, "block": 9}],
+        [{}, {"model": "class", "members": TWO}, {"model": "negbin", "members": TWO},
+         {"own": False, "block": 9}],
         {"model": ["constant", "logit", "poisson"], "key": ["k"], "window": [9],
-         "n_particles": [3], "members": [[{"window": 20}, {"window": 30}]],
+         "n_particles": [3], "members": [None, TWO],
          "own": [False], "classes": TREE["classes"], "categories": TREE["categories"],
          "discount": [0.9], "tempering": [1.0], "block": [7], "full_rows": [10],
          "thin": [2], "hot": [1], "late": ["learn"], "store": [None],

@@ -10,7 +10,7 @@ import pytest
 
 from .replay import recordings
 
-_SLOW_WORK = 38_000
+_MOST_WORK = 38_000  # of which the oracle takes minutes
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -24,8 +24,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.param(
                 path,
                 id=path.stem,
-                marks=pytest.mark.slow
-                if by_oracle and _work(path) > _SLOW_WORK
+                marks=pytest.mark.release
+                if by_oracle and _work(path) > _MOST_WORK
                 else (),
             )
             for path in paths

@@ -84,8 +84,15 @@ def test_every_option_is_among_them(kind: str) -> None:
     assert {*SWEEPS} == {*inspect.signature(CanopyOptions).parameters}
 
 
+AVERAGES = "AveragedStream", "KeyedStream"  # each file has many models in it
 EACH = [
-    pytest.param(kind, name, value, id=f"{kind}-{name}-{k}")
+    pytest.param(
+        kind,
+        name,
+        value,
+        id=f"{kind}-{name}-{k}",
+        marks=pytest.mark.slow if kind in AVERAGES else (),
+    )
     for kind, (_, _, _, values, _) in KIND.items()
     for name, some in values.items()
     for k, value in enumerate(some)

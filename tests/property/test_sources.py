@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 import dyntree
 from dyntree import AveragedStream, StreamingTree, cli
+from tests.helpers import mostly_slow
 
 pytest.importorskip("pyarrow", reason="needs pyarrow")
 
@@ -164,14 +165,14 @@ def test_classes(kinds: list[str], places: list[int]) -> None:
 
 
 STREAMS: dict[str, tuple[str, Callable[[list[str]], AveragedStream]]] = {
-    "y ~ x + s": ("--levels=s=", lambda kinds: AveragedStream(
-        n_particles=8, seed=1, categories={"s": kinds})),
     "s ~ x": ("--classes=", lambda kinds: AveragedStream(
         "class", n_particles=8, seed=1, classes=kinds)),
+    "y ~ x + s": ("--levels=s=", lambda kinds: AveragedStream(
+        n_particles=8, seed=1, categories={"s": kinds})),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("formula", STREAMS)
+@pytest.mark.parametrize("formula", mostly_slow(STREAMS))
 @settings(max_examples=10, deadline=None)
 @given(kinds=KINDS, places=PLACES)
 def test_streams(formula: str, kinds: list[str], places: list[int]) -> None:

@@ -19,6 +19,7 @@ from dyntree._core.rng import CounterSource
 from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.shards import component_tree
+from tests.helpers import mostly_slow
 from tests.oracle import canopy as oracle
 
 N, M, D, ALPHA = 8, 3, 1, 2.0
@@ -113,7 +114,7 @@ def direct_draws() -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", mostly_slow(KERNELS, 2))
 def test_geweke_joint(kernel: str) -> None:
     """Marginal-conditional against successive-conditional draws (Geweke 2004).
 
@@ -139,7 +140,7 @@ def test_geweke_joint(kernel: str) -> None:
     assert (np.abs(z) < 6.5).all(), z.round(2)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", mostly_slow(KERNELS, 2))
 def test_chains_visit_label_vectors_by_their_posterior(kernel: str) -> None:
     """Six rows, three components: 729 label vectors, parameters integrated out.
 

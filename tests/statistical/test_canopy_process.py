@@ -14,6 +14,7 @@ from dyntree.mixtures import Canopy
 from dyntree.mixtures.canopy.components import Components, Moments, Prior
 from dyntree.mixtures.canopy.families import FAMILY_OF
 from dyntree.mixtures.canopy.sweep_loop import with_drawn_weights
+from tests.helpers import mostly_slow
 from tests.oracle import canopy as oracle
 
 UNITS = (2.0**40, 2.0**36, 2.0**32)
@@ -39,7 +40,9 @@ def distance(values: np.ndarray, mean: float) -> float:
 
 @pytest.mark.parametrize(
     ("n", "alpha", "sweeps"),
-    [(50, 0.5, 20_000), (50, 1.0, 20_000), (50, 4.0, 20_000), (400, 1.0, 40_000)],
+    mostly_slow(
+        [(50, 1.0, 20_000), (50, 0.5, 20_000), (50, 4.0, 20_000), (400, 1.0, 40_000)]
+    ),
 )
 def test_the_number_of_clusters_has_ewens_law(
     n: int, alpha: float, sweeps: int
@@ -92,6 +95,7 @@ def partitions(n: int) -> list[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.slow
 def test_all_partitions_of_six_rows_have_their_posterior() -> None:
     """203 partitions by enumeration, parameters integrated out.
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, t
 
+from tests.helpers import mostly_slow
 from tests.oracle import ddp
 from tests.unit.mixtures.ddp.phases import sampler_of, state_of
 
@@ -86,7 +87,7 @@ def test_the_weights_of_the_paper_do_not_draw_the_law_of_the_chain() -> None:
     assert worst(values, found) > 10.0 * limit(len(found))
 
 
-@pytest.mark.parametrize("n_splits", [0, 3])
+@pytest.mark.parametrize("n_splits", mostly_slow([0, 3]))
 def test_the_plain_sampler_draws_the_enumerated_law(n_splits: int) -> None:
     p, X = ddp.toy("gamma")
     gibbs = ddp.Gibbs(p, X, np.random.default_rng(2))
@@ -261,7 +262,7 @@ def test_identity_moves_alone_keep_the_law(identities: bool) -> None:
 
 
 @pytest.mark.parametrize("weights", ["gamma", "counts"])
-@pytest.mark.parametrize("uncollapsed", [False, True])
+@pytest.mark.parametrize("uncollapsed", mostly_slow([False, True]))
 def test_split_merge_moves_alone_keep_the_law(weights: str, uncollapsed: bool) -> None:
     """Rows from the enumerated law, eight moves: every summary is what it was.
 

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from dyntree import AveragedTrees
+from tests.helpers import mostly_slow
 
 from .effects import WORLDS, by_draws, drawn_set, effects, truth
 
 N_SETS = 20
 
 
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", mostly_slow(WORLDS))
 def test_treatment_effects_are_held(world: str) -> None:
     """By ten clouds: 15 of 20 sets at least.
 

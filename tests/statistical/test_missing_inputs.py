@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 from dyntree import AveragedTrees, DynamicTree
+from tests.helpers import mostly_slow
 from tests.statistical.clouds import friedman
 
 pytestmark = pytest.mark.filterwarnings(
@@ -72,7 +73,7 @@ def coverage(model: Any, X: pd.DataFrame, y: np.ndarray) -> float:
 
 @pytest.mark.parametrize("n_clouds", [1, 10])
 @pytest.mark.parametrize("leaf", ["constant", "linear"])
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", mostly_slow(SETS, 2))
 def test_intervals_cover(name: str, leaf: str, n_clouds: int) -> None:
     """It was .01 to .5 where a side, or the mean, stood in the place of the value.
 

@@ -16,6 +16,7 @@ import pytest
 
 from dyntree import StreamingTree
 from dyntree._core.trees import probe
+from tests.helpers import mostly_slow
 from tests.statistical.clouds import native_cloud
 
 WINDOW = 60
@@ -57,7 +58,7 @@ def errors(model: str, how: str) -> np.ndarray:
     return np.array([error(model, how, seed) for seed in range(SEEDS)])
 
 
-@pytest.mark.parametrize("model", ["constant", "linear"])
+@pytest.mark.parametrize("model", mostly_slow(["constant", "linear"]))
 def test_growing_by_rows_loses_nothing(model: str) -> None:
     by_rows, at_once = errors(model, "by rows"), errors(model, "at once")
     loss = by_rows - at_once

@@ -14,6 +14,7 @@ import pytest
 
 from dyntree.mixtures import GaussianKnownVariance
 from dyntree.mixtures.teaching.urns import Deletion, Sized, Uniform, UrnSampler
+from tests.helpers import mostly_slow
 from tests.oracle import ddp, urns
 from tests.statistical.test_ddp_law import N_BATCHES, limit, worst
 
@@ -52,8 +53,8 @@ def named(labels: np.ndarray) -> tuple[int, ...]:
     return tuple(names.setdefault(k, len(names)) for k in labels.tolist())
 
 
-@pytest.mark.parametrize("name", DELETIONS)
-@pytest.mark.parametrize("uncollapsed", [False, True])
+@pytest.mark.parametrize("name", mostly_slow(DELETIONS, 2))
+@pytest.mark.parametrize("uncollapsed", mostly_slow([False, True]))
 def test_the_sampler_draws_the_enumerated_law(name: str, uncollapsed: bool) -> None:
     """Errors of 0.03 in a probability would be seen."""
     urn, X = toy(name)

@@ -50,7 +50,19 @@ def test_all_pages_with_cells_are_found() -> None:
     assert with_blocks - names == {"r.md"}
 
 
-@pytest.mark.parametrize("path", executed(), ids=lambda path: path.stem)
+def is_short(path: Path) -> bool:
+    """Whether a page is one of the first that are read: these take few seconds."""
+    return path.parent.name == "start" or path.stem == "index"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=() if is_short(path) else pytest.mark.slow)
+        for path in executed()
+    ],
+    ids=lambda path: path.stem,
+)
 @pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
 def test_a_page_runs(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in sorted(needed(path)):

@@ -15,6 +15,7 @@ from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.terms import parse
 from dyntree.errors import AssumedValueWarning
 from dyntree.evaluate import prequential
+from tests.helpers import mostly_slow
 from tests.unit.api.frames import events
 from tests.unit.models import refused
 
@@ -270,7 +271,7 @@ def named(kind: str, data: Any, **more: Any) -> tuple[Any, str, str]:
     return dtf.dynamic_tree(data=data, **made, **SMALL).fit(), argument, made[argument]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", mostly_slow(["window", "clouds", ""]))
 @pytest.mark.parametrize("kind", NAMED)
 def test_what_a_call_passes_replaces_what_the_model_names(kind: str, way: str) -> None:
     """By name, by value, and by a number, in every call that takes it."""
@@ -432,7 +433,7 @@ def with_gaps(n: int = 60) -> pd.DataFrame:
     return data
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", mostly_slow(["window", "clouds", ""]))
 @pytest.mark.parametrize("held", AS)
 @pytest.mark.parametrize("argument", MADE)
 def test_rows_without_what_they_have_beside_are_dropped(

@@ -20,6 +20,7 @@ from dyntree import StreamingTree
 from dyntree.commands.tables import split_formula
 from dyntree.evaluate import prequential
 from tests import kills
+from tests.helpers import mostly_slow
 from tests.unit.commands.conftest import run
 from tests.unit.conftest import here, python, short_files
 from tests.unit.models import data
@@ -282,7 +283,7 @@ def test_rows_without_a_response_are_predicted_only(tmp_path: Path) -> None:
     assert np.isfinite(pd.read_csv(out)["mean"][30:]).all()
 
 
-@pytest.mark.parametrize("kind", kills.KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(kills.KINDS))
 def test_a_killed_stream_loses_and_doubles_nothing(kind: str, tmp_path: Path) -> None:
     chance = list(kills.KINDS).index(kind)
     assert kills.torture(tmp_path, kind, 1, 800, chance, every=50) == 1

@@ -13,6 +13,7 @@ import pytest
 
 import dyntree
 from dyntree import AveragedStream, AveragedTrees, StreamingTree
+from tests.helpers import mostly_slow
 from tests.unit.commands.conftest import run
 from tests.unit.commands.test_commands import complaint, exact
 
@@ -93,7 +94,10 @@ def test_info_tells_of_counts(
     assert (told["model"], told["exposure"]) == ("negbin", "hours")
 
 
-@pytest.mark.parametrize("formula", ["k ~ x", "k ~ np.sqrt(x)", "k ~ x + offset(z)"])
+FORMULAS = ["k ~ x + offset(z)", "k ~ x", "k ~ np.sqrt(x)"]
+
+
+@pytest.mark.parametrize("formula", mostly_slow(FORMULAS))
 def test_evaluate_and_its_page(
     formula: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ import pytest
 
 import dyntree
 from dyntree.storage.atomic_files import descriptor_of
+from tests.helpers import mostly_slow
 from tests.unit.commands.conftest import SMALL, run
 from tests.unit.conftest import here, short_files
 
@@ -92,7 +93,7 @@ def reading(way: Callable[[], bytes]) -> tuple[threading.Thread, list[bytes]]:
 
 
 @pytest.mark.parametrize("call", TABLES)
-@pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "socket"])
+@pytest.mark.parametrize("kind", mostly_slow(["link to a pipe", "pipe", "socket"]))
 def test_what_is_no_file_takes_the_bytes(call: Any, kind: str, rows: Path) -> None:
     plain, out = rows.with_name("plain.csv"), rows.with_name("out.csv")
     if kind == "socket":
@@ -162,7 +163,7 @@ def test_links_lead_to_their_targets(call: Any, rows: Path) -> None:
 
 
 @pytest.mark.parametrize("call", [*TABLES, *WHOLE])
-@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+@pytest.mark.parametrize("mode", mostly_slow([0o640, 0o600, 0o664]))
 def test_modes_and_owners_stay(call: Any, mode: int, rows: Path) -> None:
     out = rows.with_name("out.csv")
     if call is checkpoint:
@@ -236,7 +237,10 @@ def test_open_files_of_a_shell_take_the_bytes(redirected: str, rows: Path) -> No
     assert ("first" in redirected) == text.startswith("first\n")
 
 
-@pytest.mark.parametrize("closed", ["2>&-", ">&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"])
+CLOSED = [">&-", "<&- >&- 2>&-", "<&-", "2>&-", ">&- 2>&-"]
+
+
+@pytest.mark.parametrize("closed", mostly_slow(CLOSED))
 @pytest.mark.parametrize(
     ("call", "needs"),
     [
@@ -322,14 +326,17 @@ def live(options: str, meanwhile: str, rows: Path) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        ("--out o.csv", "--out o.csv"),
-        ("--out o.csv", "--out link.csv"),
-        ("--out a.csv --bad-rows o.csv", "--out o.csv"),
-        ("--checkpoint a.dyn >> o.csv", "--checkpoint b.dyn >> o.csv"),
-        ("--checkpoint a.dyn >> o.csv", "--out o.csv"),
-        ("--out o.csv", "--checkpoint b.dyn >> o.csv"),
-    ],
+    mostly_slow(
+        [
+            ("--out o.csv", "--out o.csv"),
+            ("--checkpoint a.dyn >> o.csv", "--out o.csv"),
+            ("--out o.csv", "--out link.csv"),
+            ("--out a.csv --bad-rows o.csv", "--out o.csv"),
+            ("--checkpoint a.dyn >> o.csv", "--checkpoint b.dyn >> o.csv"),
+            ("--out o.csv", "--checkpoint b.dyn >> o.csv"),
+        ],
+        2,
+    ),
 )
 def test_an_output_has_one_writer(first: str, second: str, rows: Path) -> None:
     rows.with_name("link.csv").symlink_to("o.csv")

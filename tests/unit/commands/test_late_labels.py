@@ -155,6 +155,7 @@ def test_labels_that_start_late_are_not_lost(runs: Runs) -> None:
     assert "60 rows taken, 20 learned" in told
 
 
+@pytest.mark.slow
 def test_killed_runs_go_on_alike(tmp_path: Path) -> None:
     rng, rows = random.Random(7), pairs(300)
     labels = [(key, 2 * x) for key, x in rows if rng.random() < 0.8]

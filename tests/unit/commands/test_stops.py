@@ -19,6 +19,7 @@ import pytest
 from dyntree.checkpoint import load_with
 from dyntree.commands.lines import CHUNK, LineReader, Lines
 from dyntree.commands.stops import Stopped, Stops
+from tests.helpers import mostly_slow
 from tests.kills import heeds
 from tests.unit.conftest import here, python
 
@@ -75,7 +76,7 @@ def undisturbed(folder: Path) -> bytes:
     return out.read_bytes()
 
 
-@pytest.mark.parametrize("number", POLITE)
+@pytest.mark.parametrize("number", mostly_slow(POLITE))
 def test_a_stopped_pipe_goes_on_where_it_was(number: int, tmp_path: Path) -> None:
     """The pipe is kept open and its writer knows nothing of the stop."""
     out, saved = tmp_path / "o.out", tmp_path / "m.dyn"
@@ -102,7 +103,7 @@ def test_a_stopped_pipe_goes_on_where_it_was(number: int, tmp_path: Path) -> Non
     assert out.read_bytes() == undisturbed(tmp_path)
 
 
-@pytest.mark.parametrize("number", POLITE)
+@pytest.mark.parametrize("number", mostly_slow(POLITE))
 def test_a_stop_leaves_a_file_after_the_row(number: int, tmp_path: Path) -> None:
     whole = undisturbed(tmp_path)
     table, out, saved = (tmp_path / name for name in ("whole.ndjson", "o", "m.dyn"))

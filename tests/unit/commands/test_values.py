@@ -17,6 +17,7 @@ import pytest
 import dyntree
 from dyntree import cli
 from dyntree.storage.plain import in_cell, plain, strict, text_of
+from tests.helpers import mostly_slow
 from tests.unit.commands.conftest import SMALL, run
 from tests.unit.commands.test_rows import COMMANDS, written
 from tests.unit.faces import without
@@ -277,7 +278,7 @@ LABELS: dict[str, tuple[Any, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.parametrize("kind", mostly_slow(LABELS))
 def test_labels_of_ndjson_come_out_as_they_went_in(kind: str, tmp_path: Path) -> None:
     path, labels = tmp_path / "a.ndjson", LABELS[kind]
     lines = [{"x": x, "y": labels[int(x > 0.5)]} for x in X.tolist()]

@@ -56,7 +56,7 @@ def test_the_bounds_of_the_demonstration(summary: dict[str, Any]) -> None:
     assert_bounds(summary)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("seed", [2, 3])
 def test_the_bounds_hold_for_other_seeds(tmp_path: Path, seed: int) -> None:
     text = io.StringIO()

@@ -15,7 +15,7 @@ import pytest
 from dyntree import KeyedStream
 from dyntree.errors import CheckpointError
 from dyntree.keyed import model as keyed_model
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, mostly_slow
 from tests.kills import contents
 from tests.unit.keyed.test_model import KINDS, panel, small
 
@@ -57,7 +57,7 @@ def in_memory(model: KeyedStream) -> bytes:
 
 @pytest.mark.parametrize("short", [True, False])
 @pytest.mark.parametrize("place", ["memory", "file", "file that the user commits"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", mostly_slow(KINDS))
 def test_a_call_that_is_interrupted_is_whole_or_not_at_all(
     kind: str, place: str, short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

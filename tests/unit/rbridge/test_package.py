@@ -16,6 +16,7 @@ DEMOS = ("reg1d", "class2d", "design", "fried", "online", "elec2")
 NEEDS = ("reticulate", "testthat")
 
 
+@pytest.mark.slow
 def test_r_cmd_check_finds_nothing(tmp_path: Path) -> None:
     """Errors, warnings and notes of CRAN's own check; the package's tests are in it."""
     need(tmp_path, *NEEDS)
@@ -130,6 +131,7 @@ if (arguments[1] == "make") {
 """
 
 
+@pytest.mark.slow
 def test_a_first_prediction_draws_nothing(r_library: Path, tmp_path: Path) -> None:
     for rules in ("native", "r"):
         setting = f"options(dyntree.rules = {rules!r}); arguments <- commandArgs(TRUE)"

@@ -24,7 +24,7 @@ from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.level_effects import LevelEffects, LevelSums
 from dyntree.trees.learning.weights import Responses
 from tests.contract import check_twins, twins_of
-from tests.helpers import same_bytes
+from tests.helpers import mostly_slow, same_bytes
 
 SMALL: dict[str, Any] = {"n_particles": 10, "seed": 1}
 TWO = [{"window": 60}, {"window": 100}]
@@ -286,7 +286,7 @@ def test_labels_have_an_effect_each_but_the_last() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("model", ["mixed", "class", "poisson"])
+@pytest.mark.parametrize("model", mostly_slow(["poisson", "class", "mixed"]))
 def test_effects_are_better_than_a_feature_each(model: str) -> None:
     """200 levels of four rows: gains are .037, .040 and .23 nats a row."""
     X, y = frame(900, n_levels=200, seed=5)
@@ -324,7 +324,7 @@ def test_importance_is_that_of_the_column(n_levels: int) -> None:
     assert found.values[1] > 0.5
 
 
-@pytest.mark.parametrize("model", [DynamicTree, AveragedTrees])
+@pytest.mark.parametrize("model", mostly_slow([DynamicTree, AveragedTrees]))
 def test_differences_of_levels_have_the_error_of_their_means(model: Any) -> None:
     """Coverage of 90 % over 12 data sets of 30 differences.
 
@@ -361,7 +361,7 @@ def test_means_of_levels_vary_as_their_effects_do() -> None:
     np.testing.assert_allclose(drawn.mean(), prediction.mean, atol=0.1)
 
 
-@pytest.mark.parametrize("model", ["poisson", "negbin"])
+@pytest.mark.parametrize("model", mostly_slow(["poisson", "negbin"]))
 def test_means_of_counts_vary_as_effects_do(model: str) -> None:
     """Coverage of 90 % of the means of 60 levels; it was .51.
 

@@ -85,6 +85,7 @@ def steps(n: int) -> tuple[Any, Any, Any]:
     return X, rng.poisson(np.where(X[:, 0] > 0.5, 4.0, 1.0)), np.ones(n)
 
 
+@pytest.mark.slow
 def test_regressions_of_counts_gain_on_a_line_and_lose_little_on_steps() -> None:
     for (X, y, e), low, high in [(events(1500), 20.0, 400.0), (steps(1500), -5.0, 9.0)]:
         with_them, without = (

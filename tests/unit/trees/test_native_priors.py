@@ -108,6 +108,7 @@ def test_equal_responses_say_nothing_of_a_prior() -> None:
     assert tree.predict([[10.0]]).mean == pytest.approx(5.0)
 
 
+@pytest.mark.slow
 def test_intervals_of_the_mean_hold_step_functions() -> None:
     """Truths that constant leaves can have; 100 tables of 300 rows and 500 questions.
 

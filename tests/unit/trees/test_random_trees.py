@@ -11,7 +11,7 @@ import pytest
 
 from dyntree import AveragedStream, RandomTreesStream, checkpoint
 from dyntree.errors import CheckpointError, NotReadyError
-from tests.helpers import model_bytes, same_bytes
+from tests.helpers import model_bytes, mostly_slow, same_bytes
 from tests.unit.models import checker, data
 
 SMALL: dict[str, Any] = {"n_trees": 5, "seed": 1}
@@ -182,7 +182,7 @@ def test_a_damaged_file_is_refused_or_harmless(model: str) -> None:
     assert refused > 150
 
 
-@pytest.mark.parametrize("discount", [1.0, 0.98, 0.995])
+@pytest.mark.parametrize("discount", mostly_slow([0.98, 0.995, 1.0]))
 def test_real_responses_that_fade_leave_no_spread_below_zero(discount: float) -> None:
     """Sums of squares that rounding brought below zero made files that did not load."""
     for seed in range(5):

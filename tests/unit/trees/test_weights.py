@@ -19,7 +19,7 @@ from dyntree import (
     fit_repeats,
 )
 from tests.contract import check_twins
-from tests.helpers import model_bytes, same_bytes
+from tests.helpers import model_bytes, mostly_slow, same_bytes
 from tests.unit.models import refused
 
 SMALL: dict[str, Any] = {"n_particles": 15, "seed": 1}
@@ -202,7 +202,7 @@ def test_the_shorter_way_of_one_row_is_the_longer_one(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@pytest.mark.parametrize("n_first", [4, 40])
+@pytest.mark.parametrize("n_first", mostly_slow([40, 4]))
 def test_files_go_on_in_the_middle_of_weights(name: str, n_first: int) -> None:
     X, y, w = rows(name)
     model = MAKERS[name]().update(X[:n_first], y[:n_first], w[:n_first])

@@ -10,6 +10,7 @@ from scipy import stats
 
 from dyntree._core.rng import CounterSource
 from dyntree._core.trees.linear_filters import LinearFilters
+from tests.helpers import mostly_slow
 from tests.oracle import linear_filters as oracle
 
 OPTIONS: dict[str, Any] = {"forget": 1.0, "spreads": (0.1, 0.5, 2.0), "clip": 4.0}
@@ -39,7 +40,7 @@ def filters(n_classes: int, n_features: int = 4, **options: Any) -> LinearFilter
 @pytest.mark.parametrize("weighting", [None, "frequency"])
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("forget", [1.0, 0.97])
-@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@pytest.mark.parametrize("n_classes", mostly_slow([1, 2, 4], 2))
 def test_the_core_meets_the_oracle(
     n_classes: int, forget: float, gaps: bool, weighting: str | None
 ) -> None:
@@ -59,7 +60,7 @@ def test_the_core_meets_the_oracle(
     assert made.log_evidence == pytest.approx(found.sum(), rel=1e-12)
 
 
-@pytest.mark.parametrize("n_before", [6, 10, 60])
+@pytest.mark.parametrize("n_before", mostly_slow([10, 6, 60]))
 def test_a_late_label_and_a_late_column_are_as_in_the_oracle(n_before: int) -> None:
     X, y = rows(4)
     early = np.minimum(y[:n_before], 1.0)
@@ -241,7 +242,7 @@ def counts(gaps: bool = False, n: int = 300) -> tuple[Any, Any, Any]:
 
 @pytest.mark.parametrize("weighting", [None, "frequency"])
 @pytest.mark.parametrize("gaps", [False, True])
-@pytest.mark.parametrize("forget", [1.0, 0.97])
+@pytest.mark.parametrize("forget", mostly_slow([0.97, 1.0]))
 @pytest.mark.parametrize("sizes", [(np.inf,), SIZES])
 def test_counts_meet_the_oracle(
     sizes: Any, forget: float, gaps: bool, weighting: str | None

@@ -22,6 +22,7 @@ KINDS = (
     adapters.RiverRandomTreesClassifier,
     adapters.RiverRandomTreesRegressor,
 )
+KEYED = adapters.RiverKeyedClassifier
 MODELS = [
     *(kind(**options) for kind in KINDS for options in kind._unit_test_params()),
     adapters.RiverDPGMMClusterer(),
@@ -34,7 +35,13 @@ def rivers_checks() -> Iterator[Any]:
     for number, model in enumerate(MODELS):
         for k, check in enumerate(checks.yield_checks(model)):
             title = f"{type(model).__name__}-{number}-{k}-{check.__name__}"
-            yield pytest.param(model, check, id=title)
+            yield pytest.param(
+                model,
+                check,
+                id=title,
+                # half of the time of all; the regressor shares what it does with keys
+                marks=pytest.mark.slow if type(model) is KEYED else (),
+            )
 
 
 @pytest.mark.parametrize(("model", "check"), list(rivers_checks()))

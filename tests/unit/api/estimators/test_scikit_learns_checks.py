@@ -44,6 +44,14 @@ def failing(estimator: Any) -> dict[str, str]:
     return {}
 
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning"),
+    pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning"),
+    pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning"),
+    pytest.mark.usefixtures("global_randomness_on_loan"),
+]
+
+
 @parametrize_with_checks(
     [
         ours.DynamicTreeRegressor(),
@@ -54,8 +62,6 @@ def failing(estimator: Any) -> dict[str, str]:
         Rounding("poisson", window=60),
         ours.RandomTreesRegressor(),
         ours.RandomTreesClassifier(),
-        ours.KeyedRegressor(n_particles=5, members="fast"),
-        ours.KeyedClassifier(n_particles=5),
         ours.DPGMMClusterer(),
         ours.DPMPPCAClusterer(),
         ours.HDPHSMMClusterer(),
@@ -67,12 +73,23 @@ def failing(estimator: Any) -> dict[str, str]:
     ],
     expected_failed_checks=failing,
 )
-@pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
-@pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
-@pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning")
-@pytest.mark.usefixtures("global_randomness_on_loan")
 def test_scikit_learns_own_checks(
     estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")  # else one check would be skipped
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        ours.KeyedRegressor(n_particles=5, members="fast"),
+        ours.KeyedClassifier(n_particles=5),
+    ],
+    expected_failed_checks=failing,
+)
+def test_scikit_learns_own_checks_of_keys(
+    estimator: Any, check: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     check(estimator)

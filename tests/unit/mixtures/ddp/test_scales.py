@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal
 from dyntree.mixtures import DependentDPMixture, GaussianUnknown
 from dyntree.mixtures.ddp import scales, shapes
 from dyntree.mixtures.shared.arrays import Ids
+from tests.helpers import mostly_slow
 
 Rows = tuple[np.ndarray, Ids]
 
@@ -35,7 +36,7 @@ def same(found: Ids, z: Ids) -> bool:
 
 @pytest.mark.parametrize("in_line", [True, False])
 @pytest.mark.parametrize("d", [5, 10, 20])
-@pytest.mark.parametrize("K", [1, 2, 5, 10, 20])
+@pytest.mark.parametrize("K", mostly_slow([1, 2, 5, 10, 20], 3))
 def test_clusters_that_are_apart_are_found(K: int, d: int, in_line: bool) -> None:
     seed = K + d
     X, z = blobs(1000, d, K, in_line, seed)
@@ -43,7 +44,7 @@ def test_clusters_that_are_apart_are_found(K: int, d: int, in_line: bool) -> Non
 
 
 @pytest.mark.parametrize("in_line", [True, False])
-@pytest.mark.parametrize(("d", "K"), [(5, 10), (10, 5), (20, 2), (5, 20)])
+@pytest.mark.parametrize(("d", "K"), mostly_slow([(5, 10), (10, 5), (20, 2), (5, 20)]))
 def test_clusters_that_are_apart_are_found_and_kept_over_phases(
     d: int, K: int, in_line: bool
 ) -> None:
@@ -53,6 +54,7 @@ def test_clusters_that_are_apart_are_found_and_kept_over_phases(
     assert same(np.concatenate([model.labels(t) for t in range(4)]), z)
 
 
+@pytest.mark.slow
 def test_few_rows_a_column_are_not_cut_into_many_clusters() -> None:
     for seed in range(4):
         X, z = blobs(200, 20, 2, True, seed)
@@ -61,7 +63,7 @@ def test_few_rows_a_column_are_not_cut_into_many_clusters() -> None:
         )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", mostly_slow(range(3)))
 @pytest.mark.parametrize(("n", "d", "K"), [(600, 20, 20), (300, 10, 20), (400, 40, 10)])
 def test_clusters_in_a_line_with_few_rows_a_column_are_found(
     n: int, d: int, K: int, seed: int
@@ -71,8 +73,8 @@ def test_clusters_in_a_line_with_few_rows_a_column_are_found(
     assert same(labels, z)
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("K", [10, 20])
+@pytest.mark.parametrize("seed", mostly_slow(range(2)))
+@pytest.mark.parametrize("K", mostly_slow([10, 20]))
 @pytest.mark.parametrize("d", [5, 10, 20])
 @pytest.mark.parametrize("way", ["a column", "any direction"])
 def test_clusters_in_a_line_in_any_direction_are_found(
@@ -109,6 +111,7 @@ def test_share_inside_of_clusters_of_a_column() -> None:
         assert least <= shapes.share_inside(column, 0.0) <= most
 
 
+@pytest.mark.slow
 def test_clusters_in_a_line_are_kept_over_phases_of_few_rows() -> None:
     X, z = blobs(2400, 20, 20, True, 3)
     model = DependentDPMixture(GaussianUnknown(), seed=1)

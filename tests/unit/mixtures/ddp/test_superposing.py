@@ -21,7 +21,7 @@ from dyntree.mixtures import (
 )
 from dyntree.mixtures.ddp.merging import with_merged
 from dyntree.mixtures.ddp.state import MOST_COHORTS, predicted
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, mostly_slow
 from tests.oracle import ddp
 from tests.unit.mixtures.ddp.phases import sampler_of, state_of
 
@@ -490,7 +490,7 @@ def test_a_phase_learned_twice_is_known_after_a_merge_in_one_copy(n_empty: int) 
 
 
 @pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
-@pytest.mark.parametrize("step", [0.0, 1.0])
+@pytest.mark.parametrize("step", mostly_slow([0.0, 1.0]))
 @pytest.mark.parametrize("n_rows", [20, 60, 120, 198])
 def test_families_that_were_chosen_again_are_not_joined(
     n_rows: int, step: float

@@ -13,7 +13,7 @@ from dyntree.checkpoint import dumps as model_bytes
 from dyntree.errors import ConvergenceWarning
 from dyntree.mixtures import EpochReport, HDPOptions, HDPPrior, MemoryBoundedHDP
 from tests.contract import OnlineModelChecks, Rows
-from tests.helpers import same_bytes
+from tests.helpers import mostly_slow, same_bytes
 from tests.unit.mixtures.hdp.test_memory import documents_of
 
 FAMILIES = ("full", "diag", "multinomial")
@@ -129,7 +129,7 @@ def test_partial_fits_are_a_fit(family: str) -> None:
     assert model_bytes(model) == model_bytes(parts)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", mostly_slow(FAMILIES))
 def test_threads_and_files_alter_no_bit(family: str, tmp_path: Any) -> None:
     documents = documents_of(family, 30, size=700 if family != "multinomial" else 90)
     found = []
