@@ -25,6 +25,7 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "Give missing values as NaN (in R as NA), or drop such rows": "Give missing "
         "values as NA, or leave such rows out",
         "Call update first": "Call update() first",
+        "Call update with": "Call update() with",
         "as a frame or as dicts with that column": "as a frame with that column",
         "a sequence of dicts of options": "a list of named lists of options",
     }

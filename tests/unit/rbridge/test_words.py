@@ -51,6 +51,21 @@ def test_missing_values_name_the_rules_that_take_them(rules: str) -> None:
             'family must be "gaussian" or list("multinomial", 0.5).',
         ),
         ("canopy_mixture", ArgumentError("weights", "must be"), "mixing must be."),
+        (
+            "dyntree_stream",
+            ValueError(
+                Message(
+                    "Call update with {more} first, or classes=(...), exposure=...",
+                    more="9 rows",
+                )
+            ),
+            "Call update() with 9 rows first, or classes = c(...), exposure = ...",
+        ),
+        (
+            "dyntree_average",
+            ArgumentError("tree_prior of member 1", "must be a pair"),
+            "members[[2]]$tree_prior must be a pair.",
+        ),
     ],
 )  # fmt: skip
 def test_a_face_has_words_of_its_own(face: str, error: Exception, said: str) -> None:
