@@ -84,7 +84,8 @@ def test_every_option_is_among_them(kind: str) -> None:
     assert {*SWEEPS} == {*inspect.signature(CanopyOptions).parameters}
 
 
-AVERAGES = "AveragedStream", "KeyedStream"  # each file has many models in it
+# kinds whose files have many models in them
+AVERAGES = "AveragedStream", "AveragedTrees", "KeyedStream"
 EACH = [
     pytest.param(
         kind,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dyntree._core.trees import query
 from tests import helpers
+from tests.helpers import mostly_slow
 from tests.probes import audit, probe
 from tests.statistical.clouds import native_cloud
 
@@ -29,7 +30,7 @@ OPERATIONS = st.lists(
 )
 
 
-@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+@pytest.mark.parametrize("model", mostly_slow(["constant", "linear", "class"]))
 @given(operations=OPERATIONS, gaps=st.sampled_from([0.0, 0.3]))
 def test_the_books_balance(
     model: str, operations: list[tuple[str, int]], gaps: float

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dyntree import StreamingTree
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, mostly_slow
 
 N_ROWS = 30
 CUTS = st.sets(st.integers(1, N_ROWS - 1)).map(sorted)
@@ -57,7 +57,7 @@ CELL = st.sampled_from([None, "u", "v", "w"])
 ROWS = st.lists(st.tuples(CELL, CELL), min_size=N_ROWS, max_size=N_ROWS)
 
 
-@pytest.mark.parametrize("model", ["constant", "class", "prior"])
+@pytest.mark.parametrize("model", mostly_slow(["constant", "class", "prior"]))
 @given(window=st.integers(2, 14), cuts=CUTS, cells=ROWS, take=st.integers(0, N_ROWS))
 @settings(max_examples=80)
 def test_levels_may_come_with_any_row_of_any_batch(

@@ -121,6 +121,7 @@ def test_levels(is_named: bool, kinds: list[str], places: list[int]) -> None:
                 assert means(here / "p.csv") == answer
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(kinds=KINDS, places=PLACES)
 def test_levels_of_formulas(kinds: list[str], places: list[int]) -> None:

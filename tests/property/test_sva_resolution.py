@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA
+from tests.helpers import mostly_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning")
 
@@ -146,7 +147,7 @@ def agrees(labels: np.ndarray, z: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("name", DISCRETE | REPEATED)
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", mostly_slow(FACES, 2))
 def test_clusters_are_found_on_lattices_and_of_repeats(face: str, name: str) -> None:
     for seed in range(2):
         rng = np.random.default_rng([seed, 1])
@@ -189,7 +190,7 @@ def test_needless_columns_hide_no_clusters(face: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("ratio", [2.0, 3.0, 5.0])
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", mostly_slow(FACES, 2))
 def test_long_clusters_far_apart_are_whole(face: str, ratio: float) -> None:
     for seed in range(2):
         rng = np.random.default_rng([seed, 1])
@@ -199,7 +200,7 @@ def test_long_clusters_far_apart_are_whole(face: str, ratio: float) -> None:
 
 
 @pytest.mark.parametrize("name", ROUND)
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("face", mostly_slow(FACES, 2))
 def test_one_round_cluster_is_one(face: str, name: str) -> None:
     for seed in range(5):
         X, z = ROUND[name](np.random.default_rng([seed, 1]))

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dyntree._core.trees import criteria
 from dyntree._core.trees.cloud import Cloud
 from tests import helpers
+from tests.helpers import mostly_slow
 from tests.probes import audit
 from tests.statistical.clouds import native_cloud
 
@@ -114,7 +115,7 @@ def weighed_alc(cloud: Cloud, box: Any) -> Any:
     return total / len(arrays["roots"])
 
 
-@pytest.mark.parametrize("model", ["constant", "linear", "class"])
+@pytest.mark.parametrize("model", mostly_slow(["constant", "linear", "class"]))
 @given(life=LIVES, gaps=st.sampled_from([0.0, 0.2]))
 @settings(max_examples=150)
 def test_native_credits_are_those_of_a_full_sum(

@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 
 import dyntree.formula.api as dtf
-from tests.helpers import mostly_slow
 
 pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.DegenerateTreesWarning")
 MODELS = ["constant", "linear", "class", "poisson", "negbin"]
@@ -35,7 +34,8 @@ def table(model: str, seed: int, n: int = 150) -> pd.DataFrame:
     return pd.DataFrame({"x": x, "z": z, "g": g, "y": y})
 
 
-@pytest.mark.parametrize("model", mostly_slow(MODELS))
+@pytest.mark.slow
+@pytest.mark.parametrize("model", MODELS)
 def test_no_effect_is_rarely_sure_of_its_sign(model: str) -> None:
     """With constant leaves it was in 84 %: ties counted as not positive."""
     extreme = 0

@@ -17,6 +17,7 @@ import dyntree
 from dyntree import AveragedStream, DynamicTree, StreamingTree
 from dyntree.encoding import feature_map, levels
 from dyntree.errors import UnseenLevelWarning
+from tests.helpers import mostly_slow
 
 FEW, MANY = 2000, 8000  # columns: four times as many, and 16 times the pairs
 MOST = 9.0  # times as long at most; measured 3 to 6, and 14 or more by pairs
@@ -83,7 +84,7 @@ def seconds(door: Callable[[Any], None], rows: list[dict[str, Any]]) -> float:
     ("door", "kind"),
     [
         *((tree, kind) for kind in VALUES),
-        *((river, kind) for kind in VALUES),
+        *mostly_slow((river, kind) for kind in VALUES),
         (averaged, "numbers"),
         (averaged, "text"),
         (frame, "numbers"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ def is_own(owner: ast.expr) -> bool:
     return ast.unparse(owner) in ("self", "cls", "super()")
 
 
+@cache
 def defined(path: Path) -> set[str]:
     """Private names that a file defines: functions, variables, attributes of self."""
     found = set()

@@ -16,6 +16,8 @@ from dyntree.datasets import evolving_gaussians
 from dyntree.demo import ddp as demo
 from tests.unit.demo.conftest import heard
 
+pytestmark = pytest.mark.slow
+
 PRINTED = "clusters made / found: 5 / 5"
 
 

@@ -13,6 +13,8 @@ import pytest
 from dyntree.demo import hdp as demo
 from tests.unit.demo.conftest import heard
 
+pytestmark = pytest.mark.slow
+
 PRINTED = "bytes in memory"
 
 

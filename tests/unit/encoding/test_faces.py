@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from dyntree.encoding.columns import days_of
+from tests.helpers import mostly_slow
 from tests.unit.faces import FACES, MIXTURES, TREES, Ask, without
 
 pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
@@ -210,7 +211,7 @@ ARROW = {
 
 
 @without("pyarrow", "narwhals", "polars")
-@pytest.mark.parametrize("library", ["pyarrow", "polars", "pandas"])
+@pytest.mark.parametrize("library", mostly_slow(["pyarrow", "polars", "pandas"]))
 @pytest.mark.parametrize("kind", ARROW)
 @pytest.mark.parametrize("name", FACES)
 def test_times_of_arrow_and_polars_are_days(name: str, kind: str, library: str) -> None:

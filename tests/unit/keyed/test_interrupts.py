@@ -56,7 +56,9 @@ def in_memory(model: KeyedStream) -> bytes:
 
 
 @pytest.mark.parametrize("short", [True, False])
-@pytest.mark.parametrize("place", ["memory", "file", "file that the user commits"])
+@pytest.mark.parametrize(
+    "place", mostly_slow(["file", "memory", "file that the user commits"])
+)
 @pytest.mark.parametrize("kind", mostly_slow(KINDS))
 def test_a_call_that_is_interrupted_is_whole_or_not_at_all(
     kind: str, place: str, short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -289,6 +289,7 @@ def learn_on(path: str, n: int) -> None:
             model.update(X[part], y[part], key[part])
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_leaves_whole_calls(tmp_path: Path) -> None:
     n, path = 600, str(tmp_path / "fleet.db")
     rng = np.random.default_rng(time.time_ns() % 2**32)  # at any time

@@ -202,6 +202,7 @@ stopifnot(nobs(more) == 140)
 """
 
 
+@pytest.mark.slow
 def test_saved_objects_answer_alike_in_another_session(
     r_library: Path, tmp_path: Path
 ) -> None:

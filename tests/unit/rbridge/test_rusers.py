@@ -66,6 +66,7 @@ def test_the_script_is_of_sixty_lines() -> None:
     assert 40 <= len(code) <= 60
 
 
+@pytest.mark.slow
 def test_r_prints_what_the_page_shows(script: tuple[Path, str]) -> None:
     printed = script[1].split(f"\n{MARK}\n")
     for block, text in zip(blocks("r"), printed, strict=False):
@@ -160,6 +161,7 @@ def calls(cell: str) -> list[str]:
     return [span for span in spans if re.search(r"\([^)]|\w\.\w", span)]
 
 
+@pytest.mark.slow
 def test_every_call_of_the_tables_runs_in_r(r_library: Path, tmp_path: Path) -> None:
     need(tmp_path, "reticulate", "generics")
     asked = [

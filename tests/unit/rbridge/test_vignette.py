@@ -13,6 +13,7 @@ from tests.unit.rbridge.engines import need, run
 VIGNETTE = ROOT / "vignettes" / "r.md"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not VIGNETTE.is_file(), reason="no source tree")
 def test_the_vignette_runs(
     r_library: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
