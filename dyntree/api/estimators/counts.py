@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import Parameter, signature
+from inspect import Parameter, cleandoc, signature
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -22,8 +22,8 @@ from dyntree.trees.streaming import StreamingTree
 
 Answer = TypeVar("Answer")
 EXPOSURE = """
-        exposure : array_like of shape (n_rows,) or float, optional
-            Exposures > 0 of the rows; by default 1."""
+exposure : array_like of shape (n_rows,) or float, optional
+    Exposures > 0 of the rows; by default 1."""
 SAME = 1e-12  # relative distance of rates that are one but for rounding
 
 
@@ -48,8 +48,9 @@ def with_exposure(
         return ask(*others, exposure=exposure)
 
     answer.__signature__ = asked  # type: ignore[attr-defined]
-    head, gap, rest = (method.__doc__ or "").partition("\n\n        Returns\n")
-    answer.__doc__ = head + EXPOSURE + gap + rest
+    documented = cleandoc(method.__doc__ or "")  # as Python has it from 3.13 on
+    head, gap, rest = documented.partition("\n\nReturns\n")
+    answer.__doc__ = f"{head}{EXPOSURE}{gap}{rest}\n"
     return answer
 
 

@@ -48,8 +48,9 @@ glance.hdp_topics <- function(x, ...)
 augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   asked <- if (is.null(newdata)) data else newdata
   rows <- if (is.null(asked)) active_frame(x) else as.data.frame(asked)
-  reply <- if (is.null(asked)) predict.dyntree(x) else
-    predict.dyntree(x, if (is.null(attr(x, "terms"))) asked else rows)
+  given <- if (is.null(attr(x, "terms"))) asked else rows
+  reply <- if (is.null(asked)) predict.dyntree(x) else if (nrow(rows))
+    predict.dyntree(x, given) else at_no_rows(x, given)
   if (x$model == "class") {
     rows$.fitted <- of_type(reply, "class")
     rows$.prob <- apply(reply$p, 1L, max)
@@ -61,6 +62,15 @@ augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   y <- if (is.null(asked)) x$y else response_among(x, rows)
   if (!is.null(y)) rows$.resid <- y - reply$mean
   rows
+}
+
+# What is predicted at no rows, whose columns are those of a fit.
+at_no_rows <- function(object, rows) {
+  new_rows(object, rows)
+  reply <- predict.dyntree(object)
+  for (name in c("mean", "q1", "q2")) reply[[name]] <- reply[[name]][0L]
+  if (!is.null(reply[["p"]])) reply$p <- reply$p[0L, , drop = FALSE]
+  reply
 }
 
 augment.dyntree_trees <- function(x, data = NULL, newdata = NULL, ...) {

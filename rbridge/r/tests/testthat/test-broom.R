@@ -68,6 +68,20 @@ test_that("rows are augmented by what predict() says, and residuals where they h
   expect_equal(augment(counts, d[5:9, ])$.fitted, unname(predict(counts, d[5:9, ])))
 })
 
+test_that("no rows are augmented by no answers", {
+  native()
+  d <- mixed_rows()
+  for (f in list(y ~ x + g, k ~ x + g)) {
+    set.seed(1)
+    fits <- list(dynaTree(f, d, N = 5, verb = 0), dyntree_stream(f, d, n_particles = 5, seed = 1))
+    for (fit in fits) {
+      one <- generic("augment")(fit, newdata = d[1, ])
+      expect_identical(lapply(generic("augment")(fit, newdata = d[0, ]), class), lapply(one, class))
+      expect_error(generic("augment")(fit, newdata = d[0, "g", drop = FALSE]), "x")
+    }
+  }
+})
+
 test_that("no question of R's is answered by NULL without a word", {
   native()
   fits <- lapply(every_model(), `[[`, "fit")
