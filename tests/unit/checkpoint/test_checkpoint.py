@@ -182,9 +182,9 @@ def test_anyone_can_read_the_file(tmp_path: Path) -> None:
     assert X.shape == (60, 2)
 
 
-def large(kind: str, path: Path) -> StreamingTree:
-    """A stream of 1000 particles and 500 rows, saved."""
-    model = StreamingTree(kind, window=500, n_particles=1000, seed=1)
+def large(kind: str, path: Path, n_particles: int = 1000) -> StreamingTree:
+    """A stream of many particles and 500 rows, saved."""
+    model = StreamingTree(kind, window=500, n_particles=n_particles, seed=1)
     dyntree.save(model.update(*data(kind, 1000)), path)
     return model
 
@@ -199,7 +199,7 @@ def test_size_on_disk(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["constant", "linear", "class"])
 def test_size_in_memory(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "m.dyn"
-    large(kind, path)
+    large(kind, path, 4000)
     code = (
         "import sys, dyntree, numpy as np\n"
         "from pathlib import Path\n"
@@ -216,7 +216,9 @@ def test_size_in_memory(kind: str, tmp_path: Path) -> None:
     process = python("-c", code, str(path))
     assert process.returncode == 0, process.stderr
     peak, size = map(int, process.stdout.split())
-    assert peak <= 2 * size + 2**18  # what the interpreter takes for itself
+    # An arena of the allocator of Python 3.13, and freed pages of the heap: 1.5 MB. A
+    # third copy would be 8 to 10 MB, or 3 of labels.
+    assert peak <= 2 * size + 2**21
 
 
 def test_an_error_says_which_file_and_why(tmp_path: Path) -> None:
