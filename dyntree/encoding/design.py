@@ -234,7 +234,9 @@ class Design:
         if factor.expression.steps in self._open:
             values = [value for _, value in column.present()]
             n_new = len(new_levels(values)) if n_new is None else n_new
-            self._counts.count(factor.source, len(values), n_new)
+            is_meant = factor.expression.is_category  # C(column)
+            levels = () if is_meant else chain(factor.coded.labels, values)
+            self._counts.count(factor.source, len(values), n_new, levels)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
