@@ -181,6 +181,13 @@ class Design:
             kind = kind_of(name, table.read(name))
             kinds[name] = NUMBERS if kind == UNKNOWN else kind
             if kind == LEVELS or table.read(name).is_category:
+                if response.is_of_column and name in response.columns:
+                    raise ArgumentError(
+                        "formula",
+                        "must have numbers as the response of such a model",
+                        Message("column {name!r} of text or categories", name=name),
+                        "Labels need model='class', which is the default for them.",
+                    )
                 raise ArgumentError(
                     "formula",
                     "must take numbers or dates in functions and arithmetic",

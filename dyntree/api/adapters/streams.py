@@ -414,7 +414,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             proba = (
                 tree.proba_at(row) if tree.n_seen else self._prediction_at(row).proba[0]
             )
-            return dict(zip(tree.classes or (), proba, strict=True))
+            return dict(zip(tree.classes or (), proba.tolist(), strict=True))
 
     def predict_one(self, x: Row) -> Hashable:
         """Most probable label at a row; None before the first label.

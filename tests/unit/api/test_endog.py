@@ -268,3 +268,13 @@ def test_rows_and_terms_may_be_left_out() -> None:
             made(columns, subset=wrong)
     with pytest.raises(ValueError, match="exog must be None"):
         some.fit().append([1.0], [[1.0]])
+
+
+def test_labels_under_a_model_of_numbers() -> None:
+    """The response is at fault, which no function of the formula reads."""
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    data = inputs().assign(kind=["u", "v"] * 30)
+    with pytest.raises(ValueError, match=r"numbers as the response.*model='class'"):
+        DynamicTreeModel.from_formula("kind ~ a", data, model="linear", **SMALL)
+    with pytest.raises(ValueError, match="numbers or dates in functions"):
+        DynamicTreeModel.from_formula("np.log(kind) ~ a", data, model="linear", **SMALL)
