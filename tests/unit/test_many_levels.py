@@ -181,6 +181,14 @@ def test_numbers_as_text_that_are_meant_as_levels() -> None:
         DynamicTree(categories=named, **SMALL).update(data[["a", "id"]], data["y"])
 
 
+@pytest.mark.parametrize("name", ["tree in parts", "stream", "river", "append"])
+def test_numbers_as_text_after_numbers_are_to_be_converted(name: str) -> None:
+    """Another column, or levels, would not be what the caller means."""
+    column = [*range(N - 1), "0.5"]
+    with pytest.raises(ValueError, match=r"number as text: convert such a column"):
+        FACES[name](table(column), Y)
+
+
 HONEST: dict[str, Any] = {
     "250 levels": lambda n: RNG.integers(0, 250, n),
     "40 levels": lambda n: RNG.integers(0, 40, n),
