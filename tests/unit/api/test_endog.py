@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -278,3 +279,13 @@ def test_labels_under_a_model_of_numbers() -> None:
         DynamicTreeModel.from_formula("kind ~ a", data, model="linear", **SMALL)
     with pytest.raises(ValueError, match="numbers or dates in functions"):
         DynamicTreeModel.from_formula("np.log(kind) ~ a", data, model="linear", **SMALL)
+
+
+@pytest.mark.parametrize("name", ["predict", "summary", "resid"])
+def test_what_only_results_have_is_sent_to_fit(name: str) -> None:
+    model = DynamicTreeModel(*numbers(), **SMALL)
+    with pytest.raises(AttributeError, match=r"call fit\(\), and " + name):
+        getattr(model, name)
+    assert not hasattr(model, "nothing")
+    again = copy.deepcopy(model)  # which asks a bare object for its attributes
+    assert model_bytes(again.fit().tree) == model_bytes(model.fit().tree)
