@@ -24,6 +24,9 @@ QUOTE = "p,y,s\n" + "1,2,u\n" * 5 + '1,"2,u\n'
 # the exit code, None for that of argparse; and words of the complaint.
 Case = tuple[Any, str, int | None, str]
 CASES: list[Case] = [
+    # an empty response, whose column has a name of its own
+    (FEW.replace("y", "load", 1) + "3,\n", "fit FILE --formula 'load ~ p' TO", 1,
+     "dyntree: the response must be finite; got nan in row 12"),
     # a table that is no CSV with commas
     ('[{"p": 1, "y": 2}, {"p": 1, "y": 2}]', "* FILE OF TO", 1, "it looks like JSON"),
     ('{"p": 1, "y": 2}\n', "* FILE OF TO", 1, "a file whose name ends in .ndjson"),
