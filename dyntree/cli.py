@@ -369,7 +369,9 @@ def _levels(text: str) -> list[float]:
     except ValueError:
         levels = [math.nan]
     if not all(0.0 < level < 1.0 for level in levels):
-        raise argparse.ArgumentTypeError(f"must be numbers in (0, 1); got {text}")
+        raise argparse.ArgumentTypeError(
+            f"must be numbers in (0, 1), separated by commas; got {text}"
+        )
     return levels
 
 

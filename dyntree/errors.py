@@ -78,6 +78,10 @@ class ManyLevelsWarning(UserWarning):
     """Most values of a text column are new levels, or rows have ever new columns."""
 
 
+class NumbersAsTextWarning(UserWarning):
+    """A column holds numbers as text, each of which is a level."""
+
+
 class UnseenWordsWarning(UserWarning):
     """Words of documents were not learned, or words that were learned are missing."""
 

@@ -442,6 +442,14 @@ class DynamicTreeModel:
         """The response as the formula has it."""
         return self.design.response.label
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(DynamicTreeResults, name):
+            raise AttributeError(f"DynamicTreeModel has no attribute {name!r}.")
+        raise AttributeError(
+            f"{name} belongs to the results of a fit, and this model has none: call "
+            f"fit(), and {name} of what it returns."
+        )
+
     def __repr__(self) -> str:
         """Formula, rows and features, for a prompt."""
         formula = "" if self.formula is None else f"{self.formula!r}, "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from dyntree.params import (
     STREAM_OPTIONS,
     TREE_OPTIONS,
 )
+from dyntree.params.labels import is_measured
 from dyntree.params.table import Option
 from dyntree.trees.factory import (
     default_leaves,
@@ -299,21 +299,6 @@ def leaf_model_of(y: Sequence[Any], options: Mapping[str, Any]) -> str:
 def keyed_leaves(y: Any) -> str:
     """The same as of `leaf_model_of`, of the first response of a model for keys."""
     return leaf_model_of([y], {"window": 1})
-
-
-def is_measured(text: str) -> bool:
-    """Whether a text reads as a number with a fraction, which hardly names a class.
-
-    Examples
-    --------
-    >>> [is_measured(text) for text in ("3.01", "1e-3", "1.0", "007", "u", "nan")]
-    [True, True, False, False, False, False]
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        return False
-    return math.isfinite(number) and not number.is_integer()
 
 
 def _window(text: str) -> int | str:

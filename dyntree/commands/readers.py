@@ -10,8 +10,10 @@ import csv
 import io
 import json
 import lzma
+import reprlib
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -153,8 +155,16 @@ class Csv:
             raise ValueError("the table must have a header; got nothing.")
         if not is_text(text):
             raise ValueError("the header must be text in UTF-8.")
-        if len(set(names)) != len(names):
-            raise ValueError(f"the header must name each column once; got {names}.")
+        if text.lstrip().startswith(("{", "[{")):
+            raise ValueError(
+                "it looks like JSON and is read as CSV. Write NDJSON, an object a "
+                "line, into a file whose name ends in .ndjson."
+            )
+        if twice := [name for name, n in Counter(names).items() if n > 1]:
+            raise ValueError(
+                "the header must name each column once; got "
+                f"{reprlib.repr(twice[0])} twice."
+            )
         return names
 
     def _quotes(self, text: str, is_long: bool) -> str:

@@ -159,12 +159,19 @@ class Kinds:
         The column that errors call the response.
     cells : Cells, optional
         How cells of CSV are read; None where the table has types of its own.
+    fixed : collection of str, optional
+        Columns whose kind no option can change, as a model has learned them.
     """
 
     def __init__(
-        self, known: dict[str, str], response: str = "", cells: Cells | None = None
+        self,
+        known: dict[str, str],
+        response: str = "",
+        cells: Cells | None = None,
+        fixed: Collection[str] = (),
     ) -> None:
         self.known, self.response, self.cells = known, response, cells
+        self._fixed = fixed
 
     def values(self, row: Row, names: Sequence[str]) -> Row:
         """The values of a row of cells, None where missing.
@@ -216,6 +223,8 @@ class Kinds:
         remedy = f"leave it out, or name its levels: --levels {name}=A,B,..."
         if name == self.response:
             remedy = "or say --model class if the response holds labels."
+        elif name in self._fixed:
+            remedy = "or leave the row out."
         advice, fault = "Mend it", ""
         decimal = "" if self.cells is None else self.cells.decimal
         if decimal and is_grouped(text, decimal):

@@ -36,7 +36,12 @@ from dyntree.commands.options import (
 from dyntree.commands.outputs import Output
 from dyntree.commands.readers import Record, Row, format_of, format_to_write
 from dyntree.commands.rows import WRITERS, Cells, Kinds, named_class
-from dyntree.commands.tables import NamedLevels, answer_columns, split_formula
+from dyntree.commands.tables import (
+    NamedLevels,
+    answer_columns,
+    separator_of,
+    split_formula,
+)
 from dyntree.commands.terminal import say
 from dyntree.commands.watch import Reports, Watch, process_bytes
 from dyntree.commands.words import SHELL
@@ -790,5 +795,5 @@ def check_response(response: str, columns: list[str]) -> None:
     if response not in columns:
         raise ValueError(
             f"formula must name columns of the table, {columns}; it has no "
-            f"{response!r}."
+            f"{response!r}." + separator_of(columns)
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from dyntree.commands.lines import Limits
 from dyntree.commands.readers import (
+    OTHERS,
     TABULAR,
     Tabular,
     format_of,
@@ -19,7 +20,14 @@ from dyntree.commands.readers import (
     opened,
     text_rows,
 )
-from dyntree.commands.rows import TIME, Cells, Kinds, column_kind, ndjson_line
+from dyntree.commands.rows import (
+    TIME,
+    Cells,
+    Kinds,
+    column_kind,
+    ndjson_line,
+    time_of,
+)
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
 from dyntree.encoding.levels import MOST_NEW, place_of
@@ -71,7 +79,7 @@ def split_formula(
     if absent or not inputs:
         raise ValueError(
             f"formula must name columns of the table, {list(columns)}; got "
-            f"{formula!r}. It takes plain names only."
+            f"{formula!r}. It takes plain names only." + separator_of(columns)
         )
     if response in inputs or len(set(inputs)) != len(inputs):
         raise ValueError(f"formula must name each column once; got {formula!r}.")
@@ -101,9 +109,8 @@ class TableFile:
         found = list(self.frame.columns)
         known = frozenset(found)
         if absent := [name for name in names if name not in known]:
-            raise ValueError(
-                f"the table must have the columns {absent}; it has {found}."
-            )
+            reason = f"the table must have the columns {absent}; it has {found}."
+            raise ValueError(reason + separator_of(found))
         for name in names:
             if name in self.failures:
                 raise ValueError(self.failures[name])
@@ -178,7 +185,7 @@ def read_table(
         as_kind = parsed and column_kind([row.get(name) for row in rows], parsed)
         if as_kind:
             known.setdefault(name, as_kind)
-        reader, number = Kinds(known, response, parsed), 0
+        reader, number = Kinds(known, response, parsed, kinds or ()), 0
         try:
             for number, row in enumerate(rows):  # noqa: B007 # which one is named below
                 row[name] = reader.values(row, [name])[name]
@@ -194,6 +201,23 @@ def read_table(
             values = values.infer_objects()
         columns[name] = values
     return TableFile(pd.DataFrame(columns), failures)
+
+
+def separator_of(names: Sequence[str]) -> str:
+    """What to add to a complaint of a table with one column that should be several.
+
+    Examples
+    --------
+    >>> separator_of(["a;b"])
+    ' If cells are separated by ";": --separator ";".'
+    >>> separator_of(["a;b", "c"]), separator_of(["a"])
+    ('', '')
+    """
+    other = next((mark for mark in OTHERS if mark in names[0]), "")
+    if len(names) > 1 or not other:
+        return ""
+    word = "tab" if other == "\t" else f'"{other}"'
+    return f" If cells are separated by {word}: --separator {word}."
 
 
 def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
@@ -216,9 +240,13 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
         many = n_levels > max(20, len(column) / 2)
         is_warned = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
         if is_mixed or (many and not is_warned):
+            text = str([*odd, *column][0])
+            remedy = "Correct it"
+            if time_of(text) is not None:
+                remedy = f"Say --times {name} if it holds times"
             warnings.warn(
-                f"column {name!r} holds text, such as {str([*odd, *column][0])!r}, so "
-                f"each of its {n_levels} values is a level. Correct it, or leave it "
+                f"column {name!r} holds text, such as {text!r}, so "
+                f"each of its {n_levels} values is a level. {remedy}, or leave it "
                 "out of the formula.",
                 stacklevel=2,
             )

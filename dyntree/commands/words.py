@@ -13,7 +13,11 @@ from dyntree.params import OPTIONS
 
 LEVELS = "--levels {name}=A,B,..."
 FLAGS = {name: one.flag for name, one in OPTIONS.items() if one.shell}
-COLUMNS = {"sample_weight": "--weights", "exposure": "--exposure"}
+COLUMNS = {
+    "sample_weight": "--weights",
+    "exposure": "--exposure",
+    "y": "the response",
+}
 ADVICE = {
     f" {LEAVE_OUT}": " Mend such rows, or leave them out.",
     "Give them, with None or NaN for what is missing.": "A cell may be empty.",

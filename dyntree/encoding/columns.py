@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
 from dyntree.errors import ArgumentError, UnusableValueError
+from dyntree.params.labels import reads_as_number
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
@@ -320,6 +321,8 @@ def misfit(
     if {kind, found} == {LOCAL, ZONED}:
         noun = ZONES[kind]
         remedy = "Give all times of a column a zone, or none of them."
+    if kind == NUMBERS and isinstance(value, str) and reads_as_number(value):
+        remedy = "It is a number as text: convert such a column to numbers."
     remedy = remedy or (
         "It did at first; give another kind of value another column. C({label}) makes "
         "levels."

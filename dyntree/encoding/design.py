@@ -181,6 +181,13 @@ class Design:
             kind = kind_of(name, table.read(name))
             kinds[name] = NUMBERS if kind == UNKNOWN else kind
             if kind == LEVELS or table.read(name).is_category:
+                if response.is_of_column and name in response.columns:
+                    raise ArgumentError(
+                        "formula",
+                        "must have numbers as the response of such a model",
+                        Message("column {name!r} of text or categories", name=name),
+                        "Labels need model='class', which is the default for them.",
+                    )
                 raise ArgumentError(
                     "formula",
                     "must take numbers or dates in functions and arithmetic",
@@ -234,7 +241,9 @@ class Design:
         if factor.expression.steps in self._open:
             values = [value for _, value in column.present()]
             n_new = len(new_levels(values)) if n_new is None else n_new
-            self._counts.count(factor.source, len(values), n_new)
+            is_meant = factor.expression.is_category  # C(column)
+            levels = () if is_meant else chain(factor.coded.labels, values)
+            self._counts.count(factor.source, len(values), n_new, levels)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

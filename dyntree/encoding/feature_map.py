@@ -733,7 +733,7 @@ class FeatureMap(ColumnFeatures):
             if name not in declared:
                 n_values = int(np.count_nonzero(~np.isnan(rows[:, places[name]])))
                 n_new = len(own) - len(levels_before.get(name, ()))
-                counts.count(name, n_values, n_new)
+                counts.count(name, n_values, n_new, own.labels)
 
     def unseen(self, codes: Matrix) -> list[str]:
         """Names of the columns in which a code is that of a level never seen (-1).

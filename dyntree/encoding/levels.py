@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +19,22 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
 from dyntree.encoding.values import MOST_LEVELS, Matrix, Vector, declared, is_missing
-from dyntree.errors import ManyLevelsWarning, UnseenLevelWarning, warn
-from dyntree.params.labels import Level, check_text, level_of, level_text
+from dyntree.errors import (
+    ManyLevelsWarning,
+    NumbersAsTextWarning,
+    UnseenLevelWarning,
+    warn,
+)
+from dyntree.params.labels import (
+    Level,
+    check_text,
+    is_measured,
+    level_of,
+    level_text,
+    reads_as_number,
+)
 
+N_FIRST = 20  # levels of a column that show whether they are numbers as text
 MOST_NEW = 100  # by how many new values may outnumber others before there is a warning
 
 COLUMN = "{column}={level}"  # names of features of columns as they are
@@ -486,6 +500,9 @@ class LevelCounts:
     come, k (1 - log 2) = 0.31 k on average: 250 levels do not get there, save by rare
     chance, nor do more of which some are frequent.
 
+    It also warns of a column whose first levels all are texts that read as numbers, if
+    one of them has a fraction: codes are whole numbers, measurements are not.
+
     Examples
     --------
     >>> counts = LevelCounts()
@@ -496,8 +513,19 @@ class LevelCounts:
         self._lead: dict[Hashable, int] = {}
         self._warned: set[Hashable] = set()
 
-    def count(self, name: Hashable, n_values: int, n_new: int) -> None:
-        """Count values of a column, so many of which were new levels."""
+    def count(
+        self,
+        name: Hashable,
+        n_values: int,
+        n_new: int,
+        levels: Iterable[Any] = (),
+    ) -> None:
+        """Count values of a column, so many of which were new.
+
+        `levels` are all that it has with these.
+        """
+        if n_new and ("text", name) not in self._warned:
+            self._check_text(name, [*islice(levels, N_FIRST)])
         lead = self._lead.get(name, 0) + 2 * n_new - n_values
         self._lead[name] = lead
         if lead > MOST_NEW and name not in self._warned:
@@ -509,6 +537,23 @@ class LevelCounts:
                 "of which few rows say little. Leave the column out, convert it to "
                 "numbers, or name the levels to use: {declared}.",
                 name=name,
+                declared=declared(name),
+            )
+
+    def _check_text(self, name: Hashable, levels: Sequence[Any]) -> None:
+        """Warn of levels that are numbers as text."""
+        texts = [level for level in levels if isinstance(level, str)]
+        if len(texts) < len(levels) or not all(map(reads_as_number, texts)):
+            return
+        if text := next(filter(is_measured, texts), None):
+            self._warned.add(("text", name))
+            warn(
+                NumbersAsTextWarning,
+                "column {name!r} holds numbers as text, such as {text!r}, so that each "
+                "is a level of its own. Convert the column to numbers, or, if they are "
+                "levels, name them: {declared}.",
+                name=name,
+                text=text,
                 declared=declared(name),
             )
 

@@ -7,6 +7,7 @@ file equal to what went in.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -363,3 +364,28 @@ def level_table(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
             )
         table.append((str(name), texts))
     return tuple(table)
+
+
+def is_measured(text: str) -> bool:
+    """Whether a text reads as a number with a fraction, which hardly names a level.
+
+    Examples
+    --------
+    >>> [is_measured(text) for text in ("3.01", "1e-3", "1.0", "007", "u", "nan")]
+    [True, True, False, False, False, False]
+    """
+    return reads_as_number(text) and not float(text).is_integer()
+
+
+def reads_as_number(text: str) -> bool:
+    """Whether a text reads as a finite number.
+
+    Examples
+    --------
+    >>> [reads_as_number(text) for text in ("3.01", "007", "u", "nan", "inf")]
+    [True, True, False, False, False]
+    """
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False

@@ -114,11 +114,11 @@ def test_a_fault_of_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
         cli.main(["demo", "out"])
 
 
-@pytest.mark.parametrize("given", ["abc", "0.5,1", "0.5,", "nan"])
+@pytest.mark.parametrize("given", ["abc", "0.5,1", "0.5,", "nan", "0.1 0.9"])
 def test_quantiles_that_are_none(
     given: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         cli.main(["predict", "m.dyn", "rows.csv", "--quantiles", given])
     told = capsys.readouterr().err
-    assert f"--quantiles: must be numbers in (0, 1); got {given}" in told
+    assert f"must be numbers in (0, 1), separated by commas; got {given}" in told

@@ -13,7 +13,7 @@ import pytest
 
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.encoding.levels import MOST_NEW, LevelCounts
-from dyntree.errors import ManyLevelsWarning
+from dyntree.errors import ManyLevelsWarning, NumbersAsTextWarning
 from dyntree.evaluate import prequential
 from dyntree.evaluate.repeats import fit_repeats
 from tests.unit.commands.conftest import run
@@ -125,6 +125,68 @@ def test_identifiers_are_told_once(name: str) -> None:
     messages = [str(one.message) for one in warned]
     assert all("column 'id'" in message for message in messages)
     assert sum("most of its values are new" in message for message in messages) == 1
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_numbers_as_text_are_told_once(name: str) -> None:
+    """Half of them are whole, and few enough that nothing else is odd."""
+    texts = [str(k / 2) for k in RNG.permutation(np.arange(N) % 8 + 1)]
+    with pytest.warns(NumbersAsTextWarning) as warned:
+        FACES[name](table(texts), Y)
+    messages = [
+        str(one.message) for one in warned if one.category is NumbersAsTextWarning
+    ]
+    assert len(messages) == 1
+    assert "column 'id' holds numbers as text" in messages[0]
+
+
+@pytest.mark.parametrize("name", ["tree", "average of trees"])
+def test_levels_of_categories_are_not_counted(name: str) -> None:
+    """Their type names them, whatever the model."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "column 'id' has more than 32 levels")
+        FACES[name](table(pd.Categorical(IDS)), Y)
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [
+        ["007", "12", "35"],  # codes
+        ["low", "0.5", "1.5"],
+        ["nan.", "inf", "1.5"],
+        pd.Categorical(["0.5", "1.5", "2.5"]),
+    ],
+    ids=["codes", "text first", "inf", "categories"],
+)
+@pytest.mark.parametrize("name", ["tree", "stream", "river", "average of trees"])
+def test_levels_that_are_no_numbers_as_text(name: str, levels: Any) -> None:
+    if name == "river" and isinstance(levels, pd.Categorical):
+        return  # a dict has no types of columns
+    column = levels.take(np.arange(30) % 3) if hasattr(levels, "take") else levels * 10
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FACES[name](table(column), Y[:30])
+
+
+def test_numbers_as_text_that_are_meant_as_levels() -> None:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    data = table(["0.5", "1.5", "2.5"] * 10).assign(y=Y[:30])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dtf.dynamic_tree("y ~ a + C(id)", data, **SMALL).fit()
+        named = {"id": ["0.5", "1.5", "2.5"]}
+        DynamicTree(categories=named, **SMALL).update(data[["a", "id"]], data["y"])
+
+
+@pytest.mark.parametrize("name", ["tree in parts", "stream", "river", "append"])
+def test_numbers_as_text_after_numbers_are_to_be_converted(name: str) -> None:
+    """Another column, or levels, would not be what the caller means."""
+    column = [*range(N - 1), "0.5"]
+    with pytest.raises(ValueError, match=r"number as text: convert such a column"):
+        FACES[name](table(column), Y)
 
 
 HONEST: dict[str, Any] = {

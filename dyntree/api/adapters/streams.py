@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,7 +156,9 @@ class StreamAdapter(base.Estimator):
                 name=news.surplus[0],
             )
         for name, n_new in news.counts.items():
-            self._new_levels.count(name, 1, n_new)
+            known = columns.levels_of.get(name)
+            levels = chain(known.labels if known else (), (x[name],))
+            self._new_levels.count(name, 1, n_new, levels)
         return bool(news.taken) and not self.stream.is_frozen
 
     def _grow(self, x: Row, y: Any, w: float) -> None:
@@ -411,7 +414,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             proba = (
                 tree.proba_at(row) if tree.n_seen else self._prediction_at(row).proba[0]
             )
-            return dict(zip(tree.classes or (), proba, strict=True))
+            return dict(zip(tree.classes or (), proba.tolist(), strict=True))
 
     def predict_one(self, x: Row) -> Hashable:
         """Most probable label at a row; None before the first label.

@@ -819,6 +819,9 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             after = rows.features
             if after is not None and after.levels and not self.is_frozen:
                 before = self.state.features  # the average tells for its members
+                if not self.is_ready:  # what was encoded has lost the types of columns
+                    typed = extended(self.state, X)[0].categories
+                    after = replace(after, categories=typed)
                 after.count_new(self._new_levels, before, rows.rows)
             return (rows if self.is_ready else X), responses
         wide = self.members[0].copy()

@@ -131,8 +131,10 @@ left_out <- function(object, XX, names, type, na.action) {
 # of: "of_mean" for the quantiles of the mean, which have its standard deviation beside.
 quantiles <- function(object, XX, probs, more, call, of = "quantiles") {
   check_numbers(probs, "probs")
-  if (!length(probs) || anyNA(probs) || any(probs <= 0 | probs >= 1))
-    stop("probs must be between 0 and 1; got ", shown(probs), ".", call. = FALSE)
+  bad <- probs[is.na(probs) | probs <= 0 | probs >= 1]
+  if (!length(probs) || length(bad))
+    stop("probs must be between 0 and 1; got ", if (length(bad)) bad[1L] else shown(probs),
+         ".", call. = FALSE)
   given <- list(XX = XX, probs = as.numeric(probs))
   if (!is.null(more$exposure)) given$exposure <- more$exposure
   reply <- ask_cloud(object, of, given, call)

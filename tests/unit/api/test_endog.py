@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -268,3 +269,23 @@ def test_rows_and_terms_may_be_left_out() -> None:
             made(columns, subset=wrong)
     with pytest.raises(ValueError, match="exog must be None"):
         some.fit().append([1.0], [[1.0]])
+
+
+def test_labels_under_a_model_of_numbers() -> None:
+    """The response is at fault, which no function of the formula reads."""
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    data = inputs().assign(kind=["u", "v"] * 30)
+    with pytest.raises(ValueError, match=r"numbers as the response.*model='class'"):
+        DynamicTreeModel.from_formula("kind ~ a", data, model="linear", **SMALL)
+    with pytest.raises(ValueError, match="numbers or dates in functions"):
+        DynamicTreeModel.from_formula("np.log(kind) ~ a", data, model="linear", **SMALL)
+
+
+@pytest.mark.parametrize("name", ["predict", "summary", "resid"])
+def test_what_only_results_have_is_sent_to_fit(name: str) -> None:
+    model = DynamicTreeModel(*numbers(), **SMALL)
+    with pytest.raises(AttributeError, match=r"call fit\(\), and " + name):
+        getattr(model, name)
+    assert not hasattr(model, "nothing")
+    again = copy.deepcopy(model)  # which asks a bare object for its attributes
+    assert model_bytes(again.fit().tree) == model_bytes(model.fit().tree)

@@ -24,6 +24,16 @@ QUOTE = "p,y,s\n" + "1,2,u\n" * 5 + '1,"2,u\n'
 # the exit code, None for that of argparse; and words of the complaint.
 Case = tuple[Any, str, int | None, str]
 CASES: list[Case] = [
+    # an empty response, whose column has a name of its own
+    (FEW.replace("y", "load", 1) + "3,\n", "fit FILE --formula 'load ~ p' TO", 1,
+     "dyntree: the response must be finite; got nan in row 12"),
+    # a table that is no CSV with commas
+    ('[{"p": 1, "y": 2}, {"p": 1, "y": 2}]', "* FILE OF TO", 1, "it looks like JSON"),
+    ('{"p": 1, "y": 2}\n', "* FILE OF TO", 1, "a file whose name ends in .ndjson"),
+    (ROWS.replace(",", ";"), "* FILE OF TO", 1,
+     "If cells are separated by \";\": --separator \";\"."),
+    (ROWS.replace(",", ";"), "* FILE --formula 'y ~ .' TO", 1, "--separator \";\"."),
+    (ROWS.replace(",", "\t"), "* FILE OF TO", 1, "separated by tab: --separator tab."),
     # names of columns, files and figures
     (ROWS, "fit FILE --formula 'z ~ .' TO", 1, "'z'"),
     (None, "fit absent.csv OF TO", 1, "absent.csv"),
@@ -52,7 +62,7 @@ CASES: list[Case] = [
     ("", "evaluate FILE OF", 1, "a.csv cannot be read: "),
     (b"\xff\xfe" + bytes(range(256)), "* FILE OF TO", 1, "a.csv"),
     ("p,p,y\n1,2,3\n2,3,4\n", "* FILE OF TO", 1,
-     "name each column once; got ['p', 'p', 'y']"),
+     "name each column once; got 'p' twice"),
     ("p,y\n1,2\n1,2,3,4\n", "* FILE OF TO", 1, "4"),
     (("a.csv.gz", PACKED[:-20]), "stream FILE OF TO", 1,
      "a.csv.gz cannot be unpacked: Compressed file ended"),

@@ -342,7 +342,7 @@ def bad_response(row: dict[str, Any]) -> None:
         (bad_key, "a row must have a key in column 'sensor'; got none."),
         (bad_position, "a row must have a whole number in column 'at', its position; "
          "got 1.5."),
-        (bad_response, "y must be finite"),
+        (bad_response, "the response must be finite"),
     ],
 )  # fmt: skip
 def test_a_bad_row_stops_the_stream_or_is_left_out(

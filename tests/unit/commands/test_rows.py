@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import lzma
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -314,3 +315,29 @@ def test_every_option_has_help() -> None:
     found = dict(options_of(cli.parser()))
     assert len(found) > 60
     assert not [name for name, text in found.items() if not text]
+
+
+def test_text_in_a_column_that_a_model_knows(tmp_path: Path, capsys: Any) -> None:
+    """`predict` has no --levels, and would not change the model by it."""
+    path = written(tmp_path / "a.csv", rows())
+    assert run(*call("fit", path)) == 0
+    table = rows()
+    table[8][0] = "oops"
+    written(path, table)
+    capsys.readouterr()
+    assert run("predict", path.with_name("out.dyn"), path) == 1
+    said = capsys.readouterr().err
+    assert "column 'p' must hold numbers; got 'oops'. Mend it, or leave the row" in said
+    assert "--levels" not in said
+
+
+def test_dates_that_are_levels_are_said_to_be_times(
+    tmp_path: Path, capsys: Any
+) -> None:
+    table = rows()
+    days = [f"2024-01-{day:02}" for day in range(1, 32)]
+    table = [[*row, day] for row, day in zip(table, ["day", *days], strict=False)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert run(*call("fit", written(tmp_path / "a.csv", table))) == 0
+    assert "Say --times day if it holds times, or leave" in capsys.readouterr().err

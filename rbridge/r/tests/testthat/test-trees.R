@@ -242,3 +242,10 @@ test_that("rows of one level are read beside an interaction of other inputs", {
   expect_length(predict(dyntree_stream(y ~ x * g + s, one, n_particles = 20, seed = 1), one),
                 nrow(one))
 })
+
+test_that("a wrong probability is shown, not only counted", {
+  old <- options(dyntree.rules = "native")
+  on.exit(options(old))
+  fit <- dynaTree(y ~ x, mixed_rows(), N = 20, verb = 0)
+  expect_error(predict(fit, mixed_rows(), type = "quantile", probs = c(0.1, 95)), "got 95")
+})

@@ -467,3 +467,13 @@ def test_a_bad_row_that_brings_a_column_leaves_neither() -> None:
     ):
         tree.learn_one({"a": 9e149, "b": 1.0}, 9e149)
     assert tree.predict_one({"b": 1.0}) == tree.predict_one({})
+
+
+@pytest.mark.parametrize("n", [1, 5, 30])
+def test_probabilities_are_plain_floats(n: int) -> None:
+    """As river's are: those of NumPy print as np.float64(0.5)."""
+    classifier = fresh("class")
+    for k in range(n):
+        classifier.learn_one({"p": k / n}, "uv"[k % 2])
+    shares = classifier.predict_proba_one({"p": 0.5})
+    assert {type(share) for share in shares.values()} == {float}
