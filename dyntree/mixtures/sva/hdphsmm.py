@@ -69,7 +69,8 @@ class OnlineHDPHSMM(SubspaceMixture):
         `ScaleWarning`, as in `OnlineDPGMM`.
     noise : float or "auto", default "auto"
         Standard deviation of the noise around subspaces, in units of the rows. "auto"
-        chooses it with `lambda_`.
+        chooses it with `lambda_`. Of round states, whose columns have variances of
+        their own, it only weighs the costs of transitions.
     lambda_1 : float, optional
         As in `OnlineDPMPPCA`.
     lambda_2 : float, optional

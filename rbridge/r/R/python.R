@@ -34,7 +34,16 @@ imported <- function(name) {
   here <- which(py_to_r(sys$path) == "")
   for (k in rev(here)) sys$path$pop(k - 1L)
   on.exit(for (k in here) sys$path$insert(k - 1L, ""))
+  if (is.null(import("importlib.util")$find_spec("rbridge"))) read_pth_files(sys$path)
   import(name)
+}
+
+# Reads the .pth files beside Python's packages, by which it finds a package that is installed
+# in place (pip install -e): Debian's Python has not when reticulate has started it.
+read_pth_files <- function(path) {
+  site <- import("site")
+  for (place in py_to_r(path))
+    if (basename(place) %in% c("site-packages", "dist-packages")) site$addsitedir(place)
 }
 
 # A holder of a tree in Python, still empty.

@@ -162,12 +162,12 @@ def test_states_are_found_in_any_units(emission: str, unit: float) -> None:
 
 def test_scales_of_a_sequence_may_be_given_or_chosen_one_by_one() -> None:
     X, _ = states(1500, np.random.default_rng(1))
-    both = HDPHSMMClusterer().fit(X).model_
+    both = HDPHSMMClusterer(emission="mppca").fit(X).model_
     assert both.noise == pytest.approx(1.0, rel=0.1)
-    one = HDPHSMMClusterer(noise=1.0).fit(X).model_
+    one = HDPHSMMClusterer(noise=1.0, emission="mppca").fit(X).model_
     assert one.noise == 1.0
     assert one.lambda_ == pytest.approx(both.lambda_, rel=1.0)
-    other = HDPHSMMClusterer(40.0).fit(X).model_
+    other = HDPHSMMClusterer(40.0, emission="mppca").fit(X).model_
     assert other.lambda_ == 40.0
     assert other.noise == pytest.approx(1.0, rel=0.1)
     with pytest.raises(ValueError, match="at least 2 rows; got n_samples = 1"):
