@@ -101,7 +101,12 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.averages.memories import MANY_COLUMNS
 from dyntree.trees.averages.stream import AveragedStream
 from dyntree.trees.base import INTERNAL
-from dyntree.trees.learning.check import encoded, known_classes, warn_of_many
+from dyntree.trees.learning.check import (
+    count_levels,
+    encoded,
+    known_classes,
+    warn_of_many,
+)
 from dyntree.trees.learning.growth import Growth
 from dyntree.trees.learning.scaling import check_first, check_scale
 from dyntree.trees.state import TreeState
@@ -815,6 +820,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if growth.steps and not learns.all():
             features, growth = self._grown_by(rows.X, responses, learns)
         self._check_scale(features, growth, responses)
+        if not self.is_frozen:
+            count_levels(self.state, growth.features, features)
         warn_of_many(self.state, growth.features)
         kinds = {*self._key_kinds} if self.is_frozen else self._key_kinds
         self._warn_of_types(texts, kinds)

@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    KeyedStream,
+    StreamingTree,
+)
 from dyntree.encoding.levels import MOST_NEW, LevelCounts
 from dyntree.errors import ManyLevelsWarning, NumbersAsTextWarning
 from dyntree.evaluate import prequential
@@ -115,6 +121,10 @@ FACES: dict[str, Feed] = {
     "river": river,
     "formula": formula,
     "append": appended,
+    "keys": lambda X, y: KeyedStream(seed=1).update(X, y, key=["u"] * len(X)),
+    "keys in parts": lambda X, y: in_parts(
+        lambda: KeyedStream(seed=1, key="k"), 30
+    )(X.assign(k="u"), y),
 }  # fmt: skip
 
 

@@ -192,6 +192,17 @@ def label_counter(state: TreeState, y: Any) -> Callable[[int], int]:
     return lambda row: len({*before, *label_list(y[: row + 1], row + 1)})
 
 
+def count_levels(
+    state: TreeState, features: FeatureMap, rows: Matrix, are_codes: bool = False
+) -> None:
+    """Count the levels that are new with rows to be learned, which warns of some.
+
+    `rows` are features, or codes of columns.
+    """
+    if state.new_levels is not None and features.levels:
+        features.count_new(state.new_levels, state.features, rows, are_codes)
+
+
 def warn_of_many(state: TreeState, features: ColumnFeatures) -> None:
     """Warn once of each column that gets levels without a feature of their own."""
     for name, levels in features.levels_of.items():

@@ -22,6 +22,7 @@ from dyntree.runtime.progress import Progress
 from dyntree.trees.forest_options import ForestOptions
 from dyntree.trees.learning.check import (
     checked,
+    count_levels,
     known_classes,
     label_counter,
     learnable,
@@ -140,8 +141,7 @@ def buffer_or_start(
     """
     rows, labels, growth = checked(state, X, y) if known is None else known
     ones = state.ones
-    if (counts := state.new_levels) is not None and growth.features.levels:
-        growth.features.count_new(counts, state.features, rows, state.cloud is None)
+    count_levels(state, growth.features, rows, state.cloud is None)
     if state.cloud is not None:
         warn_of_many(state, growth.features)
         weights = in_units(weights, state.weight_unit, len(rows))
