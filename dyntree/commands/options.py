@@ -20,7 +20,7 @@ from dyntree.params import (
     STREAM_OPTIONS,
     TREE_OPTIONS,
 )
-from dyntree.params.labels import is_measured
+from dyntree.params.labels import measured_text
 from dyntree.params.table import Option
 from dyntree.trees.factory import (
     default_leaves,
@@ -285,12 +285,13 @@ def leaf_model_of(y: Sequence[Any], options: Mapping[str, Any]) -> str:
 
     `options` are as from `model_options`.
     """
-    first = next((value for value in y if isinstance(value, str) or value == value), 0)
-    if isinstance(first, str) and is_measured(first):
+    present = [value for value in y if isinstance(value, str) or value == value]
+    if text := measured_text(present):
         raise ValueError(
-            f"the response must be numbers, or labels; got the text {first!r}, which "
+            f"the response must be numbers, or labels; got the text {text!r}, which "
             "reads as a number. Write numbers without quotes, or say --model class."
         )
+    first = next(iter(present), 0)
     if isinstance(first, str | bool):
         return "class"
     return default_leaves({**options, "window": options["window"] or None})

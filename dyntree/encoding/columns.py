@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
-from dyntree.errors import ArgumentError, UnusableValueError
-from dyntree.params.labels import reads_as_number
+from dyntree.errors import ArgumentError, Message, UnusableValueError
+from dyntree.params.labels import measured_text, reads_as_number
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
@@ -389,3 +389,28 @@ def _days(values: NDArray[Any]) -> Vector:
     ticks = near.astype(f"{code}8[us]").astype(np.int64)
     days = np.where(far, whole.astype(np.float64), ticks / DAY)
     return np.where(missing, np.nan, days)
+
+
+def refuse_numbers_as_text(
+    responses: Column, argument: str, name: str | None = None
+) -> None:
+    """Raise ValueError for responses that are numbers as text, if not categories.
+
+    Parameters
+    ----------
+    responses : Column
+    argument : str
+        What the user passed them as.
+    name : str, optional
+        The column's name.
+    """
+    text = measured_text(value for _, value in responses.present())
+    if text is not None and not responses.is_category:
+        raise ArgumentError(
+            argument,
+            "must have numbers, or labels, as responses",
+            Message("the text {text!r}, which reads as a number", text=text),
+            "Convert the responses to numbers, or pass model='class' if they are "
+            "labels.",
+            column=name,
+        )

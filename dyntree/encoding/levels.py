@@ -28,10 +28,9 @@ from dyntree.errors import (
 from dyntree.params.labels import (
     Level,
     check_text,
-    is_measured,
     level_of,
     level_text,
-    reads_as_number,
+    measured_text,
 )
 
 N_FIRST = 20  # levels of a column that show whether they are numbers as text
@@ -542,10 +541,7 @@ class LevelCounts:
 
     def _check_text(self, name: Hashable, levels: Sequence[Any]) -> None:
         """Warn of levels that are numbers as text."""
-        texts = [level for level in levels if isinstance(level, str)]
-        if len(texts) < len(levels) or not all(map(reads_as_number, texts)):
-            return
-        if text := next(filter(is_measured, texts), None):
+        if text := measured_text(levels):
             self._warned.add(("text", name))
             warn(
                 NumbersAsTextWarning,

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dyntree.encoding.columns import LEVELS, unusable, value_kind
+from dyntree.encoding.columns import (
+    LEVELS,
+    refuse_numbers_as_text,
+    unusable,
+    value_kind,
+)
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.tables import Table
 from dyntree.errors import ArgumentError
@@ -32,7 +37,10 @@ def absence(absent: Sequence[str], given: Any) -> ValueError:
 
 
 def holds_labels(response: Expression, table: Table) -> bool:
-    """Whether a response is a column of text, categories or bools."""
+    """Whether a response is a column of text, categories or bools.
+
+    Numbers as text are refused.
+    """
     if not response.is_bare:
         return False
     column = table.read(response.columns[0])
@@ -40,6 +48,7 @@ def holds_labels(response: Expression, table: Table) -> bool:
         return True
     if column.values.dtype.kind in "iuf":
         return False
+    refuse_numbers_as_text(column, "data", response.columns[0])
     present = [value for _, value in column.present()]
     for row, value in column.present():
         kind = value_kind(value)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dyntree.encoding.columns import LEVELS, value_kind
+from dyntree.encoding.columns import LEVELS, refuse_numbers_as_text, value_kind
 from dyntree.encoding.frames import check_eager
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
@@ -78,6 +78,11 @@ def count_list(y: Any, n_rows: int) -> list[Any]:
 def are_labels(y: Any) -> bool:
     """Whether responses are text, categories or bools, which labels alone are.
 
+    Raises
+    ------
+    ValueError
+        For numbers as text, each of which would be a label.
+
     Examples
     --------
     >>> are_labels(["u", "v"]), are_labels([True]), are_labels([0, 1])
@@ -90,10 +95,11 @@ def are_labels(y: Any) -> bool:
     if not len(column.values):
         return False
     kind = column.values.dtype.kind
-    if column.is_category or kind in "bU":
+    if column.is_category or kind == "b":
         return True
-    if kind != "O":
+    if kind not in "OU":
         return False
+    refuse_numbers_as_text(column, "y")
     values = [value for _, value in column.present()]
     return ({*map(type, values)} <= {bool, np.bool_} and bool(values)) or any(
         value_kind(value) == LEVELS for value in values

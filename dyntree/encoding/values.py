@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dyntree.errors import ArgumentError, Message
 from dyntree.params.labels import is_missing as is_missing  # asked of every value here
+from dyntree.params.labels import reads_as_number
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -86,7 +87,8 @@ def real_array(argument: str, values: NDArray[Any], remedy: str) -> NDArray[np.f
     Raises
     ------
     ValueError
-        Of the first entry that is no real number; `remedy` is what may be done.
+        Of the first entry that is no real number; `remedy` is what may be done, if it
+        does not read as one.
     """
     if values.dtype.kind in "biuf":
         return np.array(values, dtype=np.float64, order="C")
@@ -102,6 +104,8 @@ def real_array(argument: str, values: NDArray[Any], remedy: str) -> NDArray[np.f
         if not is_number(value) and not is_missing(value):
             where = dict(zip(("row", "column"), place, strict=False))
             rule = "must hold real numbers"
+            if isinstance(value, str) and reads_as_number(value):
+                remedy = "Convert text to numbers first."
             raise ArgumentError(argument, rule, value, remedy, **where)
         numbers[place] = real_number(value)
     return numbers
