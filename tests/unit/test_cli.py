@@ -34,7 +34,6 @@ def test_an_output_folder_that_is_a_file_is_an_error_in_one_line(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "COMMAND"),
         (["learn"], "'learn'"),
         (["fit"], "TABLE"),
         (["fit", "t.csv", "--formula", "y ~ .", "--out", "m", "--model", "x"], "x"),
@@ -53,6 +52,15 @@ def test_wrong_usage_exits_with_two(
         cli.main(arguments)
     assert caught.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_call_without_a_command_lists_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main([]) == 2
+    streams = capsys.readouterr()
+    assert "learn a table and save the model" in streams.err
+    assert not streams.out
 
 
 def test_help_names_every_file_written(capsys: pytest.CaptureFixture[str]) -> None:

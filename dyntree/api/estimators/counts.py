@@ -12,7 +12,12 @@ from sklearn.metrics import d2_tweedie_score
 
 from dyntree import params
 from dyntree.api.estimators.supervised import OnlineRegressor
-from dyntree.api.estimators.trees import NOT_FOR_COUNTS, CloudsMixin, tree_of
+from dyntree.api.estimators.trees import (
+    NOT_FOR_COUNTS,
+    CloudsMixin,
+    check_model,
+    tree_of,
+)
 from dyntree.encoding.targets import count_response
 from dyntree.errors import ArgumentError, Message
 from dyntree.trees.factory import Trees
@@ -94,7 +99,7 @@ class DynamicTreeCountRegressor(CloudsMixin, OnlineRegressor):
     def __init__(self, model: str = "negbin", **options: Any) -> None: ...
 
     def _fresh(self) -> Trees:
-        params.one_of("model", self.model, params.COUNTS)
+        check_model(self.model, "DynamicTreeCountRegressor")
         return tree_of(self)
 
     def fit(

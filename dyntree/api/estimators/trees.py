@@ -22,6 +22,22 @@ NOT_FOR_LABELS = (
 NOT_FOR_COUNTS = params.only_for("r", "real", "linear", "slopes", "class") | OF_MODELS
 
 
+MODELS = {  # of leaves, by estimator
+    "DynamicTreeRegressor": (params.MIXED, "linear", "constant"),
+    "DynamicTreeClassifier": params.LABELS,
+    "DynamicTreeCountRegressor": params.COUNTS,
+}
+
+
+def check_model(model: Any, estimator: str) -> None:
+    """Raise ValueError unless an estimator has a model; name the one that has it."""
+    homes = {leaves: name for name, models in MODELS.items() for leaves in models}
+    remedy = (
+        f"{homes[model]} has it." if isinstance(model, str) and model in homes else ""
+    )
+    params.one_of("model", model, MODELS[estimator], remedy)
+
+
 class CloudsMixin:
     """Estimators around dynamic trees: all rows are stored, unless a window is set.
 
@@ -97,7 +113,7 @@ class DynamicTreeRegressor(CloudsMixin, OnlineRegressor):
 
     def _fresh(self) -> Trees:
         if self.model is not None:
-            params.one_of("model", self.model, (params.MIXED, "linear", "constant"))
+            check_model(self.model, "DynamicTreeRegressor")
         return tree_of(self)
 
 
@@ -144,5 +160,5 @@ class DynamicTreeClassifier(CloudsMixin, OnlineClassifier):
     def __init__(self, *, model: str = "class", **options: Any) -> None: ...
 
     def _fresh(self) -> Trees:
-        params.one_of("model", self.model, params.LABELS)
+        check_model(self.model, "DynamicTreeClassifier")
         return tree_of(self, classes=list(self.classes_))

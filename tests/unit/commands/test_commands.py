@@ -80,7 +80,7 @@ def test_a_formula_names_columns(formula: str, expected: Any) -> None:
     ("formula", "came"),
     [
         ("y", "'y'"), ("y ~", "'y ~'"), ("~ a", "'~ a'"), ("y ~ a + ", "a +"),
-        ("y ~ d", "['a', 'b c', 'y']"), ("y ~ log(a)", "plain names"),
+        ("y ~ d", "['a', 'b c', 'y']"), ("y ~ log(a)", "got ['log(a)'] in"),
         ("y ~ y", "once"), ("y ~ a + a", "once"), ("", "''"),
     ],
 )  # fmt: skip
