@@ -75,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
         prog="dyntree", description="Bayesian dynamic trees for data streams."
     )
     top.add_argument("--version", action="version", version=f"dyntree {__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
 
     def command(
         name: str, run: Callable[..., int | None], help: str, about: str = ""
@@ -514,6 +514,9 @@ def _main(arguments: Sequence[str] | None) -> int:
         if end.code == 0 and not _could_print():  # --help and --version
             return FAILED
         raise
+    if given.command is None:
+        top.print_help(sys.stderr)
+        return WRONG_USE
     if given.command == "stream" and (wrong := _wrong_use(given)):
         top.error(wrong)
     code = WRONG_USE

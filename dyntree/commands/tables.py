@@ -77,9 +77,10 @@ def split_formula(
     known = frozenset(columns)
     absent = [name for name in inputs if name not in known]
     if absent or not inputs:
+        got = absent or "none but the response"
         raise ValueError(
-            f"formula must name columns of the table, {list(columns)}; got "
-            f"{formula!r}. It takes plain names only." + separator_of(columns)
+            f"formula must name columns of the table, {list(columns)}; got {got} in "
+            f"{formula!r}." + separator_of(columns)
         )
     if response in inputs or len(set(inputs)) != len(inputs):
         raise ValueError(f"formula must name each column once; got {formula!r}.")
