@@ -49,19 +49,30 @@ augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
   asked <- if (is.null(newdata)) data else newdata
   rows <- if (is.null(asked)) active_frame(x) else as.data.frame(asked)
   given <- if (is.null(attr(x, "terms"))) asked else rows
-  reply <- if (is.null(asked)) predict.dyntree(x) else if (nrow(rows))
-    predict.dyntree(x, given) else at_no_rows(x, given)
+  gaps <- if (!is.null(asked) && nrow(rows))
+    left_out(x, new_rows(x, given), NULL, "response", NULL)
+  reply <- if (is.null(asked)) predict.dyntree(x) else if (nrow(rows) > length(gaps))
+    predict.dyntree(x, given, na.action = if (!is.null(gaps)) stats::na.exclude) else
+    at_no_rows(x, given)
+  if (is.null(asked)) warn_of_excluded(attr(x, "na.action"))
   if (x$model == "class") {
-    rows$.fitted <- of_type(reply, "class")
-    rows$.prob <- apply(reply$p, 1L, max)
+    rows$.fitted <- stats::napredict(gaps, of_type(reply, "class"))
+    rows$.prob <- stats::napredict(gaps, as.numeric(apply(reply$p, 1L, max)))
     return(rows)
   }
-  rows$.fitted <- reply$mean
-  rows$.lower <- reply$q1
-  rows$.upper <- reply$q2
+  rows$.fitted <- stats::napredict(gaps, reply$mean)
+  rows$.lower <- stats::napredict(gaps, reply$q1)
+  rows$.upper <- stats::napredict(gaps, reply$q2)
   y <- if (is.null(asked)) x$y else response_among(x, rows)
-  if (!is.null(y)) rows$.resid <- y - reply$mean
+  if (!is.null(y)) rows$.resid <- y - rows$.fitted
   rows
+}
+
+# As methods of broom do: only the data have the variables of rows that were left out.
+warn_of_excluded <- function(gaps) {
+  if (inherits(gaps, "exclude"))
+    warning("the rows that na.exclude() left out are not among these; give data = to have them",
+            call. = FALSE)
 }
 
 # What is predicted at no rows, whose columns are those of a fit.
@@ -77,6 +88,7 @@ augment.dyntree_trees <- function(x, data = NULL, newdata = NULL, ...) {
   call <- sys.call()
   asked <- if (is.null(newdata)) data else newdata
   rows <- if (is.null(asked)) stored_frame(x, call) else as.data.frame(asked)
+  if (is.null(asked)) warn_of_excluded(attr(x, "na.action"))
   frame <- if (is.null(asked)) rows else
     new_inputs(x, rows, stats::delete.response(x$terms), FALSE, call)$frame
   if (!is.null(asked) && x$model %in% counts)
@@ -139,7 +151,7 @@ active_frame <- function(object) {
   if (!is.null(frame)) return(frame)
   X <- as.data.frame(active_rows(object))
   names <- active_names(object)
-  if (!is.null(names)) row.names(X) <- make.unique(as.character(names))
+  if (!is.null(names)) row.names(X) <- names
   X
 }
 

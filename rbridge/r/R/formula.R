@@ -38,8 +38,7 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   attr(object, "beside") <- named
   attr(object, "variables") <- variables_of(c(all.vars(terms), names_in(named)), terms, data)
   attr(object, "response") <- attr(terms, "predvars")[[attr(terms, "response") + 1L]]
-  attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
-    identical(asked$na.action, "na.exclude")
+  attr(object, "excludes") <- is_exclude(asked$na.action)
   attr(object, "na.action") <- left_rows(frame, weights, attr(object, "excludes"))
   light <- which(weights == 0)
   if (length(light)) frame <- rows_of_frame(frame, -light)
@@ -66,7 +65,7 @@ active_variables <- function(object) {
     if (is.matrix(whole)) whole[at, , drop = FALSE] else whole[at]
   })
   structure(columns, class = "data.frame", terms = attr(frame, "terms"),
-            row.names = make.unique(as.character(active_names(object))))
+            row.names = active_names(object))
 }
 
 one_after_the_other <- function(parts) {
@@ -109,6 +108,9 @@ frame_of_new <- function(object, X, inputs, y, given) {
   }
   structure(columns[names], class = "data.frame", row.names = .set_row_names(length(y)))
 }
+
+is_exclude <- function(na.action)
+  identical(na.action, stats::na.exclude) || identical(na.action, "na.exclude")
 
 # Places of the rows that a fit has left out: those with missing values, and those of weight 0.
 left_rows <- function(frame, weights, excludes) {

@@ -109,6 +109,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     contrasts = attr(inputs, "contrasts"), labels = options$classes,
     times = times_in(rows))),
     class = c(face, "dyntree_trees")), found)
+  attr(object, "na.action") <- left_rows(rows, rows[["(weights)"]], is_exclude(na.action))
   with_rows(object, rows, call)
 }
 
@@ -319,6 +320,7 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   found <- learned(object, given, call, labels = row.names(x))
   if (object$new_levels == "grow") for (column in names(object$xlevels))
     object$xlevels[[column]] <- union(object$xlevels[[column]], present_in(x[[column]]))
+  attr(object, "na.action") <- NULL # the rows have changed
   with_rows(with_facts(object, found), frame, call)
 }
 

@@ -92,3 +92,27 @@ test_that("fits of dynaTree() have weights, a deviance and a spread", {
   expect_error(deviance(dynaTree(n ~ x, d, model = "negbin", N = 5, verb = 0)),
                "dispersion differs from leaf to leaf")
 })
+
+test_that("answers of streams and averages have gaps where na.exclude() leaves them", {
+  d <- transform(airquality, high = Ozone > 30)
+  there <- stats::complete.cases(d[c("Ozone", "Solar.R")])
+  for (action in list(na.exclude, "na.exclude")) for (fit in list(
+    dyntree_stream(Ozone ~ Solar.R, d, n_particles = 10, seed = 1, na.action = action),
+    dyntree_average(Ozone ~ Solar.R, d, n_particles = 10, n_clouds = 2, seed = 1,
+                    na.action = action),
+    dyntree_stream(high ~ Solar.R, d, n_particles = 10, seed = 1, na.action = action))) {
+    expect_identical(is.na(fitted(fit)), stats::setNames(!there, row.names(d)))
+    expect_identical(is.na(weights(fit)), !there)
+    if (fit$model != "class") {
+      expect_identical(is.na(residuals(fit)), is.na(fitted(fit)))
+      expect_equal(residuals(fit)[there], d$Ozone[there] - fitted(fit)[there])
+    }
+    expect_length(fitted(update(fit, d[1:2, ])), sum(there) + 2L)
+  }
+  few <- dyntree_stream(Ozone ~ Solar.R, d, n_particles = 10, seed = 1, window = 50,
+                        na.action = na.exclude)
+  expect_length(fitted(few), 50L) # the others have left the window
+  light <- dyntree_stream(Ozone ~ Temp, d, weights = Month - 5, n_particles = 10, seed = 1,
+                          na.action = na.exclude)
+  expect_identical(is.na(weights(light)), is.na(d$Ozone) | d$Month == 5)
+})
