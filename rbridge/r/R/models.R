@@ -104,12 +104,9 @@ given_options <- function(call) {
 
 checked_option <- function(name, value, call) {
   if (is.factor(value)) value <- as.character(value)
-  is_odd <- inherits(value, c("integer64", "Date", "POSIXt", "difftime", "complex", "raw"))
   is_array <- !is.null(dim(value)) && !is.data.frame(value) && name != "init"
-  if (is_odd || is_array || (!is.null(value) && !is.atomic(value) && !is.list(value)))
-    stop(simpleError(paste0(name, " must be a number, a text, TRUE or FALSE, or a vector or ",
-                            "list of these; got an object of class ", class(value)[1L],
-                            ". Leave it out for the default."), call))
+  if (is_array) stop_odd(name, value, call)
+  check_kinds(name, value, call)
   if (is.atomic(value) && !is.null(value) && !length(value))
     stop(simpleError(paste0(name, " must have a value; got ", shown(value), ". Leave it out for ",
                             "the default."), call))
@@ -117,6 +114,26 @@ checked_option <- function(name, value, call) {
     stop(simpleError(paste0(name, " must have no missing value; got NA. Leave it out for ",
                             "the default."), call))
   value
+}
+
+# Refuses what is no number, text or truth value, also within lists.
+check_kinds <- function(name, value, call) {
+  is_odd <- is.complex(value) || is.raw(value) ||
+    inherits(value, c("integer64", "Date", "POSIXt", "difftime"))
+  if (is_odd || (!is.null(value) && !is.atomic(value) && !is.list(value)))
+    stop_odd(name, value, call)
+  if (!is.list(value)) return()
+  within <- names(value)
+  for (k in seq_along(value))
+    check_kinds(if (is.null(within) || !nzchar(within[k])) paste0(name, "[[", k, "]]") else
+      paste0(name, "$", within[k]), value[[k]], call)
+}
+
+stop_odd <- function(name, value, call) {
+  class <- if (is.complex(value) || is.raw(value)) typeof(value) else class(value)[1L]
+  stop(simpleError(paste0(name, " must be a number, a text, TRUE or FALSE, or a vector or ",
+                          "list of these; got an object of class ", class,
+                          ". Leave it out for the default."), call))
 }
 
 # A seed, drawn from R's own stream where none is given.

@@ -226,3 +226,17 @@ test_that("options are no dates, 64-bit integers, complex numbers or arrays, and
   X$dist <- array(X$dist)
   expect_error(dp_gmm(X), "^column \"dist\" of x .*; got an array of type double")
 })
+
+test_that("odd values within lists of options are refused by name", {
+  d <- mixed_rows()
+  for (odd in list(1i, as.raw(1), Sys.Date(), structure(1, class = "integer64"), quote(x), mean)) {
+    said <- function(name) paste0("^", name, " must be a number.*object of class ",
+                                  if (is.complex(odd) || is.raw(odd)) typeof(odd) else class(odd))
+    expect_error(dyntree_average(y ~ x, d, stream = TRUE, members = list(list(forget = odd))),
+                 said("members\\[\\[1\\]\\]\\$forget"))
+    expect_error(dyntree_stream(y ~ x, d, categories = list(s = odd)), said("categories\\$s"))
+    expect_error(ddp_mixture(d["y"], 1:120, transition = list("walk", odd)),
+                 said("transition\\[\\[2\\]\\]"))
+  }
+  expect_error(canopy_mixture(d["y"], 2, init = matrix(1i)), "^init must be .* of class complex")
+})
