@@ -5,7 +5,7 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   check_rules(as.list(call))
   asked <- frame_call(call, na.action)
   asked$data <- data
-  frame <- no_integer64(eval(asked, parent.frame()))
+  frame <- no_integer64(learned_frame(asked, parent.frame()))
   terms <- attr(frame, "terms")
   y <- stats::model.response(frame)
   if (is.null(y))
@@ -44,6 +44,21 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   if (length(light)) frame <- rows_of_frame(frame, -light)
   attr(object, "frames") <- list(list(rows = seq_len(nrow(frame)), frame = frame))
   object
+}
+
+# The model frame that a fit asks for. Terms with its response are left out, as by lm().
+learned_frame <- function(asked, env) {
+  frame <- eval(asked, env)
+  terms <- attr(frame, "terms")
+  factors <- attr(terms, "factors")
+  at <- attr(terms, "response")
+  bad <- if (at && length(factors)) colnames(factors)[factors[at, ] > 0L]
+  if (!length(bad)) return(frame)
+  warning("the response appeared on the right-hand side and was dropped: ",
+          paste(bad, collapse = ", "), call. = FALSE)
+  asked$formula <- stats::update(stats::formula(terms),
+                                 paste(c(". ~ .", bad), collapse = " - "))
+  eval(asked, env)
 }
 
 # Rows of a model frame, as a model frame.

@@ -59,7 +59,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   na.action <- if (is.null(matched$na.action)) omit_responses else
     eval(matched$na.action, frame)
   asked$na.action <- na.action
-  rows <- no_integer64(eval(asked, frame), call)
+  rows <- no_integer64(learned_frame(asked, frame), call)
   for (name in c("weights", "exposure")) {
     column <- paste0("(", name, ")")
     rows[[column]] <- checked_extra(rows[[column]], name, nrow(rows), "data", call)
