@@ -47,8 +47,11 @@ stored_frame <- function(object, call)
 
 # Answers at the stored rows, with NA for those that na.exclude() left out, as long as the rows
 # are those of the fit.
-padded <- function(answer, object, frame)
-  stats::naresid(if (nrow(frame) == object$n_seen) attr(object, "na.action"), answer)
+padded <- function(answer, object, frame) {
+  gaps <- if (nrow(frame) == object$n_seen) attr(object, "na.action")
+  if (is.null(gaps) || !is.data.frame(answer)) return(stats::naresid(gaps, answer))
+  as.data.frame(stats::naresid(gaps, as.matrix(answer)), optional = TRUE)
+}
 
 model.frame.dyntree_trees <- function(formula, ...) {
   no_more(...)
