@@ -9,7 +9,7 @@ with_rows <- function(object, frame, call) {
   rows <- seq.int(to = object$n_seen, length.out = nrow(frame))
   attr(object, "frames") <- c(attr(object, "frames"), list(list(rows = rows, frame = frame)))
   parts <- attr(object, "frames")
-  n_stored <- sum(vapply(parts, function(part) length(part$rows), 1L))
+  n_stored <- sum(lengths(lapply(parts, `[[`, "rows")))
   if (length(parts) >= max_parts || n_stored > 4 * object$n_active + 1000)
     attr(object, "frames") <- list(stored_rows(object, call))
   object
