@@ -140,9 +140,9 @@ left_rows <- function(frame, weights, excludes) {
 
 beside <- c("exposure", "weights", "offset") # what rows have beside inputs and a response
 
-# A call of dynaTree() as it is written.
-called <- function(call) {
-  call[[1L]] <- quote(dynaTree)
+# A call as it is written; lapply() calls a function FUN.
+called <- function(call, face = "dynaTree") {
+  call[[1L]] <- as.name(face)
   call
 }
 

@@ -246,10 +246,11 @@ bare <- function(x, is_first = FALSE) {
 # ------------------------------------------------------------------- answers
 one_of <- function(given, choices, name, call) {
   if (identical(given, choices)) return(choices[1L])
-  if (!is.character(given) || length(given) != 1L || !given %in% choices)
+  place <- if (is.character(given) && length(given) == 1L) pmatch(given, choices)
+  if (is.null(place) || is.na(place))
     stop(simpleError(paste0(name, " must be one of ", quoted(choices), "; got ",
                             shown(given), ". Name one of them."), call))
-  given
+  choices[place]
 }
 
 # A matrix of answers as a data frame with the names of the rows asked about.

@@ -97,7 +97,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   given$exposure <- exposed(if (is_count) offset, rows[["(exposure)"]])
   options$seed <- seed_for(seed, call)
   found <- made(face, options, given, "data", call, row.names(inputs))
-  object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
+  object <- list(call = called(matched, face), terms = terms, inputs = kinds_of(inputs),
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
   object <- with_facts(structure(c(object, list(

@@ -68,6 +68,18 @@ test_that("rows are augmented by what predict() says, and residuals where they h
   expect_equal(augment(counts, d[5:9, ])$.fitted, unname(predict(counts, d[5:9, ])))
 })
 
+test_that("arguments that are not used are named in a warning", {
+  native()
+  fits <- every_model()
+  fits$tree <- list(fit = fitted_tree(), rows = rows()$X)
+  for (one in fits) {
+    expect_warning(generic("tidy")(one$fit, conf.int = TRUE), "are not used: conf.int")
+    expect_warning(generic("glance")(one$fit, exact = 1), "are not used: exact")
+    expect_warning(generic("augment")(one$fit, newdata = one$rows, se_fit = TRUE),
+                   "are not used: se_fit")
+  }
+})
+
 test_that("after na.exclude() the data have the rows that were left out, and nothing else has", {
   augment <- generic("augment")
   d <- transform(airquality, high = Ozone > 30)
