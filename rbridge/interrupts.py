@@ -7,6 +7,7 @@ while it works for R, and R's own answer is back in place when it is done.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import ctypes
 import os
 import signal
@@ -27,7 +28,7 @@ def _sigaction() -> Any:
 
 
 _set_action = _sigaction()
-_set_handler = getattr(signal.signal, "__wrapped__", signal.signal)  # no slow enums
+_set_handler = _signal.signal  # signal.signal makes slow enums of what it returns
 
 
 class Interruptible:

@@ -24,6 +24,7 @@ anova.dyntree <- function(object, ..., repeats = 10, level = 0.9) {
     coverage = vapply(fits, covered, 1, level = level),
     leaves = vapply(fits, function(fit) treestats(fit)$avgleaves, 1),
     row.names = names(fits))
+  if (length(fits) == 1L) table$logBF <- table$seBF <- NULL # there is nothing to compare
   structure(table[order(-table$logEvidence), ], class = c("anova", "data.frame"),
             heading = heading_of(fits, repeats, level))
 }

@@ -23,6 +23,8 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   if (!is.null(type) && !identical(type, "interval")) type <- of_model(object, type)
   asked <- if (!missing(XX)) XX
   if (missing(XX)) { # at the active rows
+    if (!is.null(exposure)) stop_beside("exposure")
+    if (!is.null(offset)) stop_beside("offset")
     names <- active_names(object)
     more <- list(exposure = object$exposure, offset = active_offset(object))
     XX <- active_rows(object)

@@ -1,27 +1,40 @@
 # What packages around broom ask of a fit; their generics are those of the package
 # generics, with which these methods are registered where it is there.
 
+# Packages that tidy any model pass on arguments such as conf.int, which are for some.
+warn_of_unused <- function(...) {
+  if (...length())
+    warning("these arguments are not used: ", names_or_values(...), call. = FALSE)
+}
+
 tidy.dyntree <- function(x, ...) {
+  warn_of_unused(...)
   used <- inputs_used(x)
   data.frame(term = colnames(used), use = used["use", ], total = used["total", ],
              row.names = NULL)
 }
 
 tidy.dyntree_trees <- function(x, ...) {
+  warn_of_unused(...)
   shares <- ask_model(x, "importance", list(), sys.call())
   data.frame(term = shares$input, share = shares$share)
 }
 
-tidy.dyntree_mixture <- function(x, ...) x$components
+tidy.dyntree_mixture <- function(x, ...) {
+  warn_of_unused(...)
+  x$components
+}
 
 # A row for each word of each topic, in the names of the package tidytext.
 tidy.hdp_topics <- function(x, ...) {
+  warn_of_unused(...)
   p <- as.matrix(coef.hdp_topics(x))
   data.frame(topic = rep(x$topics$topic, ncol(p)), term = rep(colnames(p), each = nrow(p)),
              beta = c(p))
 }
 
 glance.dyntree <- function(x, ...) {
+  warn_of_unused(...)
   cloud_of(x, sys.call())
   trees <- treestats(x)
   active <- nrow(x[["X"]])
@@ -30,38 +43,56 @@ glance.dyntree <- function(x, ...) {
              logLik = sum(x$lpred), height = trees$avgheight, leaves = trees$avgleaves)
 }
 
-glance.dyntree_trees <- function(x, ...)
+glance.dyntree_trees <- function(x, ...) {
+  warn_of_unused(...)
   data.frame(model = x$model, N = x$n_particles, nobs = x$n_seen,
              active = nrow(stored_frame(x, sys.call())),
              members = if (!is.null(x$members)) nrow(x$members) else
                if (is.null(x$n_clouds)) 1L else as.integer(x$n_clouds),
              logLik = x$log_evidence)
+}
 
-glance.dyntree_mixture <- function(x, ...)
+glance.dyntree_mixture <- function(x, ...) {
+  warn_of_unused(...)
   data.frame(clusters = nrow(x$components), columns = length(x$inputs), nobs = x$n_seen,
              logLik = if (is.null(x$log_likelihood)) NA_real_ else x$log_likelihood)
+}
 
-glance.hdp_topics <- function(x, ...)
+glance.hdp_topics <- function(x, ...) {
+  warn_of_unused(...)
   data.frame(topics = nrow(x$topics), terms = length(x$words), documents = x$n_documents,
              nobs = x$n_seen, free.energy = x$free_energy)
+}
 
 augment.dyntree <- function(x, data = NULL, newdata = NULL, ...) {
+  warn_of_unused(...)
   asked <- if (is.null(newdata)) data else newdata
   rows <- if (is.null(asked)) active_frame(x) else as.data.frame(asked)
   given <- if (is.null(attr(x, "terms"))) asked else rows
-  reply <- if (is.null(asked)) predict.dyntree(x) else if (nrow(rows))
-    predict.dyntree(x, given) else at_no_rows(x, given)
+  gaps <- if (!is.null(asked) && nrow(rows))
+    left_out(x, new_rows(x, given), NULL, "response", NULL)
+  reply <- if (is.null(asked)) predict.dyntree(x) else if (nrow(rows) > length(gaps))
+    predict.dyntree(x, given, na.action = if (!is.null(gaps)) stats::na.exclude) else
+    at_no_rows(x, given)
+  if (is.null(asked)) warn_of_excluded(attr(x, "na.action"))
   if (x$model == "class") {
-    rows$.fitted <- of_type(reply, "class")
-    rows$.prob <- apply(reply$p, 1L, max)
+    rows$.fitted <- stats::napredict(gaps, of_type(reply, "class"))
+    rows$.prob <- stats::napredict(gaps, as.numeric(apply(reply$p, 1L, max)))
     return(rows)
   }
-  rows$.fitted <- reply$mean
-  rows$.lower <- reply$q1
-  rows$.upper <- reply$q2
+  rows$.fitted <- stats::napredict(gaps, reply$mean)
+  rows$.lower <- stats::napredict(gaps, reply$q1)
+  rows$.upper <- stats::napredict(gaps, reply$q2)
   y <- if (is.null(asked)) x$y else response_among(x, rows)
-  if (!is.null(y)) rows$.resid <- y - reply$mean
+  if (!is.null(y)) rows$.resid <- y - rows$.fitted
   rows
+}
+
+# As methods of broom do: only the data have the variables of rows that were left out.
+warn_of_excluded <- function(gaps) {
+  if (inherits(gaps, "exclude"))
+    warning("the rows that na.exclude() left out are not among these; give data = to have them",
+            call. = FALSE)
 }
 
 # What is predicted at no rows, whose columns are those of a fit.
@@ -74,9 +105,11 @@ at_no_rows <- function(object, rows) {
 }
 
 augment.dyntree_trees <- function(x, data = NULL, newdata = NULL, ...) {
+  warn_of_unused(...)
   call <- sys.call()
   asked <- if (is.null(newdata)) data else newdata
   rows <- if (is.null(asked)) stored_frame(x, call) else as.data.frame(asked)
+  if (is.null(asked)) warn_of_excluded(attr(x, "na.action"))
   frame <- if (is.null(asked)) rows else
     new_inputs(x, rows, stats::delete.response(x$terms), FALSE, call)$frame
   if (!is.null(asked) && x$model %in% counts)
@@ -108,6 +141,7 @@ response_of <- function(object, rows, is_frame) {
 }
 
 augment.dyntree_mixture <- function(x, data = NULL, newdata = NULL, ...) {
+  warn_of_unused(...)
   rows <- asked_rows(x, data, newdata, sys.call())
   rows$.cluster <- unname(predict.dyntree_mixture(x, rows))
   rows$.density <- unname(predict.dyntree_mixture(x, rows, type = "density"))
@@ -116,6 +150,7 @@ augment.dyntree_mixture <- function(x, data = NULL, newdata = NULL, ...) {
 
 # A row for each document, with its most probable topic.
 augment.hdp_topics <- function(x, data = NULL, newdata = NULL, ...) {
+  warn_of_unused(...)
   asked <- if (is.null(newdata)) data else newdata
   if (is.null(asked)) asked_rows(x, NULL, NULL, sys.call())
   prob <- predict.hdp_topics(x, asked)
@@ -139,7 +174,7 @@ active_frame <- function(object) {
   if (!is.null(frame)) return(frame)
   X <- as.data.frame(active_rows(object))
   names <- active_names(object)
-  if (!is.null(names)) row.names(X) <- make.unique(as.character(names))
+  if (!is.null(names)) row.names(X) <- names
   X
 }
 

@@ -175,6 +175,10 @@ more_rows <- function(cloud, n, names, offset) {
     cloud$offset <- c(cloud$offset, if (is.null(offset)) numeric(n) else offset)
 }
 
-# Names and offsets of the active rows of an object.
-active_names <- function(object) attr(object, "cloud")$names[attr(object, "rows")]
+# Names and offsets of the active rows of an object. A row that was learned twice has a
+# second name, as in a data frame.
+active_names <- function(object) {
+  names <- attr(object, "cloud")$names[attr(object, "rows")]
+  if (!is.null(names)) make.unique(as.character(names))
+}
 active_offset <- function(object) attr(object, "cloud")$offset[attr(object, "rows")]

@@ -5,7 +5,7 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   check_rules(as.list(call))
   asked <- frame_call(call, na.action)
   asked$data <- data
-  frame <- no_integer64(eval(asked, parent.frame()))
+  frame <- no_integer64(learned_frame(asked, parent.frame()))
   terms <- attr(frame, "terms")
   y <- stats::model.response(frame)
   if (is.null(y))
@@ -38,13 +38,27 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
   attr(object, "beside") <- named
   attr(object, "variables") <- variables_of(c(all.vars(terms), names_in(named)), terms, data)
   attr(object, "response") <- attr(terms, "predvars")[[attr(terms, "response") + 1L]]
-  attr(object, "excludes") <- identical(asked$na.action, stats::na.exclude) ||
-    identical(asked$na.action, "na.exclude")
+  attr(object, "excludes") <- is_exclude(asked$na.action)
   attr(object, "na.action") <- left_rows(frame, weights, attr(object, "excludes"))
   light <- which(weights == 0)
   if (length(light)) frame <- rows_of_frame(frame, -light)
   attr(object, "frames") <- list(list(rows = seq_len(nrow(frame)), frame = frame))
   object
+}
+
+# The model frame that a fit asks for. Terms with its response are left out, as by lm().
+learned_frame <- function(asked, env) {
+  frame <- eval(asked, env)
+  terms <- attr(frame, "terms")
+  factors <- attr(terms, "factors")
+  at <- attr(terms, "response")
+  bad <- if (at && length(factors)) colnames(factors)[factors[at, ] > 0L]
+  if (!length(bad)) return(frame)
+  warning("the response appeared on the right-hand side and was dropped: ",
+          paste(bad, collapse = ", "), call. = FALSE)
+  asked$formula <- stats::update(stats::formula(terms),
+                                 paste(c(". ~ .", bad), collapse = " - "))
+  eval(asked, env)
 }
 
 # Rows of a model frame, as a model frame.
@@ -66,7 +80,7 @@ active_variables <- function(object) {
     if (is.matrix(whole)) whole[at, , drop = FALSE] else whole[at]
   })
   structure(columns, class = "data.frame", terms = attr(frame, "terms"),
-            row.names = make.unique(as.character(active_names(object))))
+            row.names = active_names(object))
 }
 
 one_after_the_other <- function(parts) {
@@ -110,6 +124,9 @@ frame_of_new <- function(object, X, inputs, y, given) {
   structure(columns[names], class = "data.frame", row.names = .set_row_names(length(y)))
 }
 
+is_exclude <- function(na.action)
+  identical(na.action, stats::na.exclude) || identical(na.action, "na.exclude")
+
 # Places of the rows that a fit has left out: those with missing values, and those of weight 0.
 left_rows <- function(frame, weights, excludes) {
   out <- attr(frame, "na.action")
@@ -123,9 +140,9 @@ left_rows <- function(frame, weights, excludes) {
 
 beside <- c("exposure", "weights", "offset") # what rows have beside inputs and a response
 
-# A call of dynaTree() as it is written.
-called <- function(call) {
-  call[[1L]] <- quote(dynaTree)
+# A call as it is written; lapply() calls a function FUN.
+called <- function(call, face = "dynaTree") {
+  call[[1L]] <- as.name(face)
   call
 }
 

@@ -176,7 +176,7 @@ fit_mixture <- function(face, rows, more, options, matched, call) {
   given <- c(list(x = bare(rows$x)), more)
   found <- made(face, options, given, if (is.null(rows$terms)) "x" else "data", call,
                 row.names(rows$x))
-  object <- structure(c(list(call = matched), rows[names(rows) != "x"],
+  object <- structure(c(list(call = called(matched, face)), rows[names(rows) != "x"],
                         list(inputs = kinds_of(rows$x), family = options$family,
                              seed = options$seed)),
                       class = c(face, "dyntree_mixture"))

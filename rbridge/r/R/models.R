@@ -4,18 +4,24 @@
 #   model   Python's holder of the model; void in an object that was read from a file, NULL
 #           in one whose update has taken it over, or after an interrupt: it is then made
 #           again from what follows
+#   answer  its method, bound beforehand, as looking it up takes time
 #   saved   a checkpoint, a raw vector
 #   since   the requests that were learned since, each a raw vector
 #   again   whether the model was made again beside that of a later object
 # so that an update costs no copy, and saveRDS() keeps all that is needed to go on.
 
-new_state <- function(face, model, saved, since = list()) {
+new_state <- function(face, model, saved, since = list(), answer = model$answer) {
   state <- new.env(parent = emptyenv())
   state$face <- face
-  state$model <- model
+  hold_model(state, model, answer)
   state$saved <- saved
   state$since <- since
   state
+}
+
+hold_model <- function(state, model, answer = model$answer) {
+  state$model <- model
+  state$answer <- unopened(answer)
 }
 
 # Python's holder of a model, still empty.
@@ -47,7 +53,7 @@ state_of <- function(object, call) {
     reply <- unserialize(crossing(model$restore(state$saved, state$since), call))
     if (!is.null(reply$interrupted)) stop_interrupted(call)
     raise_conditions(reply, call)
-    state$model <- model
+    hold_model(state, model)
     state$again <- isTRUE(state$left)
   }
   state
@@ -58,7 +64,7 @@ ask_model <- function(object, name, given, call, rows = "newdata", labels = NULL
                       columns = NULL) {
   state <- state_of(object, call)
   asked <- c(list(face = state$face, rows = rows), given)
-  reply <- exchange(name, asked, call, state$model$answer)
+  reply <- exchange(name, asked, call, state$answer)
   raise_conditions(reply, call, labels, columns)
   reply$value
 }
@@ -69,18 +75,19 @@ learned <- function(object, given, call, rows = "newdata", labels = NULL, column
   state <- state_of(object, call)
   is_taken <- !isTRUE(state$again)
   model <- if (is_taken) state$model else crossing(state$model$shared(), call)
+  answer <- if (is_taken) state$answer else unopened(model$answer)
   full <- is_full(state, given)
   # an interrupt, or a warning that is an error, may come in the middle of a change
   on.exit(if (is_taken) {
-    state$model <- NULL
+    state$model <- state$answer <- NULL
     state$left <- TRUE
   })
   asked <- c(list(face = state$face, rows = rows), given)
-  reply <- exchange("learn", asked, call, model$answer, save = full)
+  reply <- exchange("learn", asked, call, answer, save = full)
   if (!is.null(reply$error)) is_taken <- FALSE
   raise_conditions(reply, call, labels, columns)
-  after <- if (full) new_state(state$face, model, reply$saved) else
-    new_state(state$face, model, state$saved, c(state$since, list(reply$request)))
+  after <- if (full) new_state(state$face, model, reply$saved, answer = answer) else
+    new_state(state$face, model, state$saved, c(state$since, list(reply$request)), answer)
   list(value = reply$value, state = after)
 }
 
@@ -104,12 +111,9 @@ given_options <- function(call) {
 
 checked_option <- function(name, value, call) {
   if (is.factor(value)) value <- as.character(value)
-  is_odd <- inherits(value, c("integer64", "Date", "POSIXt", "difftime", "complex", "raw"))
   is_array <- !is.null(dim(value)) && !is.data.frame(value) && name != "init"
-  if (is_odd || is_array || (!is.null(value) && !is.atomic(value) && !is.list(value)))
-    stop(simpleError(paste0(name, " must be a number, a text, TRUE or FALSE, or a vector or ",
-                            "list of these; got an object of class ", class(value)[1L],
-                            ". Leave it out for the default."), call))
+  if (is_array) stop_odd(name, value, call)
+  check_kinds(name, value, call)
   if (is.atomic(value) && !is.null(value) && !length(value))
     stop(simpleError(paste0(name, " must have a value; got ", shown(value), ". Leave it out for ",
                             "the default."), call))
@@ -117,6 +121,26 @@ checked_option <- function(name, value, call) {
     stop(simpleError(paste0(name, " must have no missing value; got NA. Leave it out for ",
                             "the default."), call))
   value
+}
+
+# Refuses what is no number, text or truth value, also within lists.
+check_kinds <- function(name, value, call) {
+  is_odd <- is.complex(value) || is.raw(value) ||
+    inherits(value, c("integer64", "Date", "POSIXt", "difftime"))
+  if (is_odd || (!is.null(value) && !is.atomic(value) && !is.list(value)))
+    stop_odd(name, value, call)
+  if (!is.list(value)) return()
+  within <- names(value)
+  for (k in seq_along(value))
+    check_kinds(if (is.null(within) || !nzchar(within[k])) paste0(name, "[[", k, "]]") else
+      paste0(name, "$", within[k]), value[[k]], call)
+}
+
+stop_odd <- function(name, value, call) {
+  class <- if (is.complex(value) || is.raw(value)) typeof(value) else class(value)[1L]
+  stop(simpleError(paste0(name, " must be a number, a text, TRUE or FALSE, or a vector or ",
+                          "list of these; got an object of class ", class,
+                          ". Leave it out for the default."), call))
 }
 
 # A seed, drawn from R's own stream where none is given.
@@ -222,10 +246,11 @@ bare <- function(x, is_first = FALSE) {
 # ------------------------------------------------------------------- answers
 one_of <- function(given, choices, name, call) {
   if (identical(given, choices)) return(choices[1L])
-  if (!is.character(given) || length(given) != 1L || !given %in% choices)
+  place <- if (is.character(given) && length(given) == 1L) pmatch(given, choices)
+  if (is.null(place) || is.na(place))
     stop(simpleError(paste0(name, " must be one of ", quoted(choices), "; got ",
                             shown(given), ". Name one of them."), call))
-  given
+  choices[place]
 }
 
 # A matrix of answers as a data frame with the names of the rows asked about.

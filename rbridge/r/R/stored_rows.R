@@ -9,7 +9,7 @@ with_rows <- function(object, frame, call) {
   rows <- seq.int(to = object$n_seen, length.out = nrow(frame))
   attr(object, "frames") <- c(attr(object, "frames"), list(list(rows = rows, frame = frame)))
   parts <- attr(object, "frames")
-  n_stored <- sum(vapply(parts, function(part) length(part$rows), 1L))
+  n_stored <- sum(lengths(lapply(parts, `[[`, "rows")))
   if (length(parts) >= max_parts || n_stored > 4 * object$n_active + 1000)
     attr(object, "frames") <- list(stored_rows(object, call))
   object
@@ -44,6 +44,14 @@ stored_rows <- function(object, call) {
 
 stored_frame <- function(object, call)
   structure(stored_rows(object, call)$frame, terms = object$terms)
+
+# Answers at the stored rows, with NA for those that na.exclude() left out, as long as the rows
+# are those of the fit.
+padded <- function(answer, object, frame) {
+  gaps <- if (nrow(frame) == object$n_seen) attr(object, "na.action")
+  if (is.null(gaps) || !is.data.frame(answer)) return(stats::naresid(gaps, answer))
+  as.data.frame(stats::naresid(gaps, as.matrix(answer)), optional = TRUE)
+}
 
 model.frame.dyntree_trees <- function(formula, ...) {
   no_more(...)
@@ -83,8 +91,9 @@ fitted.dyntree_trees <- function(object, ...) {
   call <- sys.call()
   frame <- stored_frame(object, call)
   reply <- predicted_at(object, frame, call)
-  if (object$model == "class") return(labelled(reply, object$labels, "class", frame))
-  named_by(reply$mean, frame)
+  answer <- if (object$model == "class") labelled(reply, object$labels, "class", frame) else
+    named_by(reply$mean, frame)
+  padded(answer, object, frame)
 }
 
 residuals.dyntree_trees <- function(object, ...) {
@@ -92,7 +101,8 @@ residuals.dyntree_trees <- function(object, ...) {
   if (object$model == "class") stop_residuals()
   call <- sys.call()
   frame <- stored_frame(object, call)
-  named_by(as.numeric(frame[[1L]]) - predicted_at(object, frame, call)$mean, frame)
+  rest <- as.numeric(frame[[1L]]) - predicted_at(object, frame, call)$mean
+  padded(named_by(rest, frame), object, frame)
 }
 
 stop_residuals <- function()
@@ -100,7 +110,8 @@ stop_residuals <- function()
 
 weights.dyntree_trees <- function(object, ...) {
   no_more(...)
-  weights_in(stored_frame(object, sys.call()))
+  frame <- stored_frame(object, sys.call())
+  padded(weights_in(frame), object, frame)
 }
 
 deviance.dyntree_trees <- function(object, ...) {

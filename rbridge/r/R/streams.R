@@ -59,7 +59,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   na.action <- if (is.null(matched$na.action)) omit_responses else
     eval(matched$na.action, frame)
   asked$na.action <- na.action
-  rows <- no_integer64(eval(asked, frame), call)
+  rows <- no_integer64(learned_frame(asked, frame), call)
   for (name in c("weights", "exposure")) {
     column <- paste0("(", name, ")")
     rows[[column]] <- checked_extra(rows[[column]], name, nrow(rows), "data", call)
@@ -97,7 +97,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   given$exposure <- exposed(if (is_count) offset, rows[["(exposure)"]])
   options$seed <- seed_for(seed, call)
   found <- made(face, options, given, "data", call, row.names(inputs))
-  object <- list(call = matched, terms = terms, inputs = kinds_of(inputs),
+  object <- list(call = called(matched, face), terms = terms, inputs = kinds_of(inputs),
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
   object <- with_facts(structure(c(object, list(
@@ -109,6 +109,7 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
     contrasts = attr(inputs, "contrasts"), labels = options$classes,
     times = times_in(rows))),
     class = c(face, "dyntree_trees")), found)
+  attr(object, "na.action") <- left_rows(rows, rows[["(weights)"]], is_exclude(na.action))
   with_rows(object, rows, call)
 }
 
@@ -319,6 +320,7 @@ update.dyntree_trees <- function(object, newdata, weights = NULL, exposure = NUL
   found <- learned(object, given, call, labels = row.names(x))
   if (object$new_levels == "grow") for (column in names(object$xlevels))
     object$xlevels[[column]] <- union(object$xlevels[[column]], present_in(x[[column]]))
+  attr(object, "na.action") <- NULL # the rows have changed
   with_rows(with_facts(object, found), frame, call)
 }
 
@@ -349,20 +351,31 @@ predict.dyntree_trees <- function(object, newdata,
   } else if (type == "quantile") {
     check_shares(probs, "probs", Inf, call)
   }
-  asked <- new_inputs(object, newdata, stats::delete.response(object$terms), FALSE, call)
-  of <- if (is.data.frame(newdata)) newdata else as.data.frame(newdata)
-  given <- list(x = bare(x <- asked$x(asked$frame)))
-  offset <- offset_of(asked$frame, object$model, call, learns = FALSE)
-  if (object$model %in% counts) {
-    given$exposure <- exposed(offset, new_extra(object, "exposure", exposure, of, call))
-    offset <- NULL
+  check_exposed(object$model, exposure)
+  is_stored <- missing(newdata)
+  if (is_stored) {
+    if (!is.null(exposure)) stop_beside("exposure")
+    frame <- stored_frame(object, call)
+    x <- inputs_at(object, frame, call)
+    exposure <- frame[["(exposure)"]]
   } else {
-    check_exposed(object$model, exposure)
+    asked <- new_inputs(object, newdata, stats::delete.response(object$terms), FALSE, call)
+    of <- if (is.data.frame(newdata)) newdata else as.data.frame(newdata)
+    frame <- asked$frame
+    x <- asked$x(frame)
+    if (object$model %in% counts) exposure <- new_extra(object, "exposure", exposure, of, call)
   }
+  given <- list(x = bare(x))
+  offset <- offset_of(frame, object$model, call, learns = FALSE)
+  if (object$model %in% counts) {
+    given$exposure <- exposed(offset, exposure)
+    offset <- NULL
+  }
+  whole <- function(answer) if (is_stored) padded(answer, object, frame) else answer
   if (interval == "prediction" || type == "quantile") given$probs <- probs
   if (interval == "confidence" || se.fit) given$of_mean <- probs
   found <- ask_model(object, "predict", given, call, labels = row.names(x))
-  if (is_class) return(labelled(found, object$labels, type, x))
+  if (is_class) return(whole(labelled(found, object$labels, type, x)))
   if (interval == "confidence") found$quantile <- found$of_mean$quantile
   if (!is.null(offset)) {
     found$mean <- found$mean + offset
@@ -371,8 +384,14 @@ predict.dyntree_trees <- function(object, newdata,
   fit <- if (interval != "none")
     as_answer(cbind(found$mean, found$quantile), c("fit", "lwr", "upr"), x) else
     part_of(found, type, probs, x)
-  if (se.fit) list(fit = fit, se.fit = named_by(found$of_mean$se, x)) else fit
+  if (se.fit) list(fit = whole(fit), se.fit = whole(named_by(found$of_mean$se, x))) else
+    whole(fit)
 }
+
+# What new rows have beside them is not for those that a fit holds, which have their own.
+stop_beside <- function(name)
+  stop(name, " is for new rows; got it without them. Give newdata, or leave ", name, " out.",
+       call. = FALSE)
 
 # One part of a prediction of numbers or counts.
 part_of <- function(found, type, probs, x) {

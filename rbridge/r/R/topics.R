@@ -13,7 +13,7 @@ hdp_topics <- function(x, memory_limit = NULL, max_items = NULL, max_groups = NU
   found <- made("hdp_topics", given, list(x = counts$sent), "x", call, counts$rows,
                 counts$words)
   words <- if (is.null(counts$words)) paste0("V", seq_len(counts$dim[2L])) else counts$words
-  with_topics(structure(list(call = match.call(), words = words,
+  with_topics(structure(list(call = called(match.call(), "hdp_topics"), words = words,
                              named = !is.null(counts$words), seed = given$seed),
                         class = "hdp_topics"), found)
 }

@@ -26,6 +26,16 @@ test_that("anova() finds the input that matters, with its error", {
   expect_identical(anova(right, wrong, repeats = 2), first)
 })
 
+test_that("one fit is compared with nothing", {
+  native()
+  d <- rows()
+  fit <- dynaTree(d$X, d$y, N = 10, verb = 0)
+  alone <- anova(fit, repeats = 2)
+  expect_identical(names(alone), c("logEvidence", "se", "density", "coverage", "leaves"))
+  expect_identical(row.names(alone), "fit")
+  expect_output(print(alone), "fit: a matrix.*logEvidence")
+})
+
 test_that("fits of all models are compared under either rules", {
   d <- rows()
   weights <- rep(1:2, 30)

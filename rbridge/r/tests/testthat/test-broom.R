@@ -68,6 +68,41 @@ test_that("rows are augmented by what predict() says, and residuals where they h
   expect_equal(augment(counts, d[5:9, ])$.fitted, unname(predict(counts, d[5:9, ])))
 })
 
+test_that("arguments that are not used are named in a warning", {
+  native()
+  fits <- every_model()
+  fits$tree <- list(fit = fitted_tree(), rows = rows()$X)
+  for (one in fits) {
+    expect_warning(generic("tidy")(one$fit, conf.int = TRUE), "are not used: conf.int")
+    expect_warning(generic("glance")(one$fit, exact = 1), "are not used: exact")
+    expect_warning(generic("augment")(one$fit, newdata = one$rows, se_fit = TRUE),
+                   "are not used: se_fit")
+  }
+})
+
+test_that("after na.exclude() the data have the rows that were left out, and nothing else has", {
+  augment <- generic("augment")
+  d <- transform(airquality, high = Ozone > 30)
+  there <- stats::complete.cases(d[c("Ozone", "Solar.R")])
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    fits <- list(
+      dynaTree(Ozone ~ Solar.R, d, N = 10, verb = 0, na.action = na.exclude),
+      dynaTree(as.factor(high) ~ Solar.R, d, N = 10, verb = 0, model = "class",
+               na.action = na.exclude),
+      dyntree_stream(Ozone ~ Solar.R, d, n_particles = 10, seed = 1, na.action = na.exclude))
+    for (fit in fits) {
+      expect_warning(stored <- augment(fit), "na.exclude\\(\\) left out .* give data =")
+      expect_identical(row.names(stored), row.names(d)[there])
+      more <- suppressWarnings(augment(fit, data = d)) # streams warn of missing inputs
+      expect_equal(more$.fitted, unname(suppressWarnings(predict(fit, d, type = "response"))))
+      none <- suppressWarnings(augment(fit, data = transform(d[5:6, ], Solar.R = NA_real_)))
+      expect_identical(is.na(none$.fitted), rep(inherits(fit, "dyntree"), 2))
+    }
+    options(old)
+  }
+})
+
 test_that("no rows are augmented by no answers", {
   native()
   d <- mixed_rows()

@@ -94,3 +94,32 @@ test_that("the codes of a factor are classes and no numbers", {
   }
   expect_identical(several(few), several(c(2, 3)))
 })
+
+test_that("the response among the inputs is dropped with a warning, as by lm()", {
+  d <- data.frame(x = runif(30), z = runif(30))
+  d$y <- d$x + rnorm(30, 0, 0.1)
+  by_environment <- function(face) {
+    x <- d$x
+    y <- d$y
+    face(y ~ y + x)
+  }
+  said <- "the response appeared on the right-hand side and was dropped"
+  suppressWarnings(expect_warning(lm(y ~ y + x, d), said))
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    faces <- list(function(...) dynaTree(..., N = 5, verb = 0),
+                  function(...) dyntree_stream(..., n_particles = 5, seed = 1),
+                  function(...) dyntree_average(..., n_particles = 5, n_clouds = 2, seed = 1))
+    for (face in faces) {
+      expect_warning(fit <- face(y ~ y * x + z, d), paste0(said, ": y, y:x$"))
+      expect_equal(formula(fit), y ~ x + z, ignore_attr = TRUE)
+      expect_length(predict(fit, d[1:4, c("x", "z")], type = "response"), 4L)
+      expect_identical(names(model.frame(fit)), c("y", "x", "z"))
+      expect_warning(fit <- by_environment(face), said)
+      expect_identical(variable.names(fit), "x")
+      expect_error(expect_warning(face(y ~ y, d), said), "formula must have an input; got y ~ 1")
+      expect_silent(face(log(y + 9) ~ y + x, d)) # which lm() fits, too
+    }
+    options(old)
+  }
+})

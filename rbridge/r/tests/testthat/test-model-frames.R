@@ -26,12 +26,15 @@ frames_of <- function(d) list(
   excludes = dynaTree(y ~ x + day, d, subset = o > -1, na.action = na.exclude, N = 10, verb = 0),
   pieces = dynaTree(y ~ poly(hours, 2) + s, d, N = 10, verb = 0))
 
+# Without the warning of rows that na.exclude() left out.
+augmented <- function(fit) suppressWarnings(generic("augment")(fit))
+
 test_that("the frame of a fit is that of lm(), and stays when its data change or go", {
   native()
   d <- original <- rows_of_all_kinds()
   fits <- frames_of(d)
   frames <- lapply(fits, model.frame)
-  answers <- lapply(fits, generic("augment"))
+  answers <- lapply(fits, augmented)
   by_lm <- lm(log(y + 10) ~ x + s * g + day, d)
   ours <- dynaTree(log(y + 10) ~ x + s * g + day, d, na.action = na.omit, N = 10, verb = 0)
   expect_identical(model.frame(ours), model.frame(by_lm))
@@ -46,13 +49,13 @@ test_that("the frame of a fit is that of lm(), and stays when its data change or
   }
   d <- d[order(d$x), ]
   expect_identical(lapply(fits, model.frame), frames)
-  expect_identical(lapply(fits, generic("augment")), answers)
+  expect_identical(lapply(fits, augmented), answers)
   rm(d)
   expect_identical(lapply(fits, model.frame), frames)
-  expect_identical(lapply(fits, generic("augment")), answers)
+  expect_identical(lapply(fits, augmented), answers)
   again <- unserialize(serialize(fits, NULL))
   for (name in names(fits))
-    expect_equal(generic("augment")(again[[name]]), answers[[name]], ignore_attr = TRUE)
+    expect_equal(augmented(again[[name]]), answers[[name]], ignore_attr = TRUE)
   expect_identical(nrow(model.frame(fits$plain, data = original[1:9, ])), 8L)
 })
 
@@ -85,4 +88,26 @@ test_that("the frame goes with the rows that are learned and retired", {
   expect_error(model.frame(fit), "learned as a matrix, without the variables .* Give data =")
   expect_named(generic("augment")(fit), c("x", ".fitted", ".lower", ".upper", ".resid"))
   expect_error(model.frame(dynaTree(d$hours, d$k, N = 5, verb = 0)), "has no formula")
+})
+
+test_that("a row that was learned twice has one name in all answers", {
+  native()
+  d <- rows_of_all_kinds()[c("x", "o", "y")]
+  d$x[5] <- d$y[7] <- 0
+  X <- as.matrix(d[c("x", "o")])
+  by_formula <- update(dynaTree(y ~ x, d, N = 10, verb = 0), d[1:3, ], verb = 0)
+  by_matrix <- update(dynaTree(X, d$y, N = 10, verb = 0), X[1:3, ], d$y[1:3], verb = 0)
+  stream <- update(dyntree_stream(y ~ x, d, n_particles = 10, seed = 1), d[1:3, ])
+  names <- c(row.names(d), "r1.1", "r2.1", "r3.1")
+  for (fit in list(by_formula, by_matrix, stream)) {
+    expect_named(fitted(fit), names)
+    expect_named(residuals(fit), names)
+    expect_identical(case.names(fit), names)
+  }
+  for (fit in list(by_formula, stream)) expect_identical(row.names(model.frame(fit)), names)
+  for (fit in list(by_formula, by_matrix)) {
+    expect_identical(row.names(generic("augment")(fit)), names)
+    expect_identical(rownames(predict(fit, interval = "confidence")), names)
+    expect_setequal(names(fitted(retire(fit, 1L))), c(row.names(d), "r2.1", "r3.1"))
+  }
 })

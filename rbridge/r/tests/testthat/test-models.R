@@ -226,3 +226,32 @@ test_that("options are no dates, 64-bit integers, complex numbers or arrays, and
   X$dist <- array(X$dist)
   expect_error(dp_gmm(X), "^column \"dist\" of x .*; got an array of type double")
 })
+
+test_that("odd values within lists of options are refused by name", {
+  d <- mixed_rows()
+  for (odd in list(1i, as.raw(1), Sys.Date(), structure(1, class = "integer64"), quote(x), mean)) {
+    said <- function(name) paste0("^", name, " must be a number.*object of class ",
+                                  if (is.complex(odd) || is.raw(odd)) typeof(odd) else class(odd))
+    expect_error(dyntree_average(y ~ x, d, stream = TRUE, members = list(list(forget = odd))),
+                 said("members\\[\\[1\\]\\]\\$forget"))
+    expect_error(dyntree_stream(y ~ x, d, categories = list(s = odd)), said("categories\\$s"))
+    expect_error(ddp_mixture(d["y"], 1:120, transition = list("walk", odd)),
+                 said("transition\\[\\[2\\]\\]"))
+  }
+  expect_error(canopy_mixture(d["y"], 2, init = matrix(1i)), "^init must be .* of class complex")
+})
+
+test_that("calls have the name of their function, also by lapply(), and choices may be cut short", {
+  X <- clusters()
+  fits <- c(lapply(list(y ~ x), dyntree_stream, mixed_rows(), n_particles = 10, seed = 1),
+            lapply(list(y ~ x), dyntree_average, mixed_rows(), n_particles = 10, n_clouds = 2),
+            lapply(list(X), dp_gmm), lapply(list(X), canopy_mixture, 3),
+            lapply(list(X), ddp_mixture, rep(1:3, each = 80), n_sweeps = 9, burn_in = 3),
+            lapply(list(word_counts()), hdp_topics))
+  for (fit in fits) expect_true(as.character(getCall(fit)[[1]]) %in% class(fit))
+  d <- mixed_rows()[1:5, ]
+  expect_identical(predict(fits[[1]], d, interval = "pred"),
+                   predict(fits[[1]], d, interval = "prediction"))
+  expect_identical(predict(fits[[1]], d, type = "q"), predict(fits[[1]], d, type = "quantile"))
+  expect_error(predict(fits[[1]], d, type = "odds"), "type must be one of \"response\"")
+})

@@ -62,7 +62,7 @@ test_that("answers have the names of the rows, and gaps where na.exclude() leave
   }
   native()
   expect_error(tree(na.action = na.pass), "y must be finite; got NA")
-  expect_identical(tail(names(fitted(update(tree(), d[1:2, ]))), 2), c("day1", "day2"))
+  expect_identical(tail(names(fitted(update(tree(), d[1:2, ]))), 2), c("day1.1", "day2.1"))
   labels <- dynaTree(Species ~ ., iris, N = 10, verb = 0)
   kinds <- predict(labels, iris[c(3, 90), ], type = "class")
   expect_identical(names(kinds), c("3", "90"))

@@ -92,3 +92,60 @@ test_that("fits of dynaTree() have weights, a deviance and a spread", {
   expect_error(deviance(dynaTree(n ~ x, d, model = "negbin", N = 5, verb = 0)),
                "dispersion differs from leaf to leaf")
 })
+
+test_that("answers of streams and averages have gaps where na.exclude() leaves them", {
+  d <- transform(airquality, high = Ozone > 30)
+  there <- stats::complete.cases(d[c("Ozone", "Solar.R")])
+  for (action in list(na.exclude, "na.exclude")) for (fit in list(
+    dyntree_stream(Ozone ~ Solar.R, d, n_particles = 10, seed = 1, na.action = action),
+    dyntree_average(Ozone ~ Solar.R, d, n_particles = 10, n_clouds = 2, seed = 1,
+                    na.action = action),
+    dyntree_stream(high ~ Solar.R, d, n_particles = 10, seed = 1, na.action = action))) {
+    expect_identical(is.na(fitted(fit)), stats::setNames(!there, row.names(d)))
+    expect_identical(is.na(weights(fit)), !there)
+    if (fit$model != "class") {
+      expect_identical(is.na(residuals(fit)), is.na(fitted(fit)))
+      expect_equal(residuals(fit)[there], d$Ozone[there] - fitted(fit)[there])
+    }
+    expect_length(fitted(update(fit, d[1:2, ])), sum(there) + 2L)
+  }
+  few <- dyntree_stream(Ozone ~ Solar.R, d, n_particles = 10, seed = 1, window = 50,
+                        na.action = na.exclude)
+  expect_length(fitted(few), 50L) # the others have left the window
+  light <- dyntree_stream(Ozone ~ Temp, d, weights = Month - 5, n_particles = 10, seed = 1,
+                          na.action = na.exclude)
+  expect_identical(is.na(weights(light)), is.na(d$Ozone) | d$Month == 5)
+})
+
+test_that("predict() without rows is of those that trees hold, as of lm()", {
+  native()
+  d <- transform(rbind(events(), events()), o = a / 9, high = factor(k > 4))
+  d$a[3] <- d$k[5] <- NA
+  small <- function(...) dyntree_stream(..., data = d, n_particles = 10, seed = 1, window = 100)
+  fits <- list(small(log(b + 1) ~ a + offset(o)), small(k ~ a + offset(log(hours)), model = "poisson"),
+               small(high ~ a))
+  for (fit in fits) {
+    held <- fitted(fit)
+    expect_identical(predict(fit), held)
+    expect_length(held, 100L)
+  }
+  at_rows <- function(fit, ...) predict(fit, d[names(fitted(fit)), ], ...)
+  for (type in c("sd", "quantile"))
+    expect_equal(predict(fits[[2]], type = type), at_rows(fits[[2]], type = type),
+                 ignore_attr = "row.names") # whole numbers, or texts
+  expect_equal(predict(fits[[3]], type = "prob"), at_rows(fits[[3]], type = "prob"),
+                 ignore_attr = "row.names") # whole numbers, or texts
+  both <- predict(fits[[1]], interval = "confidence", se.fit = TRUE)
+  expect_identical(both$fit$fit, unname(predict(fits[[1]])))
+  counts <- dyntree_stream(k ~ a, d, exposure = hours, model = "poisson", n_particles = 10, seed = 1)
+  expect_identical(predict(counts), fitted(counts))
+  excludes <- dyntree_stream(b ~ a, d, n_particles = 10, seed = 1, na.action = na.exclude)
+  ends <- predict(excludes, interval = "prediction")
+  expect_identical(row.names(ends), row.names(d))
+  expect_identical(which(is.na(ends$lwr)), 3L)
+  expect_equal(ends$fit, unname(fitted(excludes)))
+  for (fit in list(counts, dynaTree(k ~ a, d, model = "poisson", exposure = hours, N = 5, verb = 0)))
+    expect_error(predict(fit, exposure = 2), "exposure is for new rows; got it without them")
+  expect_error(predict(dynaTree(b ~ a, d, N = 5, verb = 0), offset = 2), "offset is for new rows")
+  expect_error(predict(excludes, exposure = 2), "exposure is for counts")
+})
