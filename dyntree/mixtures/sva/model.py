@@ -206,8 +206,7 @@ class SmallVarianceMixture(MixtureOfRows):
         old = self._state
         assert old.features is not None
         old.clusters.watch.go_on()
-        scales = self._scales_of(rows, old.features.feature_names)
-        options, lambda_, noise = scales
+        options, lambda_, noise = self._scales_of(rows, old.features.feature_names)
         clusters = new_clusters(options, rows.shape[1], lambda_, noise)
         clusters.go_on_from(old.clusters.n_rows - len(rows), old.clusters.next_id)
         learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))
