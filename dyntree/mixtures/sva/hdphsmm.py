@@ -99,11 +99,14 @@ class OnlineHDPHSMM(SubspaceMixture):
         decoding: its own, or ``noise**2``, which is also the least beside a subspace.
         Learning measures distances with the noise.
     gate, bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
-        As in `OnlineDPMPPCA`.
+        As in `OnlineDPMPPCA`. Round states have no use for `lambda_1` and for the first
+        five of these.
     min_weight, patience, forget, max_clusters
         As in `OnlineDPMPPCA`. `forget` does not apply to transitions and durations.
     warm_up : int, default 800
-        Rows from which "auto" values are chosen; until then there are no answers.
+        Rows from which "auto" values are chosen; until then there are no answers. Of
+        these, rows with missing values are left out of the choice. If many are, give
+        the scales: those of whole rows alone may be poor.
     seed : int, optional
         By default it is drawn from the system; the attribute `seed` stores it.
         Seed of `sample`. Learning uses no random numbers.
@@ -200,6 +203,9 @@ class OnlineHDPHSMM(SubspaceMixture):
         if clusters is not None:
             return "gmm" if isinstance(clusters, Spheres) else "mppca"
         return shapes[0] if len(shapes) == 1 else None
+
+    def _own_facts(self) -> dict[str, Any]:
+        return super()._own_facts() | {"emission": self.emission}
 
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]

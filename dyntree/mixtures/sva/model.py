@@ -101,7 +101,8 @@ class SmallVarianceMixture(MixtureOfRows):
         """Ids of the clusters of the rows of the last call, as they were learned.
 
         If a cluster has merged into another one since, `aliases_` has its new id. Rows
-        that are set aside have -1.
+        that are set aside have -1. A file does not contain labels: a model that was
+        loaded has none until its next row.
         """
         if self._labels is None:
             return np.array([self._last_label])

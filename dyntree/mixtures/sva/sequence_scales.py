@@ -68,8 +68,8 @@ def sequence_scales(
         raise ValueError(
             Message(
                 "'auto' scales need at least 2 rows without a missing value; got "
-                "n_samples = {n_rows}, of which {n_whole} have none. Give lambda_ and "
-                "noise.",
+                "n_samples = {n_rows}, of which {n_whole} have none. Leave out columns "
+                "that are missing nearly always, or give lambda_ and noise.",
                 n_rows=len(rows),
                 n_whole=len(near),
             )

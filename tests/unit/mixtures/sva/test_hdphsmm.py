@@ -581,7 +581,8 @@ def test_the_shape_of_states_is_chosen_with_the_scales(shape: str) -> None:
         X, _ = stays(means, np.ones(5), 2000, 1)
     model = OnlineHDPHSMM(seed=0)
     assert model.emission is None
-    assert model.update(X[:1500]).emission == shape
+    assert model.facts()["emission"] is None
+    assert model.update(X[:1500]).emission == model.facts()["emission"] == shape
     fixed = OnlineHDPHSMM(emission=shape, seed=0).update(X[:1500])
     assert (model.lambda_, model.noise) == (fixed.lambda_, fixed.noise)
     loaded = OnlineHDPHSMM.from_arrays(*model.to_arrays())
