@@ -137,7 +137,9 @@ class OnlineHDPHSMM(SubspaceMixture):
     The scales of "auto" are multiples of those in `OnlineDPMPPCA` for states with
     subspaces, and in `OnlineDPGMM` for round states. The sequence model of the rows set
     aside that has the best BIC, by the likelihood over all paths, gives its scales and
-    its shape of states. They suit compact states, but not curves.
+    its shape of states. In that likelihood a row is of no state with probability 1e-5,
+    so that a few odd rows decide nothing. These scales suit compact states, but not
+    curves.
 
     Examples
     --------

@@ -246,7 +246,10 @@ class TaskParameterizedMixture(RowModel):
 
     @property
     def labels_(self) -> Ids:
-        """Ids of the clusters of the rows of the last demonstration; none after `load`."""
+        """Ids of the clusters of the rows of the last demonstration.
+
+        There are none after `load`.
+        """
         return self._state.mixture.labels_
 
     # ------------------------------------------------------------ what it is

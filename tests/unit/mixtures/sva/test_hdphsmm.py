@@ -612,6 +612,21 @@ def test_a_state_that_begins_at_the_end_of_the_warm_up_decides_nothing(
     assert agreement(model.decode(X).labels, label) > 0.99
 
 
+@pytest.mark.parametrize("share", [0.005, 0.02])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_rows_of_no_state_do_not_choose_the_scales(share: float, seed: int) -> None:
+    """Errors of three spreads, which are not far enough to be left out."""
+    rng = np.random.default_rng(seed)
+    means, along = 12.0 * rng.normal(size=(4, 6)), 2.0 * rng.normal(size=(4, 6))
+    label = np.tile(np.repeat([0, 1, 2, 0, 3], [20, 30, 25, 15, 35]), 12)
+    noise = 0.5 * rng.normal(size=(len(label), 6))
+    X = means[label] + along[label] * rng.normal(size=(len(label), 1)) + noise
+    wrong = rng.random(len(X)) < share
+    X[wrong] += 3.0 * X.std(axis=0) * rng.normal(size=(wrong.sum(), 6))
+    path = OnlineHDPHSMM(seed=0).update(X).decode(X).labels
+    assert agreement(path[~wrong], label[~wrong]) > 0.98
+
+
 def test_scales_are_chosen_as_if_nothing_were_forgotten() -> None:
     X = sequence(3, 120)[0][:900]
     chosen = [
