@@ -79,7 +79,7 @@ class OnlineDPGMM(SmallVarianceMixture):
     n_clusters : int
         Number of confirmed clusters.
     labels_ : ndarray of int64
-        Ids of the clusters of the rows of the last call.
+        Ids of the clusters of the rows of the last call; none after `load`.
     last_label_ : int
         Id of the cluster of the last row.
     aliases_ : dict of int to int

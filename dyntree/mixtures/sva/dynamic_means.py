@@ -101,7 +101,8 @@ class DynamicMeans(SeededModel):
     n_clusters : int
         Number of clusters with rows in the last phase.
     labels_ : ndarray of int64
-        Ids of the clusters of the rows of the last phase.
+        Ids of the clusters of the rows of the last phase; none after `load`, as a file
+        does not contain them.
     cost_ : float
         Of the last phase.
 
@@ -325,7 +326,7 @@ class DynamicMeans(SeededModel):
     # ------------------------------------------------------------ what it is
     @property
     def labels_(self) -> Ids:
-        """Ids of the clusters of the rows of the last phase, (n_rows,)."""
+        """Ids of the clusters of the rows of the last phase; none after `load`."""
         return self._labels.copy()
 
     @property

@@ -17,25 +17,31 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import no_mean
 from dyntree.mixtures.shared.checks import not_negative
-from dyntree.mixtures.shared.outlying import without_far_rows
 from dyntree.mixtures.shared.rows import no_rows
+from dyntree.mixtures.sva.background import background_log_density
 from dyntree.mixtures.sva.column_laws import ColumnLaws, noise_laws
 from dyntree.mixtures.sva.emission import new_clusters
 from dyntree.mixtures.sva.gaps import filled, learned_row, log_density_of_seen
 from dyntree.mixtures.sva.options import HSMM_OPTIONS, ClusterOptions, HSMMOptions
 from dyntree.mixtures.sva.records import Durations, LambdaPath, Path
 from dyntree.mixtures.sva.resolution import sample_of
-from dyntree.mixtures.sva.scales import spherical_cost_path, subspace_cost_path
+from dyntree.mixtures.sva.scales import (
+    MISS,
+    radius,
+    spherical_cost_path,
+    subspace_cost_path,
+)
 from dyntree.mixtures.sva.semi_markov import (
     SemiMarkov,
     duration_laws,
     ends_of,
     move_probabilities,
+    over_all_paths,
     refuse_lengths,
     segments_of,
     smooth_path,
 )
-from dyntree.mixtures.sva.sequence_scales import sequence_scales
+from dyntree.mixtures.sva.sequence_scales import near_rows, sequence_scales
 from dyntree.mixtures.sva.state import State
 from dyntree.mixtures.sva.subspaces import SubspaceMixture
 from dyntree.runtime.locking import locked
@@ -93,11 +99,14 @@ class OnlineHDPHSMM(SubspaceMixture):
         decoding: its own, or ``noise**2``, which is also the least beside a subspace.
         Learning measures distances with the noise.
     gate, bandwidth, max_dim, spare, subspace, merge, merge_factor, check_every
-        As in `OnlineDPMPPCA`.
+        As in `OnlineDPMPPCA`. Round states have no use for `lambda_1` and for the first
+        five of these.
     min_weight, patience, forget, max_clusters
         As in `OnlineDPMPPCA`. `forget` does not apply to transitions and durations.
     warm_up : int, default 800
-        Rows from which "auto" values are chosen; until then there are no answers.
+        Rows from which "auto" values are chosen; until then there are no answers. Of
+        these, rows with missing values are left out of the choice. If many are, give
+        the scales: those of whole rows alone may be poor.
     seed : int, optional
         By default it is drawn from the system; the attribute `seed` stores it.
         Seed of `sample`. Learning uses no random numbers.
@@ -128,7 +137,9 @@ class OnlineHDPHSMM(SubspaceMixture):
     The scales of "auto" are multiples of those in `OnlineDPMPPCA` for states with
     subspaces, and in `OnlineDPGMM` for round states. The sequence model of the rows set
     aside that has the best BIC, by the likelihood over all paths, gives its scales and
-    its shape of states. They suit compact states, but not curves.
+    its shape of states. In that likelihood a row is of no state with probability 1e-5,
+    so that a few odd rows decide nothing. These scales suit compact states, but not
+    curves.
 
     Examples
     --------
@@ -185,6 +196,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         self._belief: Matrix = np.empty((0, 0))
         self._belief_at: tuple[Any, ...] = ()  # what had been learned then
         self._chain: tuple[tuple[Any, ...], SemiMarkov] | None = None
+        self._labels_at_start: Ids = np.empty(0, dtype=np.int64)  # of rows set aside
 
     @property
     def emission(self) -> str | None:
@@ -194,10 +206,14 @@ class OnlineHDPHSMM(SubspaceMixture):
             return "gmm" if isinstance(clusters, Spheres) else "mppca"
         return shapes[0] if len(shapes) == 1 else None
 
+    def _own_facts(self) -> dict[str, Any]:
+        return super()._own_facts() | {"emission": self.emission}
+
     def _scales_of(
         self, rows: Matrix, names: tuple[str, ...]
     ) -> tuple[ClusterOptions, float, float | None]:
-        return sequence_scales(self.options, rows, self._state.ends, self._tested)
+        state = self._state
+        return sequence_scales(self.options, rows, names, state.ends, self._tested)
 
     @staticmethod
     def _tested(options: HSMMOptions, rows: Matrix, ends: list[int]) -> OnlineHDPHSMM:
@@ -232,6 +248,7 @@ class OnlineHDPHSMM(SubspaceMixture):
         except BaseException:  # an interrupt: the rows wait as before
             self._state = before
             raise
+        self._labels_at_start = labels
         return labels
 
     # ------------------------------------------------------------ rows
@@ -367,14 +384,19 @@ class OnlineHDPHSMM(SubspaceMixture):
         check_progress(progress)
         features, rows = self._encoded(X)
         refuse_lengths(y, len(rows))
-        labels: list[Ids] = []
+        parts: list[Ids] = []
         ends = ends_of(lengths, len(rows))
+        n_before = None if self.is_ready else len(self._state.waiting)
         with rows_bar(progress, len(rows), "learning") as tell:
             for first, last in ends:
                 self._take(features, rows[first:last], tell)
-                labels.append(self.labels_)
+                parts.append(self.labels_)
                 self.end_sequence()
-        self._labels = np.concatenate(labels)
+        labels = np.concatenate(parts)
+        if n_before is not None and self.is_ready:  # earlier sequences waited, too
+            at_start = self._labels_at_start[n_before:]
+            labels[: len(at_start)] = at_start
+        self._labels = labels
         return self
 
     @locked
@@ -564,12 +586,19 @@ class OnlineHDPHSMM(SubspaceMixture):
         """Log density of sequences, and how many rows these have."""
         chain, density, ends = self._sequences(X, lengths, what)
         refuse_lengths(y, len(density))
-        top = density.max(axis=1, keepdims=True)
-        total = float(top.sum())
-        for first, last in ends:
-            law = chain.lasting(last - first).law()
-            total += law.log_likelihood(density[first:last] - top[first:last])
-        return total, len(density)
+        return over_all_paths(chain, density, ends), len(density)
+
+    @locked
+    def _total_with_others(self, rows: Matrix, lengths: Any) -> float:
+        """Log density of sequences in which a row may be of no confirmed state.
+
+        Without such rows, whose share is MISS, one outside all states would outweigh
+        all others.
+        """
+        chain, density, ends = self._sequences(rows, lengths, "score_total")
+        behind = background_log_density(self._state.clusters, self.noise, rows)
+        mixed = np.logaddexp(density + np.log1p(-MISS), behind[:, None] + np.log(MISS))
+        return over_all_paths(chain, mixed, ends)
 
     def _sequences(
         self, X: Any, lengths: Any, what: str
@@ -724,19 +753,20 @@ class OnlineHDPHSMM(SubspaceMixture):
         return self._confirmed()[own], chain.id[own], rng
 
     def _cost_path(self, rows: Matrix, names: tuple[str, ...]) -> LambdaPath:
-        rows = np.ascontiguousarray(rows[~np.isnan(rows).any(axis=1)])
-        sample = sample_of(without_far_rows(rows, names))
-        rows = sample.rows
-        if self.emission == "gmm":
-            noise = self.noise
-            return spherical_cost_path(
-                sample, lambda value: self._tried(rows, value, noise)
+        sample = sample_of(np.ascontiguousarray(rows[near_rows(rows, names)]))
+        rows, chosen = sample.rows, self._state.noise
+        given = self.options.noise if chosen is None else chosen
+        if self.emission != "gmm":
+            return subspace_cost_path(
+                sample, given, lambda value, noise: self._tried(rows, value, noise)
             )
-        chosen = self._state.noise
-        return subspace_cost_path(
-            sample, self.options.noise if chosen is None else chosen,
-            lambda value, noise: self._tried(rows, value, noise),
-        )  # fmt: skip
+        unit = radius(1.0, rows.shape[1])  # noise that is open fits the cost
+
+        def run(value: float) -> Any:
+            noise = given if isinstance(given, float) else np.sqrt(value / unit)
+            return self._tried(rows, value, float(noise))
+
+        return spherical_cost_path(sample, run)
 
     def _tried(self, rows: Matrix, lambda_: float, noise: float) -> Any:
         """Clusters that have learned rows at another cost of a new one."""

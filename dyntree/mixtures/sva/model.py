@@ -101,7 +101,8 @@ class SmallVarianceMixture(MixtureOfRows):
         """Ids of the clusters of the rows of the last call, as they were learned.
 
         If a cluster has merged into another one since, `aliases_` has its new id. Rows
-        that are set aside have -1.
+        that are set aside have -1. A file does not contain labels: a model that was
+        loaded has none until its next row.
         """
         if self._labels is None:
             return np.array([self._last_label])
@@ -206,8 +207,7 @@ class SmallVarianceMixture(MixtureOfRows):
         old = self._state
         assert old.features is not None
         old.clusters.watch.go_on()
-        scales = self._scales_of(rows, old.features.feature_names)
-        options, lambda_, noise = scales
+        options, lambda_, noise = self._scales_of(rows, old.features.feature_names)
         clusters = new_clusters(options, rows.shape[1], lambda_, noise)
         clusters.go_on_from(old.clusters.n_rows - len(rows), old.clusters.next_id)
         learn_together(clusters, rows, np.empty(len(rows), dtype=np.int64))

@@ -83,6 +83,16 @@ def check_columns(rows: Matrix, names: tuple[str, ...]) -> None:
         )
 
 
+def warn_of_equal_rows(scales: str) -> None:
+    """Warn of rows that show no scale; `scales` is what to give instead."""
+    warn(
+        ScaleWarning,
+        "all rows for the choice of lambda_='auto' are equal, so any different row "
+        "will open a cluster. Give {scales}.",
+        scales=scales,
+    )
+
+
 def spherical_cost_path(sample: Sample, run: Callable[[float], Any]) -> LambdaPath:
     """Try costs of a new cluster on two or more rows of round clusters of equal size.
 
@@ -95,11 +105,7 @@ def spherical_cost_path(sample: Sample, run: Callable[[float], Any]) -> LambdaPa
     distances = distances[distances > 0.0]
     if not len(distances):
         least = sys.float_info.min
-        warn(
-            ScaleWarning,
-            "all rows for the choice of lambda_='auto' are equal, so any different "
-            "row will open a cluster. Give lambda_.",
-        )
+        warn_of_equal_rows("lambda_")
         one = np.ones(1, dtype=np.int64)
         return LambdaPath(np.array([least]), one, np.zeros(1), least, np.sqrt(least))
     low, high = np.quantile(distances, 0.001), distances.max()
@@ -215,11 +221,7 @@ def subspace_cost_path(sample: Sample, noise: float | str, run: Run) -> LambdaPa
         return line_cost_path(sample, noise, run)
     if not mean_square(sample) > 0.0:
         least = sys.float_info.min
-        warn(
-            ScaleWarning,
-            "all rows for the choice of lambda_='auto' are equal, so any different "
-            "row will open a cluster. Give lambda_ and noise.",
-        )
+        warn_of_equal_rows("lambda_ and noise")
         one = np.ones(1, dtype=np.int64)
         sd = noise if isinstance(noise, float) else float(np.sqrt(LEAST_VARIANCE))
         return LambdaPath(np.array([least]), one, np.zeros(1), least, sd)

@@ -225,6 +225,18 @@ def ends_of(lengths: Any, n_rows: int) -> list[tuple[int, int]]:
     return list(pairwise(stops))
 
 
+def over_all_paths(
+    chain: SemiMarkov, density: Matrix, ends: list[tuple[int, int]]
+) -> float:
+    """Log density of sequences from the log densities of their rows in the states."""
+    top = density.max(axis=1, keepdims=True)
+    total = float(top.sum())
+    for first, last in ends:
+        law = chain.lasting(last - first).law()
+        total += law.log_likelihood(density[first:last] - top[first:last])
+    return total
+
+
 def smooth_path(points: Matrix, labels: Ids) -> Vector:
     """A path through the points of segments, in the middle of each, one point a row."""
     from scipy.interpolate import CubicSpline

@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix
 from dyntree.errors import Message
-from dyntree.mixtures.shared.outlying import far_values
+from dyntree.mixtures.shared.arrays import constants
+from dyntree.mixtures.shared.outlying import far_values, warn_of_far_rows
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
 from dyntree.mixtures.sva.dpmppca import OnlineDPMPPCA
 from dyntree.mixtures.sva.misfit import warn_of_few
 from dyntree.mixtures.sva.options import LEAST, MPPCA_OPTIONS, HSMMOptions
+from dyntree.mixtures.sva.scales import check_columns, warn_of_equal_rows
 
 POWERS = (0.0, -4.0, -3.5, -3.0, -2.5, -2.0, -1.5, -1.0, -0.5, 0.5, 1.0, 2.0)
 COSTS = tuple(2.0**power for power in POWERS)
@@ -26,7 +29,11 @@ Learn = Callable[[HSMMOptions, Matrix, list[int]], Any]  # of rows and ends
 
 
 def sequence_scales(
-    options: HSMMOptions, rows: Matrix, ends: tuple[int, ...], learn: Learn
+    options: HSMMOptions,
+    rows: Matrix,
+    names: tuple[str, ...],
+    ends: tuple[int, ...],
+    learn: Learn,
 ) -> tuple[HSMMOptions, float, float]:
     """Options with one shape of states, cost of a new state, and noise.
 
@@ -43,6 +50,8 @@ def sequence_scales(
     options : HSMMOptions
     rows : ndarray of shape (n_rows, n_features)
         NaN where a value is missing; such rows are left out.
+    names : tuple of str
+        Names of the columns.
     ends : tuple of int
         Numbers of rows after which a sequence ended.
     learn : callable
@@ -53,33 +62,58 @@ def sequence_scales(
     shapes = [replace(options, emission=name) for name in options.emissions_to_try]
     if isinstance(lambda_, float) and isinstance(noise, float):
         return shapes[0], lambda_, noise
-    usable = np.asarray(np.isfinite(rows).all(axis=1))
-    whole = np.ascontiguousarray(rows[usable])
-    if len(whole) < 2:
+    usable = near_rows(rows, names)
+    near = np.ascontiguousarray(rows[usable])
+    if len(near) < 2:
         raise ValueError(
             Message(
-                f"'auto' scales need at least 2 rows; got n_samples = {len(whole)}. "
-                "Give lambda_ and noise."
+                "'auto' scales need at least 2 rows without a missing value; got "
+                "n_samples = {n_rows}, of which {n_whole} have none. Leave out columns "
+                "that are missing nearly always, or give lambda_ and noise.",
+                n_rows=len(rows),
+                n_whole=len(near),
             )
         )
-    warn_of_few(len(whole))
-    near = ~far_values(whole).any(axis=1)  # one far row would decide the likelihood
-    usable[usable] = near
+    warn_of_few(len(near))
+    check_columns(near, names)
+    if isinstance(lambda_, str) and constants(near).all():
+        warn_of_equal_rows("lambda_ and noise")
     stops = sorted({int(usable[:end].sum()) for end in ends} - {0})
     candidates = [
         (shape, first * cost, spread * share)
         for shape in shapes
-        for first, spread in (mixture_scales(shape, whole),)
+        for first, spread in (quiet_scales(shape, near),)
         for cost in (COSTS if isinstance(lambda_, str) else (1.0,))
         for share in (NOISES if isinstance(noise, str) else (1.0,))
     ]
 
     def bic(candidate: tuple[HSMMOptions, float, float]) -> float:
         shape, cost, spread = candidate
-        tried = replace(shape, lambda_=cost, noise=spread)
-        return path_bic(learn, tried, whole[near], stops)
+        # all rows count alike for scales
+        tried = replace(shape, lambda_=cost, noise=spread, forget=1.0)
+        return path_bic(learn, tried, near, stops)
 
     return min(candidates, key=bic)  # the first of those that are as good
+
+
+def near_rows(rows: Matrix, names: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which rows have no missing value and no far one, which is warned of.
+
+    One far row would decide the likelihood.
+    """
+    whole = np.asarray(np.isfinite(rows).all(axis=1))
+    far = np.zeros(rows.shape, dtype=bool)
+    far[whole] = far_values(rows[whole])
+    if far.any():
+        warn_of_far_rows(rows, far, names)
+    return whole & ~far.any(axis=1)
+
+
+def quiet_scales(options: HSMMOptions, rows: Matrix) -> tuple[float, float]:
+    """Scales of the mixture without moves, of rows that have been warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mixture_scales(options, rows)
 
 
 def mixture_scales(options: HSMMOptions, rows: Matrix) -> tuple[float, float]:
@@ -112,7 +146,7 @@ def path_bic(
         if not 0 < ROWS_EACH * model.n_clusters <= len(rows):
             return np.inf
         lengths = np.diff(sorted({0, *ends, len(rows)}))
-        total = model.score_total(rows, lengths=lengths)
+        total = model._total_with_others(rows, lengths)
     K, width = model.n_clusters, rows.shape[1]
     n_parameters = (
         K * (2 * width + 2) + K * (K - 1) + width * model.clusters().dim.sum()

@@ -106,7 +106,8 @@ class TaskParameterizedMixture(RowModel):
     n_clusters, n_demonstrations, n_seen : int
         Confirmed clusters, demonstrations and rows.
     labels_ : ndarray of int64 of shape (n_rows,)
-        Ids of the clusters of the rows of the last demonstration.
+        Ids of the clusters of the rows of the last demonstration; none after `load`, as
+        a file does not contain them.
 
     Notes
     -----
@@ -245,7 +246,10 @@ class TaskParameterizedMixture(RowModel):
 
     @property
     def labels_(self) -> Ids:
-        """Ids of the clusters of the rows of the last demonstration, (n_rows,)."""
+        """Ids of the clusters of the rows of the last demonstration.
+
+        There are none after `load`.
+        """
         return self._state.mixture.labels_
 
     # ------------------------------------------------------------ what it is

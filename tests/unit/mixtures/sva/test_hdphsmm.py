@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import logsumexp
 from scipy.stats import chi2, geom, nbinom, norm
@@ -12,7 +13,7 @@ from scipy.stats import t as student_t
 
 from dyntree._core.mixtures.chain import Chain
 from dyntree._core.mixtures.decoder import Law
-from dyntree.errors import NotReadyError
+from dyntree.errors import NotReadyError, ScaleWarning
 from dyntree.mixtures import OnlineHDPHSMM
 from dyntree.mixtures.sva.semi_markov import (
     SemiMarkov,
@@ -580,7 +581,8 @@ def test_the_shape_of_states_is_chosen_with_the_scales(shape: str) -> None:
         X, _ = stays(means, np.ones(5), 2000, 1)
     model = OnlineHDPHSMM(seed=0)
     assert model.emission is None
-    assert model.update(X[:1500]).emission == shape
+    assert model.facts()["emission"] is None
+    assert model.update(X[:1500]).emission == model.facts()["emission"] == shape
     fixed = OnlineHDPHSMM(emission=shape, seed=0).update(X[:1500])
     assert (model.lambda_, model.noise) == (fixed.lambda_, fixed.noise)
     loaded = OnlineHDPHSMM.from_arrays(*model.to_arrays())
@@ -592,6 +594,82 @@ def test_the_shape_of_states_is_chosen_with_the_scales(shape: str) -> None:
     header["options"]["emission"] = "gmm" if shape == "mppca" else "mppca"
     with pytest.raises(ValueError, match="arrays"):
         OnlineHDPHSMM.from_arrays(header, arrays)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 4])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_state_that_begins_at_the_end_of_the_warm_up_decides_nothing(
+    n_rows: int, seed: int
+) -> None:
+    """No confirmed state has its first rows, which no scale makes more probable."""
+    rng = np.random.default_rng(seed)
+    means, along = 12.0 * rng.normal(size=(4, 8)), 2.0 * rng.normal(size=(4, 8))
+    early = np.tile(np.repeat([0, 1, 2], [20, 30, 25]), 11)[: 800 - n_rows]
+    label = np.concatenate([early, np.tile(np.repeat([3, 0, 1, 2], 25), 10)])
+    noise = 0.5 * rng.normal(size=(len(label), 8))
+    X = means[label] + along[label] * rng.normal(size=(len(label), 1)) + noise
+    model = OnlineHDPHSMM(seed=0).update(X)
+    assert agreement(model.decode(X).labels, label) > 0.99
+
+
+@pytest.mark.parametrize("share", [0.005, 0.02])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_rows_of_no_state_do_not_choose_the_scales(share: float, seed: int) -> None:
+    """Errors of three spreads, which are not far enough to be left out."""
+    rng = np.random.default_rng(seed)
+    means, along = 12.0 * rng.normal(size=(4, 6)), 2.0 * rng.normal(size=(4, 6))
+    label = np.tile(np.repeat([0, 1, 2, 0, 3], [20, 30, 25, 15, 35]), 12)
+    noise = 0.5 * rng.normal(size=(len(label), 6))
+    X = means[label] + along[label] * rng.normal(size=(len(label), 1)) + noise
+    wrong = rng.random(len(X)) < share
+    X[wrong] += 3.0 * X.std(axis=0) * rng.normal(size=(wrong.sum(), 6))
+    path = OnlineHDPHSMM(seed=0).update(X).decode(X).labels
+    assert agreement(path[~wrong], label[~wrong]) > 0.98
+
+
+def test_scales_are_chosen_as_if_nothing_were_forgotten() -> None:
+    X = sequence(3, 120)[0][:900]
+    chosen = [
+        (model.lambda_, model.noise, model.emission)
+        for forget in (1.0, 0.9)
+        for model in (OnlineHDPHSMM(forget=forget, seed=0).update(X),)
+    ]
+    assert chosen[0] == chosen[1]
+
+
+def test_rows_left_out_of_the_choice_of_scales_are_named_once() -> None:
+    """By their columns, and by their places among all rows, with or without gaps."""
+    X = sequence(3, 60)[0][:400]
+    X[3, 1] = X[20:30] = np.nan
+    X[100, 1] = 1e5
+    frame = pd.DataFrame(X, columns=["speed", "turn", *"abcdefgh"[: X.shape[1] - 2]])
+    model = OnlineHDPHSMM(warm_up=400)
+    for ask in (model.lambda_path, model.update):
+        with pytest.warns(ScaleWarning) as told:
+            ask(frame)
+        assert len(told) == 1
+        assert str(told[0].message).startswith("row 100 has 100000 in column 'turn'")
+    for odd, said in ((frame.fillna(1.0) * 0.0, "are equal"),
+                      (frame.fillna(1.0) * [1e-6, *[1.0] * (X.shape[1] - 1)],
+                       "of 'speed'")):  # fmt: skip
+        odd.iloc[100] = odd.iloc[101]
+        with pytest.warns(ScaleWarning, match=said) as told:
+            OnlineHDPHSMM(warm_up=400).update(odd)
+        assert len(told) == 1
+
+
+def test_columns_without_whole_rows_are_told_of() -> None:
+    model = OnlineHDPHSMM().update([*[[1.0, np.nan], [2.0, np.nan]] * 15, [1.0, 2.0]])
+    with pytest.raises(ValueError, match="= 31, of which 1 have none"):
+        model.finish_warm_up()
+    assert model.n_seen == 31
+
+
+def test_costs_of_round_states_may_be_tried_before_the_first_row() -> None:
+    means = 20.0 * np.random.default_rng(1).normal(size=(5, 3))
+    X, _ = stays(means, np.ones(5), 400, 1)
+    path = OnlineHDPHSMM(emission="gmm").lambda_path(X)
+    assert path.n_clusters[np.searchsorted(path.lambda_, path.chosen)] == 5
 
 
 def test_states_have_subspaces_where_scales_are_given() -> None:
@@ -609,7 +687,7 @@ def test_rows_that_wait_for_scales_are_learned_as_sequences(emission: str) -> No
     model = OnlineHDPHSMM(emission=emission, warm_up=200).update(X, lengths=lengths)
     scales = {"lambda_": model.lambda_, "noise": model.noise, "emission": emission}
     known = OnlineHDPHSMM(**scales).update(X, lengths=lengths)
-    assert model.labels_[200:].tolist() == known.labels_[200:].tolist()
+    assert model.labels_.tolist() == known.labels_.tolist()
     pieces, first = OnlineHDPHSMM(emission=emission, warm_up=200), 0
     for length in lengths:
         for row in X[first : first + length]:
