@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ def tables() -> Iterator[Table]:
 
 
 def measurements() -> Iterator[tuple[str, Any]]:
-    """Tables that packages ship: their columns of thirty values or more, 60 rows."""
+    """Tables that packages ship, as `measured` takes them."""
     import statsmodels.datasets as shipped
     from sklearn import datasets
 
@@ -133,6 +133,11 @@ def measurements() -> Iterator[tuple[str, Any]]:
     ):  # fmt: skip
         table = getattr(shipped, name).load_pandas().data
         every[name] = table.select_dtypes("number").dropna().to_numpy(float)
+    yield from measured(every)
+
+
+def measured(every: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Columns of thirty values or more, of tables of 60 rows or more; 3000 of them."""
     for name, X in every.items():
         some = X[np.random.default_rng(0).permutation(len(X))[:3000]]
         varied = [j for j in range(X.shape[1]) if len(np.unique(some[:, j])) >= 30]
@@ -141,6 +146,11 @@ def measurements() -> Iterator[tuple[str, Any]]:
 
 
 def densities() -> Iterator[Table]:
+    """What defaults say of rows held out of tables that packages ship."""
+    yield from beside_diagonal(measurements())
+
+
+def beside_diagonal(sets: Iterable[tuple[str, Any]]) -> Iterator[Table]:
     """What defaults say of rows held out, beside a mixture of as many components.
 
     A value of a column of few values has no density; such columns are left out, as a
@@ -155,7 +165,7 @@ def densities() -> Iterator[Table]:
         "scikit-learn's diagonal mixture",
         {name: "each" if name.endswith("K") else "low" for name in names},
     )
-    for title, X in measurements():
+    for title, X in sets:
         for seed in SEEDS:
             train, _, test, _ = held_out(X, np.zeros(len(X)), seed)
             cells: Cells = {}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,27 @@ class Table:
             return " ".join(f"{value:.0f}" for value in values)
         least = min(values) if worst == "low" else max(values)
         return f"{digits(float(np.mean(values)))} ({digits(least)})"
+
+
+def stored_tables(path: Path) -> dict[str, dict[str, dict[str, str]]]:
+    """Tables that were printed to a file: title -> model -> column -> cell.
+
+    A cell has the mean without the worst; models are named without "(K given)".
+    """
+    tables: dict[str, dict[str, dict[str, str]]] = {}
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        title, *lines = block.strip("\n").splitlines() or [""]
+        if not lines or not lines[0].startswith("    "):
+            continue
+        columns = re.split(r"  +", lines[0].strip())
+        for line in lines[1:]:
+            name, *cells = re.split(r"  +", line.strip())
+            means = [re.sub(r" \(.*\)", "", cell) for cell in cells]
+            if len(means) == len(columns):
+                name = name.replace(" (K given)", "")
+                row = dict(zip(columns, means, strict=True))
+                tables.setdefault(title, {})[name] = row
+    return tables
 
 
 def digits(value: float) -> str:

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from tests.bench.companion_tables import stored_tables
+
 HERE = Path(__file__).parent
 PAGE = HERE.parent.parent / "vignettes" / "performance.md"
 INTRODUCTION = """\
@@ -50,9 +52,11 @@ ROWS = """\
 The following output is of rows that are predicted and then learned one by one
 (`python -m tests.bench.rows`). The default is an average of 15 small clouds and ten
 random trees for numbers, and of ten clouds, two forests and two regressions for labels.
-`members="light"` and `"fast"` are smaller sets. CapyMOA's adaptive forest of ten trees
-takes about 100 microseconds for a row with a number, and 50 to 650 for one with a label
-(`tests/statistical/unseen/moa.txt`).
+Clouds of numbers have 5 to 30 particles each. `AveragedStream("linear")` and
+`AveragedStream("constant")` have seven clouds of 100 particles, and are slower for that
+reason. `members="light"` and `"fast"` are smaller sets. CapyMOA's adaptive forest of
+ten trees takes about 100 microseconds for a row with a number, and 50 to 650 for one
+with a label (`tests/statistical/unseen/moa.txt`).
 """
 UNMET = """\
 ## Targets that are not met, and why
@@ -238,8 +242,7 @@ def taken(rows: list[dict[str, Any]]) -> str:
         f"{name} {version}"
         for row in rows
         for name, version in row["versions"].items()
-        if name in ("dyntree", "numpy", "dynaTree", "R", "river")
-        and version != "absent"
+        if name in ("numpy", "dynaTree", "R", "river") and version != "absent"
     }
     return f"Taken {' and '.join(days)} with {', '.join(sorted(named))}."
 
@@ -264,17 +267,11 @@ def scenes(measure: str, beside: str = "K") -> list[str]:
     Scenes are those that have this measure and the one `beside` it, if any. Cells are
     means over seeds.
     """
-    table: dict[str, dict[str, str]] = {}
-    for block in (HERE / "companions.txt").read_text().split("\n\n"):
-        title, *lines = block.strip("\n").splitlines() or [""]
-        names = re.split(r"  +", lines[0].strip()) if lines else []
-        if not {measure, beside} <= {*names, ""}:
-            continue
-        place = names.index(measure) + 1
-        for line in lines[1:]:
-            name, *cells = re.split(r"  +", line.strip())
-            cell = re.sub(r" \(.*\)", "", [name, *cells][place])
-            table.setdefault(title, {})[name.removesuffix(" (K given)")] = cell
+    table = {
+        title: {name: cells[measure] for name, cells in models.items()}
+        for title, models in stored_tables(HERE / "companions.txt").items()
+        if all({measure, beside} <= {*cells, ""} for cells in models.values())
+    }
     models = list(dict.fromkeys(name for row in table.values() for name in row))
     out = [f"| scene | {' | '.join(models)} |", "|---" * (len(models) + 1) + "|"]
     out += [

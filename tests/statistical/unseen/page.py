@@ -1,19 +1,20 @@
-"""The pages on streams and on tables, made of stored results and of nothing else.
+"""The pages on streams, tables and mixtures, made of stored results and nothing else.
 
-``python -m tests.statistical.unseen.page`` writes vignettes/streams.md and tables.md
-from the results in this folder, and from averaged.txt for memory.
+``python -m tests.statistical.unseen.page`` writes vignettes/streams.md, tables.md and
+mixtures.md from the results in this folder, and from averaged.txt for memory.
 """
 
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from .markup import filled, markdown
+from .mixtures_page import mixtures_page
 from .peers import LEAST
 
 HERE = Path(__file__).parent
@@ -159,12 +160,6 @@ def table_results() -> list[Result]:
             )
         )
     return results
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first column is text."""
-    rule = ["---", *["--:"] * (len(head) - 1)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
 
 
 def names_of_peers(results: Sequence[Result]) -> list[str]:
@@ -411,24 +406,6 @@ the better kind of leaf:
 """
 
 
-def filled(page: str) -> str:
-    """A page with its paragraphs and items in lines of one width."""
-    blocks = []
-    for block in page.split("\n\n"):
-        items = re.split(r"\n(?=- )", block)
-        if not block.startswith(("|", "#")):
-            block = "\n".join(
-                textwrap.fill(
-                    " ".join(item.split()), 100, break_long_words=False,
-                    break_on_hyphens=False,
-                    subsequent_indent="  " if item.startswith("- ") else "",
-                )
-                for item in items
-            )  # fmt: skip
-        blocks.append(block.rstrip("\n"))
-    return "\n\n".join(blocks) + "\n"
-
-
 def leaf_table(results: Sequence[Result], what: str, has_density: bool) -> str:
     """Densities, coverage and the ratio to the better kind of leaf."""
     head = [what, *["log density"] * has_density, "coverage", "to the better leaf"]
@@ -559,6 +536,7 @@ def tables_page() -> str:
 WRITERS: dict[str, Callable[[], str]] = {
     "streams.md": lambda: filled(streams_page()),
     "tables.md": lambda: filled(tables_page()),
+    "mixtures.md": lambda: filled(mixtures_page()),
 }
 
 
