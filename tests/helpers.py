@@ -158,8 +158,20 @@ def mostly_slow(values: Iterable[Any], n_quick: int = 1) -> list[Any]:
 
     A tuple has the values of several names.
     """
-    rows = [value if isinstance(value, tuple) else (value,) for value in values]
-    marks = [() if k < n_quick else pytest.mark.slow for k in range(len(rows))]
+    return marked_slow(values, lambda place: place >= n_quick)
+
+
+def one_quick_in(n: int, values: Iterable[Any]) -> list[Any]:
+    """Parameters of a test, which are marked slow but for each nth, as above."""
+    return marked_slow(values, lambda place: place % n > 0)
+
+
+def marked_slow(values: Iterable[Any], is_slow: Callable[[int], bool]) -> list[Any]:
+    """Parameters of a test, some of them marked slow by their place."""
     return [
-        pytest.param(*row, marks=mark) for row, mark in zip(rows, marks, strict=True)
+        pytest.param(
+            *(value if isinstance(value, tuple) else (value,)),
+            marks=pytest.mark.slow if is_slow(place) else (),
+        )
+        for place, value in enumerate(values)
     ]

@@ -102,7 +102,7 @@ def test_time_of_a_formula_is_linear_in_columns() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("kind", ["text", "times"])
+@pytest.mark.parametrize("kind", mostly_slow(["text", "times"]))
 def test_files_are_linear_in_columns(tmp_path: Path, kind: str) -> None:
     def both(rows: list[dict[str, Any]]) -> None:
         model = DynamicTree(**SMALL).update(rows[:3], Y[:3])

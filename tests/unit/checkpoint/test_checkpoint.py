@@ -27,7 +27,7 @@ from dyntree.storage import archive
 from dyntree.storage.atomic_files import PART, STALE
 from tests import kills, mutants
 from tests.contract import check_twins
-from tests.helpers import model_bytes
+from tests.helpers import model_bytes, mostly_slow
 from tests.unit.conftest import measures_memory, python, short_files
 from tests.unit.models import MODELS, data, grown
 
@@ -196,7 +196,7 @@ def test_size_on_disk(kind: str, tmp_path: Path) -> None:
 
 
 @measures_memory
-@pytest.mark.parametrize("kind", ["constant", "linear", "class"])
+@pytest.mark.parametrize("kind", mostly_slow(["constant", "linear", "class"]))
 def test_size_in_memory(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "m.dyn"
     large(kind, path, 4000)
