@@ -7,7 +7,6 @@ while it works for R, and R's own answer is back in place when it is done.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import ctypes
 import os
 import signal
@@ -28,7 +27,6 @@ def _sigaction() -> Any:
 
 
 _set_action = _sigaction()
-_set_handler = _signal.signal  # signal.signal makes slow enums of what it returns
 
 
 class Interruptible:
@@ -50,14 +48,14 @@ class Interruptible:
     def __enter__(self) -> Self:
         if self._acts:
             _set_action(_SIGINT, None, self._of_r)
-            self._of_python = _set_handler(_SIGINT, self._take)
+            self._of_python = signal.signal(_SIGINT, self._take)
             self._armed = True
         return self
 
     def __exit__(self, *_: object) -> None:
         self._armed = False
         if self._acts:
-            _set_handler(_SIGINT, self._of_python or signal.default_int_handler)
+            signal.signal(_SIGINT, self._of_python or signal.default_int_handler)
             _set_action(_SIGINT, self._of_r, None)
         if self._late:
             os.kill(os.getpid(), _SIGINT)
