@@ -42,6 +42,7 @@ fi
 for system in bare whole; do
     mount -t proc proc "$folder/$system/system/proc"
     mount --bind /dev "$folder/$system/system/dev"
+    mount --bind /sys "$folder/$system/system/sys"    # where joblib counts cores
     rm -rf --one-file-system "$folder/$system/system/dyntree"
     mkdir "$folder/$system/system/dyntree"
 done

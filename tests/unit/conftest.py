@@ -18,7 +18,8 @@ import dyntree
 import rbridge
 from tests.unit.rbridge.engines import need, run
 
-ROOT = Path(dyntree.__file__).parent.parent
+ROOT = Path(dyntree.__file__).parent.parent  # of the package, which may be installed
+TREE = Path(__file__).parents[2]  # of the project's own files
 STATUS = Path("/proc/self/status")
 measures_memory = pytest.mark.skipif(
     not STATUS.is_file(), reason=f"what a process holds is read from {STATUS}"

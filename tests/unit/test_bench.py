@@ -31,7 +31,7 @@ from tests.bench.lines import LINES, Line
 from tests.bench.rates import RATES, Rate
 from tests.bench.results import Results
 from tests.bench.task import N_INPUTS, Rows, Task, terciles
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import TREE
 
 SMALL = Task("fit native", "constant", particles=10, rows=40, points=5, window=20)
 
@@ -305,7 +305,7 @@ def test_the_page_on_performance_is_that_of_the_stored_results() -> None:
 def test_benchmarks_ask_all_models_in_one_way() -> None:
     """No file but asking.py calls a density that models over phases have alone."""
     others = [
-        path for path in (ROOT / "tests/bench").rglob("*.py") if path.stem != "asking"
+        path for path in (TREE / "tests/bench").rglob("*.py") if path.stem != "asking"
     ]
     assert len(others) > 40
     assert not [path.name for path in others if "log_predictive(" in path.read_text()]

@@ -27,7 +27,7 @@ from dyntree.api import rmirror as r
 from dyntree.demo import trees as demo
 from dyntree.evaluate import prequential
 from tests.helpers import model_bytes, same_bytes
-from tests.unit.conftest import python
+from tests.unit.conftest import ROOT, TREE, python
 from tests.unit.models import MODELS, data, frame, fresh, grown, labelled, stream
 
 
@@ -280,14 +280,11 @@ FOREIGN = r"""install +(-\S+ +)*['"]*dyntree\b|['"]dyntree\[\w"""
 
 def test_nobody_is_sent_to_the_package_of_another_project() -> None:
     """The name on PyPI is not ours: every line that installs it names a clone."""
-    root = Path(dyntree.__file__).parents[1]
-    parts = ("dyntree", "rbridge", "vignettes", "README.md")
+    folders = ROOT / "dyntree", ROOT / "rbridge", TREE / "vignettes"
+    paths = [TREE / "README.md", *(path for one in folders for path in one.rglob("*"))]
     found = [
         path
-        for part in parts
-        for path in (
-            (root / part).rglob("*") if (root / part).is_dir() else [root / part]
-        )
+        for path in paths
         if path.suffix in (".py", ".R", ".Rd", ".md", ".txt")
         and re.search(FOREIGN, path.read_text("utf-8"))
     ]

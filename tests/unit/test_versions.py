@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from tests.unit.conftest import ROOT
+from tests.unit.conftest import TREE
 
-LOWEST = ROOT / ".ci" / "lowest.txt"
+LOWEST = TREE / ".ci" / "lowest.txt"
 FACES = ("r", "sklearn", "river", "xarray", "distributed", "formula", "zstd", "spark")
 REQUIREMENT = re.compile(r"([\w.-]+)(?:\[.*\])?(?:>=([\d.]+))?(?:;.*)?")
 
 
 def project() -> dict[str, Any]:
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())
+    return tomllib.loads((TREE / "pyproject.toml").read_text())
 
 
 def bounds(requirements: list[str]) -> dict[str, str | None]:
