@@ -104,7 +104,8 @@ def from_r(value: RValue) -> Any:
     if value.kind == "NULL":
         return None
     if value.kind == "double" and not value.attributes:
-        return value.data[0] if len(value.data) == 1 else value.data
+        data = _quiet(value.data)
+        return data[0] if len(data) == 1 else data
     classes = value.strings("class")
     if value.kind == "list":
         return _list(value, classes)
@@ -145,13 +146,21 @@ def _vector(value: RValue, classes: list[Any]) -> Any:
     elif value.kind in ("integer", "logical"):
         missing = data == NA_INTEGER
         data = data.astype(bool if value.kind == "logical" else np.int64)
-    if missing is None or not missing.any():
+    if missing is None:
+        return _quiet(data)
+    if not missing.any():
         return data
     import pandas as pd
 
     is_logical = value.kind == "logical"
     nullable = pd.arrays.BooleanArray if is_logical else pd.arrays.IntegerArray
     return nullable(data, missing)
+
+
+def _quiet(numbers: Any) -> Any:
+    """Doubles with NaN for R's NA, a signalling NaN: arithmetic with it warns."""
+    missing = np.isnan(numbers)
+    return np.where(missing, np.nan, numbers) if missing.any() else numbers
 
 
 def _factor(value: RValue, *, ordered: bool) -> Any:

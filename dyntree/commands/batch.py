@@ -66,6 +66,8 @@ def fit(arguments: argparse.Namespace) -> None:
     model, X, y, weights, notes = _model_and_rows(arguments)
     if arguments.missing is not None:
         notes["missing_words"] = arguments.missing
+    if times := times_of(arguments):
+        notes["times"] = times
     given = (X, y) if weights is None else (X, y, weights)
     model.update(*given, progress=_progress(arguments))
     with checkpoint.sole_writer(arguments.out):
@@ -124,6 +126,7 @@ def _predict(arguments: argparse.Namespace, model: Any, notes: dict[str, Any]) -
     known |= {} if over is None else {over: "number"}
     by = _key_column(arguments.saved, model) if has_keys else None
     known |= {} if by is None else {by: "level"}
+    known |= notes.get("times", {})
     read = _read(arguments, known, _cells(arguments, levels))
     exposure = None if over is None else _exposure(read, over)
     shift = None

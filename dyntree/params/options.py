@@ -38,6 +38,7 @@ NEW_LEVELS = ("grow", "missing", "error")
 ENCODE_LEVELS = ("auto", "onehot", "effect")
 RULES = ("native", "r")
 BELOW = "must be below the number of columns, {n_features}"  # rule of first_split
+MEMBER_SETS = ("light", "fast")  # of averages of a stream, by name
 AUTO = "auto"  # the window that stands for an average of several
 N_CLOUDS = 10  # that are averaged where rows are a table
 N_AVERAGED = 100  # particles of each cloud where several are averaged

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from dyntree.storage.one_writer import sole_writer
+from dyntree.storage.one_writer import cause_of, sole_writer
 
 PART = ".dyntree-part"  # how the names of unfinished files end
 STALE = 3600.0  # seconds after which nobody writes an unfinished file any more
@@ -67,7 +67,7 @@ def replacing(path: str | os.PathLike[str], mode: int = 0o666) -> Iterator[Binar
         if error.filename == str(path):
             raise
         unchanged = "; the file that was there is as it was" if target.is_file() else ""
-        reason = f"cannot be written: {error.strerror or error}{unchanged}"
+        reason = f"cannot be written: {cause_of(error, path)}{unchanged}"
         raise OSError(error.errno, reason, str(path)) from error
 
 
@@ -93,7 +93,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = f"cannot be written: {error.strerror or error}"
+        reason = f"cannot be written: {cause_of(error, path)}"
         raise OSError(error.errno, reason, str(path)) from error
 
 
@@ -121,7 +121,7 @@ def beginning(
     except OSError as error:
         if PART not in str(error.filename):
             raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        raise OSError(error.errno, cause_of(error, path), str(path)) from error
 
 
 @contextmanager

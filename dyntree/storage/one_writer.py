@@ -166,9 +166,18 @@ def _opened(beside: Path, path: str) -> int:
     return file
 
 
+def cause_of(error: OSError, path: str | os.PathLike[str]) -> str:
+    """Why a file cannot be written, in words; a folder that is missing is named."""
+    folder = Path(os.path.realpath(path)).parent
+    if error.errno == errno.ENOENT and not folder.exists():
+        return f"there is no folder {folder}"
+    return error.strerror or str(error)
+
+
 def _failed(error: OSError, beside: Path, path: str | os.PathLike[str]) -> OSError:
     """Error for a path beside which no lock can be written."""
-    reason = f"cannot be written, as its lock {beside} cannot be: {error.strerror}"
+    lock = f", as its lock {beside} cannot be" if beside.parent.exists() else ""
+    reason = f"cannot be written{lock}: {cause_of(error, beside)}"
     return OSError(error.errno, reason, os.fspath(path))
 
 

@@ -786,7 +786,8 @@ def check_average(header: Header, arrays: Arrays, states: list[TreeState]) -> No
     params.positive("tempering", header["tempering"])
     params.count("seed", header["seed"], 0, params.MAX_SEED)
     params.flag("is_frozen", header["is_frozen"])
-    params.flag("follows_width", header["_follows_width"])
+    if not isinstance(header["_follows_width"], bool):
+        params.one_of("follows_width", header["_follows_width"], params.MEMBER_SETS)
     params.flag("linear", header["_linear"])
     require(isinstance(header["_log_evidence"], float), "its evidence is no number")
     params.count("note_every", header["_note_every"], 1, MAX_COUNT)

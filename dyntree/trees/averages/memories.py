@@ -172,8 +172,8 @@ def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]
                 ),
                 "Leave it out.",
             )
-        name = params.one_of("members", members, [*NAMED])
-        return [_with_size(memory, shared) for memory in NAMED[name]]
+        name = params.one_of("members", members, params.MEMBER_SETS)
+        return default_memories(shared, name=name)
     if (
         isinstance(members, Mapping)
         or not np.iterable(members)
@@ -183,7 +183,7 @@ def own_memories(members: Any, shared: Mapping[str, Any]) -> list[dict[str, Any]
             "members",
             "must be a sequence of dicts of options, or one of {names:items}",
             members,
-            names=[*NAMED],
+            names=params.MEMBER_SETS,
         )
     memories = [dict(member) for member in members]
     if not memories:
@@ -271,8 +271,12 @@ def default_memories(
     first: Matrix | None = None,
     linear: bool = True,
     n_labels: int = 0,
+    name: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The default members, in windows of two leaves at least.
+    """The default members, or a set by name, in windows that have room for leaves.
+
+    Windows of the default members have room for two leaves. Those of a set by name are
+    wider only where a leaf would not fit.
 
     Parameters
     ----------
@@ -287,11 +291,14 @@ def default_memories(
         Whether regressions stand beside trees of labels or counts.
     n_labels : int, default 0
         As far as they are known.
+    name : str, optional
+        One of `params.MEMBER_SETS`.
     """
+    chosen = MEMORIES[shared["model"]] if name is None else NAMED[name]
     n_used = 0 if first is None else n_varying(first)
     many = shared["model"] == MIXED and n_used > MANY_COLUMNS
     memories = []
-    for memory in _OF_MANY if many else MEMORIES[shared["model"]]:
+    for memory in _OF_MANY if many else chosen:
         memory = _with_size(memory, shared)
         if not is_forest(memory):
             options = TreeOptions(**leaf_options(shared, memory.get("model")))
@@ -299,7 +306,9 @@ def default_memories(
                 options = options_for(options, first)
             elif n_features is not None:
                 options = options.with_width(n_features)
-            memory["window"] = widened(memory["window"], options)
+            window = memory["window"]
+            if name is None or window <= options.least_rows(options.n_basis or 1):
+                memory["window"] = widened(window, options)
         memories.append(memory)
     model = shared["model"]
     if linear and has_regressions(model, n_features or 0, n_labels):

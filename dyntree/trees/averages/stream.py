@@ -212,8 +212,9 @@ class AveragedStream(TreeAverage):
     - ten random trees.
 
     "light" has the first six windows once. "fast" has 5 particles in the windows by
-    ALC, too, and no random trees. Beyond 15 features the members are fewer: linear
-    and constant leaves in windows of 50, 200 and 1000 rows, and two forests. If leaves
+    ALC, too, and no random trees. Beyond 15 features the members of all three sets are
+    the same, and fewer: linear and constant leaves in windows of 50, 200 and 1000 rows,
+    and two forests. If leaves
     are mixed and no member is a forest, no location that a cloud predicts is further
     outside of the responses so far than a tenth of their range.
 
@@ -310,7 +311,7 @@ class AveragedStream(TreeAverage):
         self.seed = given_or_drawn(seed)
         self._lock = ModelLock()
         self._is_open = model is None and classes is None and members is None
-        self._follows_width = members is None
+        self._follows_width = members if isinstance(members, str) else members is None
         self._n_particles = n_particles
         self._linear = params.flag("linear", linear)
         self._span = None
@@ -639,7 +640,10 @@ class AveragedStream(TreeAverage):
             labels = known[1] if self.is_classifier else []
             before = known_classes(self.state, labels) or ()
             n_labels = len({*(shared["classes"] or ()), *before, *labels})
-            memories = default_memories(shared, width, first, self._linear, n_labels)
+            name = None if self._follows_width is True else self._follows_width
+            memories = default_memories(
+                shared, width, first, self._linear, n_labels, name
+            )
             fresh = self._made(shared, memories)
             for member in fresh:
                 take_over(member.state, self.state)

@@ -18,6 +18,7 @@ dynaTree.formula <- function(formula, data = NULL, subset, na.action = NULL,
     stop("formula must have an input; got ", deparse(stats::formula(terms))[1L],
          ". Name one right of ~.", call. = FALSE)
   inputs <- as_coded(design(stats::delete.response(terms), frame), frame)
+  if (is.na(match("model", ...names()))) check_no_numbers(y, NULL)
   if (is.character(y)) y <- as.factor(y)
   weights <- frame[["(weights)"]]
   offset <- stats::model.offset(frame)

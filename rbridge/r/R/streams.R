@@ -147,6 +147,7 @@ with_facts <- function(object, found) {
 as_labels_or_numbers <- function(y, model, rows, call) {
   if (is.matrix(y) && ncol(y) == 1L) y <- as.vector(y)
   is_label <- is.factor(y) || is.logical(y) || is.character(y)
+  if (is.null(model)) check_no_numbers(y, call)
   if (is.null(model) && is_label) model <- "class"
   if (is.matrix(y) || is.data.frame(y))
     stop(simpleError(paste0("the response must be one column; got a matrix of ", ncol(y),
@@ -168,6 +169,19 @@ as_labels_or_numbers <- function(y, model, rows, call) {
                             ". Give model = \"linear\" for numbers, or make it a factor."),
                      call))
   as.character(y)
+}
+
+# Numbers with fractions that were read as text are no labels, unless a model says so.
+check_no_numbers <- function(y, call) {
+  if (!is.character(y)) return(invisible())
+  texts <- y[!is.na(y)]
+  numbers <- suppressWarnings(as.numeric(texts))
+  part <- which(numbers != trunc(numbers))
+  if (length(part) && !anyNA(numbers))
+    stop(simpleError(paste0("the response must hold numbers, or labels; got the text \"",
+                            texts[part[1L]], "\", which reads as a number. Convert it by ",
+                            "as.numeric(), or give model = \"class\" if the texts are labels."),
+                     call))
 }
 
 # Text and factors may have any labels; numbers and truth values are labels where those of

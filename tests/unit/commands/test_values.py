@@ -368,6 +368,22 @@ def test_dates_are_said_to_need_their_option(tmp_path: Path, capsys: Any) -> Non
 
 
 # ------------------------------------------------------------ said once, and kept
+@pytest.mark.parametrize("formula", ["y ~ t", "y ~ t + np.sqrt(t)"])
+@pytest.mark.parametrize("form", ["%Y-%m-%d", "%d.%m.%Y"])
+def test_columns_of_times_stay_with_the_model(
+    tmp_path: Path, formula: str, form: str
+) -> None:
+    days = [(datetime(2024, 1, 1) + timedelta(k)).strftime(form) for k in range(60)]
+    path = written(tmp_path / "a.csv", [["t", "y"], *zip(days, range(60), strict=True)])
+    saved, outs = tmp_path / "m.dyn", [tmp_path / "p.csv", tmp_path / "q.csv"]
+    times = ["--times", f"t={form}"]
+    small = ["--particles", 20, "--seed", 1]
+    assert run("fit", path, "--formula", formula, "--out", saved, *small, *times) == 0
+    for out, again in zip(outs, ([], times), strict=True):
+        assert run("predict", saved, path, "--out", out, *again) == 0
+    assert outs[0].read_bytes() == outs[1].read_bytes()
+
+
 def test_words_for_what_is_missing_stay_with_the_model(tmp_path: Path) -> None:
     rows = [["-999" if k % 5 == 0 else k / 10, k / 10] for k in range(60)]
     path = written(tmp_path / "a.csv", [["x", "y"], *rows])

@@ -168,7 +168,7 @@ def test_a_status_that_cannot_be_written_is_told_once(
     run(path, tmp_path / "o", "--status", status, "--report", 0.001)
     told = capsys.readouterr().err
     assert told.count("warning: --status: ") == 1
-    assert f"{status} cannot be written: No such file or directory." in told
+    assert f"{status} cannot be written: there is no folder {status.parent}." in told
     assert (tmp_path / "o").read_text().count("\n") == 61
 
 

@@ -766,3 +766,11 @@ def test_the_option_key_is_one_column(key: Any) -> None:
         model = KeyedStream(key=key, seed=1, n_particles=4)
         with pytest.raises(ValueError, match="name of one column"):
             model.update(frame[:n], np.arange(n))
+
+
+@pytest.mark.parametrize("n_columns", [11, 12, 15, 16])
+def test_default_members_learn_tables_of_any_width(n_columns: int) -> None:
+    rng = np.random.default_rng(0)
+    X, key = rng.random((300, n_columns)), rng.choice([*"abc"], 300)
+    model = KeyedStream(n_particles=5, seed=1).update(X, X[:, 0], key)
+    assert np.abs(model.predict(X, key).mean - X[:, 0]).mean() < 0.2

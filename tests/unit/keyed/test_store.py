@@ -233,7 +233,7 @@ def test_files_of_others_are_refused_and_left_alone(tmp_path: Path) -> None:
         with pytest.raises(CheckpointError, match="cannot be opened"):
             small(store=path)
         assert path.read_bytes() == before
-    with pytest.raises(OSError, match="No such file"):
+    with pytest.raises(OSError, match="there is no folder"):
         small(store=tmp_path / "no" / "folder.db")
 
 

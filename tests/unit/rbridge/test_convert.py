@@ -32,6 +32,16 @@ def test_bits_of_doubles_survive(r: rbridge.Session) -> None:
 
 
 @pytest.mark.parametrize(
+    "code",
+    ["c(NA, 1)", "c(a = NA, b = 1)", "matrix(c(NA, 1))", "data.frame(x = c(NA, 1))"],
+)
+def test_arithmetic_with_na_does_not_warn(r: rbridge.Session, code: str) -> None:
+    found = np.asarray(r.evaluate(code), dtype=float)
+    with np.errstate(invalid="raise"):
+        assert (found - 1.0 == 0.0).sum() == 1
+
+
+@pytest.mark.parametrize(
     "value",
     [
         np.arange(6.0).reshape(2, 3),

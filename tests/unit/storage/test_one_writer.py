@@ -17,6 +17,7 @@ import pytest
 
 from dyntree.checkpoint import sole_writer
 from dyntree.storage import one_writer
+from dyntree.storage.atomic_files import replacing, writing
 from tests.unit.conftest import here, python
 
 pytest.importorskip("fcntl", reason="this system has no such locks")
@@ -252,3 +253,13 @@ def test_an_open_file_has_one_writer(tmp_path: Path) -> None:
             pass
         with one_writer.sole_appender(other.fileno(), "standard output"):
             pass
+
+
+@pytest.mark.parametrize("opened", [replacing, writing, sole_writer])
+def test_a_folder_that_is_missing_is_named(tmp_path: Path, opened: Any) -> None:
+    path = tmp_path / "absent" / "a.dyn"
+    with pytest.raises(FileNotFoundError) as raised, opened(path):
+        pass
+    assert (
+        raised.value.strerror == f"cannot be written: there is no folder {path.parent}"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from dyntree import AveragedStream, StreamingTree, load, save
 from dyntree._core.trees import one_row
-from dyntree.errors import UnseenLevelWarning
+from dyntree.errors import ArgumentError, UnseenLevelWarning
 from dyntree.evaluate import prequential
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.averages import stream as averaged_stream
@@ -527,3 +528,25 @@ def test_the_core_refuses_what_does_not_fit_before_it_learns() -> None:
     with pytest.raises(ValueError, match="one entry for each"):
         one_row.learn(clouds, terms[:1], row, 0.0)
     assert model_bytes(stream) == before
+
+
+@pytest.mark.parametrize("members", ["light", "fast", None])
+@pytest.mark.parametrize("n_columns", [14, 15, 16, 40])
+def test_default_sets_learn_tables_of_any_width(
+    members: str | None, n_columns: int
+) -> None:
+    X = np.random.default_rng(0).random((60, n_columns))
+    stream = AveragedStream(members=members, seed=1).update(X, X[:, 0])
+    assert np.abs(stream.predict(X).mean - X[:, 0]).mean() < 0.2
+    # windows of members that the user names stay as they are
+    with pytest.raises(ArgumentError, match="window must be larger than min_leaf"):
+        AveragedStream(members=[{"window": 10}], seed=1).update(X, X[:, 0])
+
+
+def test_named_sets_go_on_after_load_before_the_first_trees(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).random((60, 15))
+    stream = AveragedStream(members="fast", seed=1).update(X[:3], X[:3, 0])
+    save(stream, tmp_path / "stream.dyn")
+    again = load(tmp_path / "stream.dyn").update(X[3:], X[3:, 0])
+    stream.update(X[3:], X[3:, 0])
+    assert np.array_equal(again.predict(X).mean, stream.predict(X).mean)
