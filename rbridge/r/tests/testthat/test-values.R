@@ -159,3 +159,18 @@ test_that("objects of R's rules share a cloud as those of R's dynaTree do", {
   after <- update(fit, rows(5)$X, rows(5)$y, verb = 0)
   expect_identical(treestats(fit), treestats(after))
 })
+
+test_that("a response of numbers as text chooses no model of labels", {
+  before <- options(dyntree.rules = "native")
+  on.exit(options(before))
+  set.seed(2)
+  d <- data.frame(x = runif(40), y = format(runif(40), digits = 3))
+  small <- function(...) dynaTree(..., N = 5, verb = 0)
+  for (fit in list(small, dyntree_stream, dyntree_average)) {
+    expect_error(fit(y ~ x, d), "reads as a number. Convert it by as.numeric()",
+                 fixed = TRUE)
+    expect_silent(fit(y ~ x, transform(d, y = rep(c("007", "12"), 20))))
+    expect_silent(fit(y ~ x, d, model = "class"))
+    expect_silent(fit(y ~ x, transform(d, y = factor(y))))
+  }
+})
