@@ -24,8 +24,8 @@ ADVICE = {
     "Drop or impute such rows first.": "Mend such rows, or leave them out.",
     ", or call learn or drop with this one first.": ".",
     "classes=(...)": "--classes A,B,...",
-    "Leave the column out, convert it to numbers,": "If it holds dates or times, name "
-    "it by --times. Otherwise leave it out, convert it to numbers,",
+    "Leave the column out, convert it to numbers or dates,": "If it holds dates or "
+    "times, name it by --times. Otherwise leave it out, convert it to numbers,",
     "must be an int ": "must be a whole number ",
 }  # of the classes, and what it is in a shell
 _SETTING = re.compile(rf"\b({'|'.join(FLAGS)})=('?)(-?[\w.]+)\2")

@@ -534,7 +534,7 @@ class LevelCounts:
                 "column {name!r} holds text, and most of its values are new, as in a "
                 "column of identifiers. Each value is a level, which needs memory, and "
                 "of which few rows say little. Leave the column out, convert it to "
-                "numbers, or name the levels to use: {declared}.",
+                "numbers or dates, or name the levels to use: {declared}.",
                 name=name,
                 declared=declared(name),
             )

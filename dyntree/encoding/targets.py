@@ -232,10 +232,13 @@ def _vector(y: Any, n_rows: int) -> NDArray[Any]:
         if values.dtype == object:
             check_eager(y, "y")
         if n_rows != 1 or y is None:
-            raise ArgumentError("y", rule, y)
+            remedy = "Pass the column, not its name." if isinstance(y, str) else ""
+            raise ArgumentError("y", rule, y, remedy)
         values = values.reshape(1)
     if values.ndim != 1 or len(values) != n_rows:
-        raise ArgumentError("y", rule, Message("shape {shape}", shape=values.shape))
+        remedy = "Pass one column, such as frame['name'] or array[:, 0]."
+        got = Message("shape {shape}", shape=values.shape)
+        raise ArgumentError("y", rule, got, remedy if values.ndim == 2 else "")
     return values
 
 

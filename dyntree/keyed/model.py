@@ -269,7 +269,10 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         seed: int | None = None,
     ) -> None:
         if model is not None:
-            params.one_of("model", model, LEAVES)
+            remedy = (
+                f"A column of keys is named by key={model!r}." if key is None else ""
+            )
+            params.one_of("model", model, LEAVES, remedy)
         self.key = key
         self.window = params.count("window", window, 1)
         self.n_particles = params.count("n_particles", n_particles, 1)

@@ -189,6 +189,8 @@ def label_counter(state: TreeState, y: Any) -> Callable[[int], int]:
     if not state.options.has_labels:
         return lambda row: 2
     before = [*(known_classes(state, y) or ()), *state.waiting_y]
+    if isinstance(y, str):  # the label of a single row
+        return lambda row: len({*before, y})
     return lambda row: len({*before, *label_list(y[: row + 1], row + 1)})
 
 

@@ -72,11 +72,13 @@ No default was chosen on these data.
   that find the number of clusters themselves, it has the best mean rank over the
   {n_scenes} sets below: {rank_ari} in the adjusted Rand index ({others_ari}), and
   {rank_density} in the log density of rows held out ({others_density}).
-- **The fast models** are `DPGMMClusterer` and `DPMPPCAClusterer`. Each cluster of the
-  first is round, and all have one cost: on {behind_dpgmm} of {n_tables} tables its
-  density is more than .05 nats a row behind scikit-learn's diagonal mixture of as many
-  components, that of the second on {behind_mppca}. Where clusters differ much in
-  spread, or most columns are noise, both join them.
+- **The fast models** are `DPGMMClusterer` and `DPMPPCAClusterer`. Clusters of the first
+  are round, and a new one costs the same everywhere. Of {n_tables} tables without
+  classes, its density is more than .05 nats a row behind that of scikit-learn's
+  diagonal mixture of as many components on {behind_dpgmm}, and that of the second on
+  {behind_mppca}. Where clusters differ much in spread, or most columns are noise, both
+  models join clusters.
+- **Streams.** The best adjusted Rand indices are {best_streams}.
 - **Sequences.** `HDPHSMMClusterer()` finds the states that were drawn with an adjusted
   Rand index of {states} ({states_peer} for a hidden Markov model that knows their
   number). Of series without such states it predicts {ahead} of {n_series} better than
@@ -84,9 +86,9 @@ No default was chosen on these data.
   {behind_series}. Its states differ in place or direction; those of returns differ in
   spread alone.
 - **Texts.** `MemoryBoundedHDP("multinomial")` predicts words better than the three
-  others on {best_texts} of {n_texts} collections, and worse on {lost_texts}. There,
-  600 words of 250 kinds are too few for topics, and the prior of the words matters
-  most.
+  others on {best_texts} of {n_texts} collections. It is not the best on
+  {lost_texts}: there, 600 words of 250 kinds are too few for topics, and the prior of
+  the words matters most.
 
 ## Clusters
 
@@ -108,12 +110,17 @@ mixture of as many components:
 
 ## Streams
 
-Learned in batches of a thousand rows; river's learners a row at a time. The adjusted
-Rand index of rows held out, and rows a second:
+Learned in batches of a thousand rows; river's learners a row at a time. K is known to
+`CanopyMixture` and river's KMeans alone, and the radius of a cluster to river's
+DBSTREAM and DenStream. The adjusted Rand index of rows held out, and rows a second:
 
 {streams}
 
 ## Sequences
+
+Sequences whose states were drawn: the adjusted Rand index of the states that the model
+decodes, their number with each of three seeds, the mean log density of a row held out,
+and seconds of the processor. `emission` is the law of the rows of a state.
 
 {sequences}
 
@@ -125,8 +132,8 @@ mean log density of a row, and the number of states.
 ## Texts
 
 The mean log probability of the words held out of documents, the coherence of the 15
-largest topics (NPMI), the number of topics with more than 1 % of the words, and seconds
-of the processor:
+largest topics (NPMI), the number of topics with more than 1 % of the words with each of
+three seeds, and seconds of the processor:
 
 {texts}
 
@@ -220,6 +227,17 @@ def mean_of(scenes: Mapping[str, Models], name: str, column: str) -> str:
     return f"{np.mean([cell for cell in cells if cell is not None]):.2f}"
 
 
+def best_of(scenes: Mapping[str, Models], column: str) -> str:
+    """The best models of each scene, with their scores, as a list."""
+    best = []
+    for title, models in scenes.items():
+        scores = {name: number(cells[column]) or 0.0 for name, cells in models.items()}
+        most = max(scores.values())
+        names = ", ".join(name for name in scores if scores[name] == most)
+        best.append(f"{most:.2f} on {title.split(':')[0]} ({names})")
+    return ", ".join(best)
+
+
 def is_first(models: Models, name: str, column: str) -> bool:
     """Whether no other model has a larger number in a column."""
     scores = {model: number(cells[column]) for model, cells in models.items()}
@@ -237,6 +255,7 @@ def mixtures_page() -> str:
     series = {title.removesuffix(LAST): models for title, models in tables.items()
               if title.endswith(LAST)}  # fmt: skip
     texts = having(tables, "NPMI, 15")
+    streams = having(tables, "ARI held out")
     ari, density = mean_ranks(clusters, "ARI"), mean_ranks(clusters, "held out")
     rank_ari, others_ari = first_and_others(ari)
     rank_density, others_density = first_and_others(density)
@@ -251,6 +270,7 @@ def mixtures_page() -> str:
         behind_mppca=behind["MPPCA"]["behind"],
         states=mean_of(states, AUTO, "ARI decoded"),
         states_peer=mean_of(states, HMM, "ARI decoded"),
+        best_streams=best_of(streams, "ARI held out"),
         n_series=len(series), ahead=len(series) - len(lost), behind_series=listed(lost),
         n_texts=len(texts), best_texts=len(texts) - len(lost_texts),
         lost_texts=listed(lost_texts), ari=by_model(clusters, "ARI", "rows"),
@@ -261,8 +281,7 @@ def mixtures_page() -> str:
               ("DPGMM", "DPGMM: diag", "MPPCA", "MPPCA: diag"))]
              for title, cells in densities.items()),
         ),
-        streams=by_row(having(tables, "ARI held out"), "stream",
-                       ["ARI held out", "rows/s"]),
+        streams=by_row(streams, "stream", ["ARI held out", "rows/s"]),
         sequences=by_row(states, "states", ["ARI decoded", "K", "held out", "CPU s"]),
         series=by_row(series, "series", ["held out", "K"]),
         texts=by_row(

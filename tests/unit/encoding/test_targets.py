@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dyntree import AveragedStream
 from dyntree.encoding import targets
 from tests.unit.models import refused
 
@@ -80,3 +81,17 @@ def test_what_is_no_sequence_is_shown(y: Any) -> None:
     with refused("y", "of shape (1,), one response a row of X; got None."):
         targets.real_response(None, 1)
     assert targets.real_response(1.5, 1).tolist() == [1.5]
+
+
+@pytest.mark.parametrize("model", [None, "class", "linear"])
+def test_a_column_s_name_and_frames_as_responses_are_said_to_be_none(
+    model: str | None,
+) -> None:
+    # each row has a level of its own, so that labels are counted before y is checked
+    table = pd.DataFrame({"x": [*"abcdefghijkl"], "y": np.arange(12.0)})
+    stream = AveragedStream(model, seed=1)
+    shape = "of shape (12,), one response a row of X; got"
+    with refused("y", f"{shape} 'y'. Pass the column, not its name."):
+        stream.update(table[["x"]], "y")
+    with refused("y", f"{shape} shape (12, 1). Pass one column, such as frame['name']"):
+        stream.update(table[["x"]], table[["y"]])

@@ -14,6 +14,7 @@ import pytest
 
 from dyntree import KeyedStream, StreamingTree
 from dyntree.errors import (
+    ArgumentError,
     KeyTypeWarning,
     ManyKeysWarning,
     ManyLevelsWarning,
@@ -774,3 +775,8 @@ def test_default_members_learn_tables_of_any_width(n_columns: int) -> None:
     X, key = rng.random((300, n_columns)), rng.choice([*"abc"], 300)
     model = KeyedStream(n_particles=5, seed=1).update(X, X[:, 0], key)
     assert np.abs(model.predict(X, key).mean - X[:, 0]).mean() < 0.2
+
+
+def test_a_column_of_keys_in_the_place_of_the_model_is_said_to_need_its_name() -> None:
+    with pytest.raises(ArgumentError, match="A column of keys is named by key='shop'"):
+        KeyedStream("shop")
