@@ -140,7 +140,7 @@ def prequential(
     model : DynamicTree, StreamingTree, or another Learner
         A model, or the results of a formula. It learns the rows as a side effect,
         unless it is frozen. Scores of rows that it has learned before are too good:
-        pass a new model, or rows that came later.
+        pass a new model, or later rows.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         Rows in any form that the model takes. For results of a formula this is the raw
         data; levels that are new to the formula count as missing. Without `y` it is an
