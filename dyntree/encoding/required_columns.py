@@ -27,12 +27,15 @@ def check_columns(table: Table, names: Sequence[str]) -> None:
 
 def absence(absent: Sequence[str], given: Any) -> ValueError:
     """Error for columns that the data do not have."""
+    spaced = [str(name) for name in given if {*absent} & {*str(name).split()[:-1]}]
     return ArgumentError(
         "data",
         "must have the columns of the formula; {absent} are absent from {given}",
-        remedy="Give them, with None or NaN for what is missing.",
+        remedy="Give them, with None or NaN for what is missing."
+        + " A name with blanks is written Q({spaced!r})." * bool(spaced),
         absent=list(absent),
         given=list(given),
+        spaced=next(iter(spaced), None),
     )
 
 

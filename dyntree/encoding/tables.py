@@ -492,12 +492,14 @@ def _by_narwhals(data: Any, argument: str) -> Table:
     """A frame of another library."""
     kind = kind_name(data)
     if not is_frame(data):
+        is_formula = isinstance(data, str) and "~" in data
         raise ArgumentError(
             argument,
             "must be a frame, a dict of columns, a dict for one row or a list of them",
-            Message("{kind}", kind=kind),
+            data if isinstance(data, str) else Message("{kind}", kind=kind),
+            "A formula is passed before the data." if is_formula else
             "Make it one of these.",
-        )
+        )  # fmt: skip
     try:
         import narwhals as nw
     except ModuleNotFoundError as error:

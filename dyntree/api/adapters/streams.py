@@ -27,7 +27,14 @@ from dyntree.encoding.levels import LevelCounts, warn_full
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, MOST_COLUMNS, Matrix, as_number
-from dyntree.errors import ArgumentError, ManyLevelsWarning, Message, rename, warn
+from dyntree.errors import (
+    ArgumentError,
+    ManyLevelsWarning,
+    Message,
+    MissingInputWarning,
+    rename,
+    warn,
+)
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.stream import AveragedStream
@@ -83,6 +90,7 @@ class RowDistribution:
 
 
 Stream = StreamingTree | AveragedStream | RandomTreesStream
+MOST_NAMED = 5  # features that a warning lists
 
 
 class StreamAdapter(base.Estimator):
@@ -102,6 +110,7 @@ class StreamAdapter(base.Estimator):
     stream: Stream
     _warned_of_levels = False  # of levels without end
     _warned_of_columns = False  # of columns without end
+    _warned_of_names = False  # of a row of which no name is known
     _new_levels: LevelCounts
     learn_one: Callable[[Row, Any, float], None]
 
@@ -178,9 +187,25 @@ class StreamAdapter(base.Estimator):
                 self._columns = columns
             raise
 
+    def _asked(self, x: Row) -> Matrix:
+        """Features of a row to predict; warns once of one of which no name is known."""
+        columns = self._columns
+        row = columns.encode(x)
+        is_strange = x and columns.kinds and columns.kinds.keys().isdisjoint(x)
+        if is_strange and not self._warned_of_names:
+            self._warned_of_names = True
+            warn(
+                MissingInputWarning,
+                "x has no feature of the rows learned, {known}; got {names}. All its "
+                "features count as missing. Mend the names.",
+                known=[*columns.kinds][:MOST_NAMED],
+                names=[*x][:MOST_NAMED],
+            )
+        return row
+
     def _rows(self, records: Sequence[Row]) -> Matrix:
         """Features of rows as dicts, ndarray of shape (n_rows, n_features)."""
-        rows = [numbered(row, self._columns.encode, x) for row, x in enumerate(records)]
+        rows = [numbered(row, self._asked, x) for row, x in enumerate(records)]
         return np.concatenate([np.empty((0, self._columns.n_features)), *rows])
 
     def learn_many(self, X: pd.DataFrame, y: pd.Series, w: Any = 1.0) -> None:
@@ -293,7 +318,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         """
         x, exposure = self._apart(x)
         with self.stream.exclusive():
-            row = self._columns.encode(x)
+            row = self._asked(x)
             if with_dist:
                 return RowDistribution(self._predict(row, exposure))
             if not self.stream.n_seen:
@@ -317,7 +342,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         """
         x, exposure = self._apart(x)
         with self.stream.exclusive():
-            prediction = self._predict(self._columns.encode(x), exposure)
+            prediction = self._predict(self._asked(x), exposure)
         return float(prediction.tail_probability([y])[0])
 
     def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
@@ -338,7 +363,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         tail = 0.5 - level / 2.0
         x, exposure = self._apart(x)
         with self.stream.exclusive():
-            prediction = self._predict(self._columns.encode(x), exposure)
+            prediction = self._predict(self._asked(x), exposure)
         low, high = prediction.quantile([tail, 1.0 - tail])[0]
         return conf.Interval(lower=float(low), upper=float(high))
 
@@ -410,7 +435,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
         """
         tree = self.stream.tree
         with tree.exclusive():
-            row = self._columns.encode(x)
+            row = self._asked(x)
             proba = (
                 tree.proba_at(row) if tree.n_seen else self._prediction_at(row).proba[0]
             )
@@ -445,7 +470,7 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             first label has come.
         """
         with self.stream.exclusive():
-            prediction = self._prediction_at(self._columns.encode(x))
+            prediction = self._prediction_at(self._asked(x))
         tail = prediction.tail_probability([y])
         return float(tail[0]) if prediction.classes else 1.0
 

@@ -112,6 +112,7 @@ def test_polars_and_labels() -> None:
         (np.ones(4), np.ones((4, 0)), "exog must be of shape"),
         (np.ones(4), [[1.0], [1.0, 2.0]], "exog must be rectangular"),
         (np.ones(4), 3, "data must be a frame"),
+        (np.ones(4), "y ~ x", "got 'y ~ x'. A formula is passed before the data"),
         (pd.Series(range(60)), inputs(), "must have the same index"),
         (pd.Series(range(60), index=inputs().index, name="a"), inputs(), "name of its"),
         ([1.0, None, 2.0, 3.0], np.ones((4, 1)), "no missing value of y"),

@@ -41,6 +41,7 @@ CASES: list[tuple[Any, dict[str, Any], str | tuple[str, ...]]] = [
         ("y ~ te(x, 2)", "must be made of"), ("y ~ lag(x)", "must be made of"),
         ("y ~ exec('x = 1')", "got exec in"),
         ("y ~ . - bb", "['bb'] are absent from"),
+        ("y ~ a b", "A name with blanks is written Q('a b')."),
         # columns have their own names
         ("y ~ `1` %in% c", "between `1` and `in`"),
         ("y ~ np.log(`a b`.foo)", "`a b` needs an operator before and after it"),

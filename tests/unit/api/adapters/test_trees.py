@@ -19,7 +19,12 @@ from dyntree.api.adapters import (
     RiverDynamicTreeRegressor,
 )
 from dyntree.encoding import growing_map
-from dyntree.errors import DistantInputsWarning, ManyLevelsWarning, UnseenLevelWarning
+from dyntree.errors import (
+    DistantInputsWarning,
+    ManyLevelsWarning,
+    MissingInputWarning,
+    UnseenLevelWarning,
+)
 from dyntree.trees.learning import growth
 from tests.helpers import model_bytes, same_bytes
 from tests.unit.models import Pressed, data, refused
@@ -270,7 +275,9 @@ def test_new_columns_can_be_ignored() -> None:
     for k in range(30):
         model.learn_one({"p": float(k)} if k else {}, float(k))
     before = state(model)
-    assert model.predict_one({"q": 2.0}) == model.predict_one({})
+    with pytest.warns(MissingInputWarning, match=r"got \['q'\]"):
+        mean = model.predict_one({"q": 2.0})
+    assert mean == model.predict_one({})
     model.learn_one({"p": 1.0, "q": 2.0}, 3.0)
     assert model.stream.tree.feature_names == ("p",)
     assert state(model) != before
@@ -466,7 +473,9 @@ def test_a_bad_row_that_brings_a_column_leaves_neither() -> None:
         pytest.raises(ValueError, match="spreads of the first rows"),
     ):
         tree.learn_one({"a": 9e149, "b": 1.0}, 9e149)
-    assert tree.predict_one({"b": 1.0}) == tree.predict_one({})
+    with pytest.warns(MissingInputWarning, match=r"got \['b'\]"):
+        mean = tree.predict_one({"b": 1.0})
+    assert mean == tree.predict_one({})
 
 
 @pytest.mark.parametrize("n", [1, 5, 30])
@@ -477,3 +486,13 @@ def test_probabilities_are_plain_floats(n: int) -> None:
         classifier.learn_one({"p": k / n}, "uv"[k % 2])
     shares = classifier.predict_proba_one({"p": 0.5})
     assert {type(share) for share in shares.values()} == {float}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_row_of_which_no_name_is_known_is_warned_of_once(name: str) -> None:
+    X, y = data(name)
+    model = learned(name, X, y)
+    with pytest.warns(MissingInputWarning, match=r"got \['pp', 'qq'\]. All its"):
+        model.predict_one({"pp": 1.0, "qq": 2.0})
+    model.predict_one({"pp": 1.0, "qq": 2.0})  # warnings are errors here
+    learned(name, X, y).predict_one({"p": 0.5, "qq": 2.0})
