@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from dyntree.errors import ArgumentError
+from dyntree.errors import ArgumentError, shown
 
 try:
     import fcntl
@@ -170,7 +170,7 @@ def cause_of(error: OSError, path: str | os.PathLike[str]) -> str:
     """Why a file cannot be written, in words; a folder that is missing is named."""
     folder = Path(os.path.realpath(path)).parent
     if error.errno == errno.ENOENT and not folder.exists():
-        return f"there is no folder {folder}"
+        return f"there is no folder {shown(folder)}"
     return error.strerror or str(error)
 
 
