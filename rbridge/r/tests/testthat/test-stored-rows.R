@@ -125,9 +125,9 @@ test_that("predict() without rows is of those that trees hold, as of lm()", {
   fits <- list(small(log(b + 1) ~ a + offset(o)), small(k ~ a + offset(log(hours)), model = "poisson"),
                small(high ~ a))
   for (fit in fits) {
-    fits <- fitted(fit)
-    expect_identical(predict(fit), fits)
-    expect_length(fits, 100L)
+    values <- fitted(fit)
+    expect_identical(predict(fit), values)
+    expect_length(values, 100L)
   }
   at_rows <- function(fit, ...) predict(fit, d[names(fitted(fit)), ], ...)
   for (type in c("sd", "quantile"))
