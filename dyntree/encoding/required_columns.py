@@ -32,7 +32,7 @@ def absence(absent: Sequence[str], given: Any) -> ValueError:
         "data",
         "must have the columns of the formula; {absent} are absent from {given}",
         remedy="Give them, with None or NaN for what is missing."
-        + " A name with blanks is written Q({spaced!r})." * bool(spaced),
+        + (" A name with blanks is written Q({spaced!r})." if spaced else ""),
         absent=list(absent),
         given=list(given),
         spaced=next(iter(spaced), None),

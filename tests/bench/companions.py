@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -61,6 +61,18 @@ def versions() -> str:
     return ", ".join(told)
 
 
+def print_sections(
+    sections: Mapping[str, Callable[[], Iterator[Table]]], chosen: Sequence[str]
+) -> None:
+    """Print the tables of some sections, after the versions."""
+    print(versions(), "\n", flush=True)
+    for section in chosen:
+        clock = time.perf_counter()
+        for table in sections[section]():
+            print("\n".join(table.lines()), flush=True)
+        print(f"[{section}: {time.perf_counter() - clock:.0f} s]\n", flush=True)
+
+
 def main() -> None:
     """Run the sections that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
@@ -71,12 +83,7 @@ def main() -> None:
     if not set(given.sections) <= set(names):
         parser.error(f"sections are {', '.join(names)}; got {given.sections}")
     sections = SECTIONS | {"weeks": lambda: companion_streams.weeks(given.elec2)}
-    print(versions(), "\n", flush=True)
-    for section in given.sections or names:
-        clock = time.perf_counter()
-        for table in sections[section]():
-            print("\n".join(table.lines()), flush=True)
-        print(f"[{section}: {time.perf_counter() - clock:.0f} s]\n", flush=True)
+    print_sections(sections, given.sections or names)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import bz2
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from io import StringIO
 from pathlib import Path
@@ -33,7 +32,7 @@ from tests.bench.companion_streams import (
 )
 from tests.bench.companion_tables import Cells, Table, needs, quietly, timed
 from tests.bench.companion_words import learned_topics, words_table
-from tests.bench.companions import versions
+from tests.bench.companions import print_sections
 from tests.bench.hdp_scenes import halved
 from tests.bench.hdp_text import PEERS, lda_topics
 from tests.bench.sva_quality import hmm_fit
@@ -362,16 +361,12 @@ SECTIONS: dict[str, Callable[[], Iterator[Table]]] = {
 def main() -> None:
     """Run the sections that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument(
-        "sections", nargs="*", metavar="SECTION", choices=[*SECTIONS, []]
-    )
+    names = ", ".join(SECTIONS)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=names)
     chosen = parser.parse_args().sections or list(SECTIONS)
-    print(versions(), "\n", flush=True)
-    for section in chosen:
-        clock = time.perf_counter()
-        for table in SECTIONS[section]():
-            print("\n".join(table.lines()), flush=True)
-        print(f"[{section}: {time.perf_counter() - clock:.0f} s]\n", flush=True)
+    if not {*chosen} <= {*SECTIONS}:
+        parser.error(f"sections are {names}; got {chosen}")
+    print_sections(SECTIONS, chosen)
 
 
 if __name__ == "__main__":
