@@ -152,7 +152,8 @@ def test_rows_and_columns_are_told_apart() -> None:
         ([{"x": 1}, {"z": 1}], r"same keys; row 1 differs from row 0, \['x'\]"),
         ([{"x": 1}, 3], "row 1 differs"),
         (np.ones((2, 2)), "data must be a frame, .* got numpy.ndarray"),
-        ([], "got builtins.list"), (None, "builtins.NoneType"), ("x", "builtins.str"),
+        ([], "got builtins.list"), (None, "builtins.NoneType"),
+        ("x", "got 'x'. Make it one"), ("y ~ x", "A formula is passed before the data"),
         (pd.DataFrame([[1, 2]], columns=["x", "x"]), "distinct column names"),
     ],
 )  # fmt: skip
