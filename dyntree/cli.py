@@ -509,11 +509,17 @@ def _main(arguments: Sequence[str] | None) -> int:
     """What `main` does, with standard streams that are there."""
     top = parser()
     try:
-        given = top.parse_args(arguments)
+        given, unknown = top.parse_known_args(arguments)
     except SystemExit as end:
         if end.code == 0 and not _could_print():  # --help and --version
             return FAILED
         raise
+    if unknown:
+        command = f" {given.command}" if given.command else ""
+        top.error(
+            f"unrecognized arguments: {' '.join(unknown)}; "
+            f"dyntree{command} --help lists those that there are"
+        )
     if given.command is None:
         top.print_help(sys.stderr)
         return WRONG_USE

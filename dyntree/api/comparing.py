@@ -17,7 +17,7 @@ from dyntree.encoding.targets import label_codes
 from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.evaluate.scores import class_scores, real_scores
-from dyntree.params.names import unexpected
+from dyntree.params.names import check_accepted
 from dyntree.runtime.parallel import Brake, side_by_side
 from dyntree.runtime.progress import Progress, check_progress, rows_bar
 from dyntree.runtime.seeds import given_or_drawn
@@ -275,9 +275,8 @@ def cross_val(
     if not 0.0 < share < 1.0:
         raise ArgumentError("level", "must be in (0, 1)", level)
     accepted = signature(DynamicTreeModel.from_formula).parameters
-    for name in options.keys() - accepted.keys():
-        names = (*signature(cross_val).parameters, *accepted)
-        raise unexpected("cross_val", name, names)
+    names = (*signature(cross_val).parameters, *accepted)
+    check_accepted("cross_val", options, names)
     own = given_or_drawn(seed)
     options = {"seed": own} | options
     whole = DynamicTreeModel.from_formula(formula, data, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import wraps
+from inspect import signature
 from typing import Any, Literal, Self, TypeVar, overload
 
 from dyntree import params
@@ -15,6 +16,7 @@ from dyntree.encoding.expressions import Expression, sides, summands
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import is_row, plain_data
 from dyntree.errors import ArgumentError, Message, shown_as
+from dyntree.params.names import check_accepted
 from dyntree.runtime.progress import Progress
 
 One = TypeVar("One")
@@ -308,6 +310,8 @@ def dynamic_tree(
     formula: str, data: Any, *args: Any, **options: Any
 ) -> DynamicTreeModel | MultiResponseModel:
     """Make a model; `DynamicTreeModel.from_formula` says of what."""
+    accepted = signature(DynamicTreeModel.from_formula).parameters
+    check_accepted("dynamic_tree", options, tuple(accepted))
     if isinstance(formula, str):
         left, tilde, right = sides(formula)
         responses = summands(left) if tilde and left else [left]

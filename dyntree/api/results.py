@@ -75,7 +75,7 @@ from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, UndefinedTermWarning, renamed
 from dyntree.evaluate.residuals import OneStepAhead
-from dyntree.params.names import suggesting
+from dyntree.params.names import Suggesting
 from dyntree.runtime.progress import Progress, check_progress
 from dyntree.summaries import Importance, Relevance, Sensitivity
 from dyntree.summaries.draws import (
@@ -109,8 +109,7 @@ LEAVES = {
 }
 
 
-@suggesting
-class DynamicTreeResults:
+class DynamicTreeResults(Suggesting):
     """A fitted model.
 
     Trees have no coefficients. `params` describes the trees, `importance` shows which

@@ -6,7 +6,9 @@ import re
 from types import MappingProxyType
 from typing import Any
 
+from dyntree.encoding.columns import TIMES_AS_TEXT
 from dyntree.encoding.gaps import LEAVE_OUT
+from dyntree.encoding.row_input import NAN_IS_MISSING
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import Words
 from dyntree.params import OPTIONS
@@ -21,6 +23,8 @@ COLUMNS = {
 ADVICE = {
     f" {LEAVE_OUT}": " Mend such rows, or leave them out.",
     "Give them, with None or NaN for what is missing.": "A cell may be empty.",
+    NAN_IS_MISSING: "Leave the cell empty if the value is missing, or mend such rows.",
+    "Give NaN, drop the row, or": "Leave the cell empty, drop the row, or",
     "Drop or impute such rows first.": "Mend such rows, or leave them out.",
     ", or call learn or drop with this one first.": ".",
     "classes=(...)": "--classes A,B,...",
@@ -44,7 +48,10 @@ class ShellWords(Words):
     '--min-leaf must be a whole number >= 1; got 0.'
     """
 
-    templates = MappingProxyType(dict.fromkeys((NAMED, DECLARED), LEVELS))
+    templates = MappingProxyType(
+        dict.fromkeys((NAMED, DECLARED), LEVELS)
+        | {TIMES_AS_TEXT: "Name it by --times {label}, if it holds times."}
+    )
 
     def argument(self, name: str) -> str:
         """The option for an argument; others have no other name."""

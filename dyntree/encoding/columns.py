@@ -39,6 +39,7 @@ NOUNS = {
     NUMBERS: "numbers", DURATION: "durations", LOCAL: "dates", ZONED: "dates",
     LEVELS: "text or numbers",
 }  # fmt: skip
+TIMES_AS_TEXT = "It is text: convert such a column to dates or durations."
 ZONES = {LOCAL: "dates without a zone", ZONED: "dates with a zone"}
 PLAIN_KINDS: dict[type, str] = {
     float: NUMBERS, int: NUMBERS, bool: NUMBERS, str: LEVELS, timedelta: DURATION,
@@ -323,6 +324,8 @@ def misfit(
         remedy = "Give all times of a column a zone, or none of them."
     if kind == NUMBERS and isinstance(value, str) and reads_as_number(value):
         remedy = "It is a number as text: convert such a column to numbers."
+    if kind in TIMES and isinstance(value, str):
+        remedy = TIMES_AS_TEXT
     remedy = remedy or (
         "It did at first; give another kind of value another column. C({label}) makes "
         "levels."

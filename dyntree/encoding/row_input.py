@@ -15,6 +15,8 @@ from dyntree.encoding.values import LARGEST, Matrix, is_many, too_large
 from dyntree.errors import ArgumentError, Message, UnusableValueError
 from dyntree.params import as_array
 
+NAN_IS_MISSING = "Pass NaN if the value is missing, or drop such rows first."
+
 
 def names_amiss(missing: Sequence[Any], unknown: Sequence[Any]) -> str:
     """What is wrong with names of columns, as a template of those that there are.
@@ -103,7 +105,7 @@ def finite_rows(
             argument,
             "must be finite",
             value,
-            "Drop or impute such rows first.",
+            NAN_IS_MISSING if native else "Drop or impute such rows first.",
             row=row,
             column=name,
         )

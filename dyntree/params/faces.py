@@ -8,7 +8,7 @@ from functools import wraps
 from inspect import Parameter, Signature, cleandoc, getdoc, signature
 from typing import Any, TypeVar
 
-from dyntree.params.names import unexpected
+from dyntree.params.names import check_accepted
 
 Face = TypeVar("Face")
 Answer = TypeVar("Answer")
@@ -127,8 +127,7 @@ def with_options(
 
 def _bound(whole: Signature, name: str, /, *given: Any, **options: Any) -> Any:
     """All arguments of a call by their names, with defaults for absent ones."""
-    for key in options.keys() - whole.parameters.keys():
-        raise unexpected(name, key, tuple(whole.parameters))
+    check_accepted(name, options, tuple(whole.parameters))
     try:
         bound = whole.bind(*given, **options)
     except TypeError as error:

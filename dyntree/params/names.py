@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, isfunction, signature
@@ -48,6 +48,11 @@ METHODS = {
     "sample_y": "posterior_draws", "summary": "facts",
     "feature_importances_": "importance", "feature_importances": "importance",
     "get_params": "options", "loglik": "log_evidence", "n_trees": "options",
+    "pvalues": "conf_int", "tvalues": "conf_int", "aic": "llf", "bic": "llf",
+}  # fmt: skip
+FUNCTIONS = {  # of the package, where others have methods
+    "save": "dyntree.save(model, path)", "to_file": "dyntree.save(model, path)",
+    "dump": "dyntree.save(model, path)",
 }  # fmt: skip
 
 
@@ -65,15 +70,31 @@ def suggested(name: str, names: tuple[str, ...]) -> str | None:
     return known or next(iter(get_close_matches(name, names, 1)), None)
 
 
-def unexpected(owner: str, name: str, names: tuple[str, ...]) -> TypeError:
-    """Error for an argument that a class or a function does not have."""
+def check_accepted(owner: str, passed: Iterable[str], names: tuple[str, ...]) -> None:
+    """Refuse an argument that a class or a function does not have.
+
+    Raises
+    ------
+    TypeError
+        If one of the names that were passed is not among those of `owner`.
+    """
+    for name in passed:
+        if name not in names:
+            remedy = _remedy(owner, name, names)
+            raise TypeError(f"{owner}() got an unexpected argument {name!r}.{remedy}")
+
+
+def _remedy(owner: str, name: str, names: tuple[str, ...]) -> str:
+    """What to do about an argument that `owner` does not have."""
     meant = suggested(name, names)
-    remedy = f" Did you mean {meant}?" if meant else ""
-    if not meant and name in WEIGHTS:
-        remedy = " It has no weights of rows."
-    if not meant and len(names) <= FEW:
-        remedy += f" Its arguments are {', '.join(names)}."
-    return TypeError(f"{owner}() got an unexpected argument {name!r}.{remedy}")
+    if meant:
+        return f" Did you mean {meant}?"
+    remedy = " It has no weights of rows." if name in WEIGHTS else ""
+    listed = len(names) <= FEW
+    return remedy + (
+        f" Its arguments are {', '.join(names)}." if listed
+        else f" help({owner}) lists its arguments."
+    )  # fmt: skip
 
 
 class Suggesting:
@@ -93,6 +114,7 @@ class Suggesting:
             head = meant.split("(")[0]
             if not (head and hasattr(type(self), head)):
                 meant = suggested(name, tuple(dir(self))) or ""
+            meant = FUNCTIONS.get(name, meant)
             said += f". Did you mean {meant}?" if meant else ""
         raise AttributeError(said, name=name, obj=self)
 
@@ -116,11 +138,10 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(method)
     def checked(self: Any, *args: Any, **given: Any) -> Any:
-        for name in given:
+        for name in given:  # of every call, so nothing more where all is well
             if name not in parameters:
-                owner = type(self).__name__
                 what = "" if method.__name__ == "__init__" else f".{method.__name__}"
-                raise unexpected(owner + what, name, names)
+                check_accepted(type(self).__name__ + what, given, names)
         return method(self, *args, **given)
 
     return checked

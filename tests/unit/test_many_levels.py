@@ -199,6 +199,14 @@ def test_numbers_as_text_after_numbers_are_to_be_converted(name: str) -> None:
         FACES[name](table(column), Y)
 
 
+@pytest.mark.parametrize("name", ["tree in parts", "stream", "river", "append"])
+def test_times_as_text_after_times_are_to_be_converted(name: str) -> None:
+    column = [*pd.date_range("2026-01-01", periods=N - 1), "2026-12-01"]
+    data = table(pd.Series(column, dtype=object))
+    with pytest.raises(ValueError, match=r"text: convert such a column to dates"):
+        FACES[name](data, Y)
+
+
 HONEST: dict[str, Any] = {
     "250 levels": lambda n: RNG.integers(0, 250, n),
     "40 levels": lambda n: RNG.integers(0, 40, n),

@@ -44,6 +44,7 @@ WRONG_ARGUMENTS = [
 WRONG_METHODS = [
     ("fit", "update"), ("partial_fit", "update"), ("predict_proba", "predict(X).proba"),
     ("feature_importances_", "importance"), ("relevence", "relevance"),
+    ("save", "dyntree.save(model, path)"),
 ]  # fmt: skip
 
 
@@ -75,7 +76,8 @@ def test_methods_suggest_names_or_list_them(kind: type) -> None:
             continue
         with pytest.raises(TypeError, match=rf"{name}\(\) got an unexpected") as caught:
             getattr(blank, name)(**{own[-1].name + "_s": 1})
-        assert re.search(r"Did you mean \w+\?|Its arguments are", str(caught.value))
+        remedies = r"Did you mean \w+\?|Its arguments are|lists its arguments"
+        assert re.search(remedies, str(caught.value))
         n_asked += 1
     assert n_asked >= 3
 
@@ -84,6 +86,8 @@ def test_faces_and_formulas_suggest_names_too() -> None:
     data = {"y": [1.0, 2.0], "a": [1.0, 2.0]}
     with pytest.raises(TypeError, match=r"'random_state'\. Did you mean seed"):
         dtf.dynamic_tree("y ~ a", data, random_state=1)
+    with pytest.raises(TypeError, match=r"dynamic_tree\(\).*Did you mean n_particles"):
+        dtf.dynamic_tree("y ~ a", data, particles=10)
     with pytest.raises(
         TypeError, match=r"cross_val\(\).*'folds'\. Did you mean n_folds"
     ):
@@ -103,6 +107,23 @@ def test_a_wrong_attribute_gets_a_suggestion(name: str, meant: str) -> None:
     assert f"Did you mean {meant}?" in str(caught.value)
     assert not hasattr(model, "qqqq")
     assert copy.copy(model).seed == pickle.loads(pickle.dumps(model)).seed == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("pvalues", "conf_int"), ("aic", "llf"), ("rsquare", "rsquared")],
+)
+def test_results_suggest_what_trees_have(name: str, meant: str) -> None:
+    data = {"y": [1.0, 2.0, 3.0], "a": [1.0, 2.0, 3.0]}
+    fit = dtf.dynamic_tree("y ~ a", data, n_particles=2, seed=1).fit()
+    with pytest.raises(AttributeError, match=rf"Did you mean {meant}\?"):
+        getattr(fit, name)
+    assert pickle.loads(pickle.dumps(fit)).nobs == copy.copy(fit).nobs == 3
+
+
+def test_an_argument_that_no_other_resembles_gets_a_way_on() -> None:
+    with pytest.raises(TypeError, match=r"help\(AveragedTrees\) lists its arguments"):
+        dyntree.AveragedTrees(window=10)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("package", [evaluate, checkpoint, summaries, params, mixtures])

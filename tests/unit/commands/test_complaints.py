@@ -7,9 +7,12 @@ import shlex
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
-from dyntree import cli
+import dyntree.formula.api as dtf
+from dyntree import AveragedStream, cli, save
+from tests.unit.commands.conftest import run
 
 COMMANDS = ["fit", "stream", "evaluate"]
 HEAD, GOOD = "p,q,site,y\n", [f"{k / 8},{k % 5},u,{k % 3}\n" for k in range(12)]
@@ -50,6 +53,8 @@ CASES: list[Case] = [
     (ROWS, "stream FILE --formula 'y ~ p % q' TO", 1, "formula"),
     (ROWS, "* FILE OF TO --times z", 1,
      "--times must name columns of the table, ['p', 'q', 'site', 'y']; got 'z'."),
+    (ROWS, "predict FILE FILE -o a.csv", None,
+     "unrecognized arguments: -o a.csv; dyntree predict --help lists those"),
     (ROWS, "stream FILE OF TO --particles 0", 2,
      "--particles must be a whole number >= 1; got 0."),
     (ROWS, "stream FILE OF TO --min-leaf 0", 2,
@@ -168,3 +173,22 @@ def test_a_complaint_is_one_line_that_names_the_fault(
         assert (out, err) == ("", f"{last}\n")
     if parts[0] != "stream" or code == 2 or "no row" in said or "header" in said:
         assert {path.name for path in tmp_path.iterdir()} <= {name}
+
+
+@pytest.mark.parametrize("by_formula", [False, True])
+def test_a_shell_says_how_times_of_a_model_made_in_python_are_read(
+    tmp_path: Path, capsys: Any, by_formula: bool
+) -> None:
+    """Text of a CSV is a time where it is named as one."""
+    data = pd.DataFrame({"day": pd.date_range("2026-01-01", periods=30)})
+    model, y = tmp_path / "model.dyn", [k % 7 for k in range(30)]
+    if by_formula:
+        whole = data.assign(y=y)
+        dtf.dynamic_tree("y ~ day", whole, n_particles=5, seed=1).fit().save(model)
+    else:
+        save(AveragedStream(n_particles=5, seed=1).update(data, y), model)
+    rows = tmp_path / "rows.csv"
+    data.to_csv(rows, index=False)
+    assert run("predict", model, rows) == 1
+    assert "--times day" in capsys.readouterr().err
+    assert run("predict", model, rows, "--times", "day") == 0

@@ -33,7 +33,7 @@ def with_bad(at: int) -> np.ndarray:
 def test_a_record_tells_rows_and_reasons() -> None:
     seen = prequential(model(), with_bad(17), Y, start=10, on_bad_rows="skip")
     assert [*seen.bad_rows] == [17]
-    assert seen.bad_rows[17].startswith("X must be finite; got inf, column 0. Drop")
+    assert seen.bad_rows[17].startswith("X must be finite; got inf, column 0. Pass NaN")
     assert seen.rows.tolist() == [*range(10, 17), *range(18, 40)]
     assert prequential(model(), X, Y, on_bad_rows="skip").bad_rows == {}
     assert prequential(model(), X, Y).bad_rows == {}
