@@ -6,8 +6,10 @@
 # distribution are made in a system that has a compiler. The wheel is installed and tested
 # (TESTS) in one that has none. The source distribution is tested in the other, beside R:
 # the tests of the bridge, R CMD check and, where CRAN names a folder with the sources of
-# CRAN's dynaTree, the comparisons with it. ONLY=wheel and ONLY=r leave the other part out.
-# It needs root and takes an hour. The last results are in trixie.txt and bookworm.txt.
+# CRAN's dynaTree, the comparisons with it. The commands of the README are run there in a
+# clone. ONLY=wheel, ONLY=r and ONLY=readme leave the other parts out.
+# It needs root and takes an hour and a half. The last results are in trixie.txt and
+# bookworm.txt.
 set -euo pipefail
 if [ -z "${APART:-}" ]; then
     APART=1 exec unshare --mount --pid --fork --kill-child --mount-proc bash "$0" "$@"
@@ -57,7 +59,7 @@ inside whole "python3 -m venv make && make/bin/pip install -qqq build twine audi
     mv made/*.tar.gz dist
     make/bin/twine check --strict dist/*; ls -s --block-size=K dist"
 
-if [ "${ONLY:-}" != r ]; then
+if [ "${ONLY:-wheel}" = wheel ]; then
 begin "the wheel where there is no compiler"
 (cd "$folder/whole/system/dyntree" && tar -c dist/*.whl tests vignettes data pyproject.toml README.md) |
     tar -x -C "$folder/bare/system/dyntree"
@@ -69,7 +71,7 @@ inside bare "! command -v cc; python3 --version
 [ "$(cat "$folder/bare/system/dyntree/rc")" = 0 ] || status=1
 fi
 
-if [ "${ONLY:-}" != wheel ]; then
+if [ "${ONLY:-r}" = r ]; then
 begin "the source distribution beside R"
 inside whole "R --version | head -n 1; python3 -m venv env
     env/bin/pip install -qqq \"\$(echo dist/*.tar.gz)[test,r]\"
@@ -84,6 +86,21 @@ inside whole "mv dyntree sources    # the installed package is the one to test
     R_LIBS=/dyntree/library env/bin/python -m pytest -q -p no:cacheprovider -rs -m 'not release' \
     tests/unit/rbridge tests/golden >out.log 2>&1 && echo 0 >rc || echo \$? >rc; cat out.log" | closing
 [ "$(cat "$folder/whole/system/dyntree/rc")" = 0 ] || status=1
+fi
+
+if [ "${ONLY:-readme}" = readme ]; then
+begin "README's commands in a clone: the demo, the tests and the site"
+mkdir "$folder/whole/system/dyntree/clone"
+git -c safe.directory='*' ls-files -z | tar -c --null -T - |
+    tar -x -C "$folder/whole/system/dyntree/clone"
+grep '^python3 -m venv' README.md >"$folder/whole/system/dyntree/commands"
+inside whole "cd clone; python3 --version; failed=0
+    for i in 1 2 3; do
+        sed -n \${i}p ../commands >command
+        sh -e command >log.\$i 2>&1 || failed=\$i
+        tail -n 1 log.\$i
+    done
+    [ \$failed = 0 ] && [ -s build/site/index.html ]" || status=1
 fi
 begin "done"
 exit $status
