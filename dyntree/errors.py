@@ -82,6 +82,14 @@ class NumbersAsTextWarning(UserWarning):
     """A column holds numbers as text, each of which is a level."""
 
 
+class ManyLabelsWarning(UserWarning):
+    """Most labels of a classifier are new: the responses may be numbers, or names."""
+
+
+class SimilarLabelsWarning(UserWarning):
+    """Labels differ in their type or their spelling alone, and are several classes."""
+
+
 class UnseenWordsWarning(UserWarning):
     """Words of documents were not learned, or words that were learned are missing."""
 

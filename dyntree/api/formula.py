@@ -42,7 +42,7 @@ from dyntree.encoding.tables import (
     table_of_inputs,
     with_response,
 )
-from dyntree.encoding.targets import refuse_measurements, sorted_labels
+from dyntree.encoding.targets import refuse_measurements, sorted_labels, warn_of_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import (
     ArgumentError,
@@ -431,6 +431,7 @@ class DynamicTreeModel:
             offsets.check_model(self._blank.tree.options)
         if design.is_class and not is_named:
             refuse_measurements(responses)
+            warn_of_labels(responses, None, 0, set())
         self.learned_response()  # an error where responses are none for these trees
 
     def _describe(self, design: Design, formula: str | None, missing: str) -> None:

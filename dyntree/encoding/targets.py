@@ -13,10 +13,17 @@ from dyntree.encoding.columns import LEVELS, refuse_numbers_as_text, value_kind
 from dyntree.encoding.frames import check_eager
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.values import LARGEST, Vector, real_array, too_large
-from dyntree.errors import ArgumentError, Message
+from dyntree.errors import (
+    ArgumentError,
+    ManyLabelsWarning,
+    Message,
+    SimilarLabelsWarning,
+    warn,
+)
 from dyntree.params import as_array
 from dyntree.params.labels import checked_label
 
+MOST_NEW = 50  # by how many labels that were new may outnumber others, before a warning
 MOST_EVENTS = 2.0**53  # that doubles count one by one
 
 
@@ -209,6 +216,63 @@ def refuse_measurements(
                 "Predict such numbers with model='constant' or 'linear', or say that "
                 "they are labels: classes=(...).",
             )
+
+
+def warn_of_labels(
+    labels: Sequence[Any],
+    known: Collection[Hashable] | None,
+    n_before: int,
+    warned: set[Hashable],
+) -> None:
+    """Warn once of labels that differ in spelling alone, and of ever new ones.
+
+    Labels are classes of their own as soon as their types or spellings differ, as "1"
+    and 1 do. Readers of files and tables often change them. With k equally frequent
+    labels new ones outnumber others by k (1 - log 2) = 0.31 k at most on average.
+
+    Parameters
+    ----------
+    labels : sequence of length n_rows
+    known : collection of labels that came before, or were named
+    n_before : int
+        Rows before these.
+    warned : set
+        What there was a warning of.
+    """
+    before = dict.fromkeys(known or ())
+    fresh = [label for label in dict.fromkeys(labels) if label not in before]
+    if not fresh:
+        return
+    if "similar labels" not in warned:
+        plain = {_plain(label): label for label in before}
+        for label in fresh:
+            other = plain.setdefault(_plain(label), label)
+            if other is not label:
+                warned.add("similar labels")
+                warn(
+                    SimilarLabelsWarning,
+                    "the labels {other!r} and {label!r} are two classes. If they mean "
+                    "the same, convert the responses to one type and one spelling.",
+                    other=other,
+                    label=label,
+                )
+                break
+    n_labels, n_rows = len(before) + len(fresh), n_before + len(labels)
+    if 2 * n_labels - n_rows > MOST_NEW and "many labels" not in warned:
+        warned.add("many labels")
+        warn(
+            ManyLabelsWarning,
+            "the responses have {n_labels} labels in {n_rows} rows, such as {label!r}, "
+            "and each is a class of its own. If they are numbers, convert them.",
+            n_labels=n_labels,
+            n_rows=n_rows,
+            label=fresh[-1],
+        )
+
+
+def _plain(label: Hashable) -> str:
+    """A label without its type, case and spaces around it."""
+    return str(label).strip().casefold().removesuffix(".0")
 
 
 def _label_objects(y: Any, n_rows: int) -> list[Any]:

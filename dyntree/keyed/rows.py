@@ -15,20 +15,19 @@ from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.tables import columns_of_rows, table_of
 from dyntree.encoding.targets import (
     count_response,
-    label_list,
     real_response,
     refuse_booleans,
-    refuse_measurements,
+    warn_of_labels,
 )
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.keyed.keys import Key, keys_of, whole_keys
-from dyntree.params import check_two_labels
 from dyntree.params.checks import as_array
 from dyntree.trees.learning.check import (
     extended,
     known_classes,
     label_counter,
+    labels_of,
     with_levels,
 )
 from dyntree.trees.learning.exposures import check_exposure, refuse_exposure
@@ -287,10 +286,8 @@ def responses_of(state: TreeState, y: Any, n_rows: int) -> list[Any]:
     """Responses of some rows, checked: numbers, counts, or labels."""
     options = state.options
     if options.has_labels:
-        labels = label_list(y, n_rows)
-        known = known_classes(state, labels)
-        refuse_measurements(labels, known)
-        check_two_labels(options.model, [*(known or ()), *labels], "y")
+        labels = labels_of(state, y, n_rows)
+        warn_of_labels(labels, known_classes(state, labels), state.n_seen, state.warned)
         return labels
     if options.is_count:
         return [*count_response(y, n_rows).tolist()]

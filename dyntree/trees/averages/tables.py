@@ -17,7 +17,7 @@ from dyntree._core import averaging, student_mixture
 from dyntree.checkpoint.layout import require
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
-from dyntree.encoding.targets import label_codes
+from dyntree.encoding.targets import label_codes, warn_of_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
 from dyntree.params import MIXED, NIG, TreeOptions
@@ -782,7 +782,11 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
             features, _ = extended(self.state, X)
             for member in fresh:
                 member.tree.fix_columns(features)
-        for member in fresh if self.is_classifier else ():
+        if not self.is_classifier:
+            return
+        known, warned = known_classes(self.state, y), fresh[0].state.warned
+        warn_of_labels(y, known, self.n_seen, warned)
+        for member in fresh:
             share_labels(member.state, y)
 
     def _mixed(self, members: NDArray[np.float64]) -> Matrix:

@@ -21,6 +21,7 @@ from dyntree.encoding.targets import (
     refuse_booleans,
     refuse_measurements,
     sorted_labels,
+    warn_of_labels,
 )
 from dyntree.encoding.values import LARGEST, Matrix, Vector, declared, too_large
 from dyntree.errors import (
@@ -120,12 +121,10 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
     if not len(rows):
         raise ArgumentError("X", "must have at least one row", Message("none"))
     if options.has_labels:
-        labels = label_list(y, len(rows))
-        known = known_classes(state, labels)
-        refuse_measurements(labels, known)
-        params.check_two_labels(
-            options.model, [*(known or ()), *state.waiting_y, *labels], "y"
-        )
+        labels = labels_of(state, y, len(rows))
+        if options.rules == "native":
+            before = [*(known_classes(state, labels) or ()), *state.waiting_y]
+            warn_of_labels(labels, before, state.n_seen, state.warned)
         if state.cloud is not None:
             unscaled = np.zeros(len(rows))  # labels have no scale
             rows = on_scale(state.cloud, growth.features, rows, state.warned, unscaled)
@@ -182,6 +181,16 @@ def known_classes(state: TreeState, y: Any) -> tuple[Hashable, ...] | None:
     if options.model == "logit" and len(classes) > 2:  # of which rows may have two
         return None
     return sorted_labels([*classes, *state.waiting_y]) if classes else None
+
+
+def labels_of(state: TreeState, y: Any, n_rows: int) -> list[Any]:
+    """Labels of some rows, checked."""
+    labels = label_list(y, n_rows)
+    known = known_classes(state, labels)
+    refuse_measurements(labels, known)
+    before = [*(known or ()), *state.waiting_y]
+    params.check_two_labels(state.options.model, [*before, *labels], "y")
+    return labels
 
 
 def label_counter(state: TreeState, y: Any) -> Callable[[int], int]:
@@ -428,15 +437,11 @@ def previewed(
         if state.cloud is not None:
             check_scale(state.cloud, features, rows, response)
         return Encoded(rows, features), response.tolist()
-    labels = label_list(y, len(rows))
-    known = known_classes(state, labels)
-    refuse_measurements(labels, known)
-    params.check_two_labels(
-        state.options.model, [*(known or ()), *state.waiting_y, *labels], "y"
-    )
+    labels = labels_of(state, y, len(rows))
     if state.cloud is not None:
         check_scale(state.cloud, features, rows)
     if state.options.rules == "r":
+        known = known_classes(state, labels)
         known = known or sorted_labels([*state.waiting_y, *labels[:n_first]])
         label_codes(labels, known)
     return Encoded(rows, features), labels
