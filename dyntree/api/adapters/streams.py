@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +93,33 @@ class RowDistribution:
 
 Stream = StreamingTree | AveragedStream | RandomTreesStream
 MOST_NAMED = 5  # features that a warning lists
+MOST_COMPARED = 10  # names, of which one may be misspelt
+ALIKE = 0.8  # share of letters of two names in common from which one may be misspelt
+DIGITS = re.compile(r"\d+")
+
+
+def misspelt(
+    strange: Collection[Hashable], lacking: Collection[Hashable]
+) -> tuple[str, str] | None:
+    """A strange name and the absent one that it resembles, or None.
+
+    Names whose digits differ are others. Of rows with many such names, as bags of words
+    have, none is taken for misspelt.
+
+    Examples
+    --------
+    >>> misspelt({"Temp", "x9"}, {"temp", "x1"}), misspelt({"sensor_12"}, {"sensor_13"})
+    (('Temp', 'temp'), None)
+    """
+    if max(len(strange), len(lacking)) > MOST_COMPARED:
+        return None
+    for name in sorted(map(str, strange)):
+        digits = DIGITS.findall(name)
+        for other in sorted(map(str, lacking)):
+            ratio = SequenceMatcher(None, name.casefold(), other.casefold()).ratio()
+            if ratio >= ALIKE and DIGITS.findall(other) == digits:
+                return name, other
+    return None
 
 
 class StreamAdapter(base.Estimator):
@@ -147,6 +176,7 @@ class StreamAdapter(base.Estimator):
     def _must_grow(self, x: Row) -> bool:
         """Whether a row brings columns or levels that are taken; says which are not."""
         columns = self._columns
+        self._check_names(x, learns=True)
         if self.new_columns != "grow" and columns.slots:
             return False
         news = columns.news(x)
@@ -188,20 +218,38 @@ class StreamAdapter(base.Estimator):
             raise
 
     def _asked(self, x: Row) -> Matrix:
-        """Features of a row to predict; warns once of one of which no name is known."""
-        columns = self._columns
-        row = columns.encode(x)
-        is_strange = x and columns.kinds and columns.kinds.keys().isdisjoint(x)
-        if is_strange and not self._warned_of_names:
+        """Features of a row to predict."""
+        row = self._columns.encode(x)
+        if not x.keys() <= self._columns.kinds.keys():
+            self._check_names(x)
+        return row
+
+    def _check_names(self, x: Row, learns: bool = False) -> None:
+        """Warn once of a row one of whose names may be misspelt, or all of them.
+
+        A row to be learned may bring columns, and lack those that there were.
+        """
+        known = self._columns.kinds.keys()
+        if self._warned_of_names or not known or not x:
+            return
+        if known.isdisjoint(x) and not learns:
             self._warned_of_names = True
             warn(
                 MissingInputWarning,
                 "x has no feature of the rows learned, {known}; got {names}. All its "
                 "features count as missing. Mend the names.",
-                known=[*columns.kinds][:MOST_NAMED],
+                known=[*known][:MOST_NAMED],
                 names=[*x][:MOST_NAMED],
             )
-        return row
+        elif pair := misspelt(x.keys() - known, known - x.keys()):
+            self._warned_of_names = True
+            warn(
+                MissingInputWarning,
+                "x has {name!r}, which was not learned, and lacks {meant!r}, which "
+                "counts as missing. Mend the name if they are the same.",
+                name=pair[0],
+                meant=pair[1],
+            )
 
     def _rows(self, records: Sequence[Row]) -> Matrix:
         """Features of rows as dicts, ndarray of shape (n_rows, n_features)."""

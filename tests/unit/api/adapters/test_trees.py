@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import warnings
 from typing import Any
 
 import numpy as np
@@ -281,6 +282,22 @@ def test_new_columns_can_be_ignored() -> None:
     model.learn_one({"p": 1.0, "q": 2.0}, 3.0)
     assert model.stream.tree.feature_names == ("p",)
     assert state(model) != before
+
+
+@pytest.mark.parametrize("learns", [False, True])
+def test_one_misspelt_key_is_warned_of_once(learns: bool) -> None:
+    model = fresh("constant")
+    for k in range(30):
+        model.learn_one({"Temp": float(k), "wind_12": 1.0}, float(k))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # sensors with other numbers are others
+        model.predict_one({"Temp": 2.0, "wind_13": 1.0})
+    row = {"temp": 2.0, "wind_12": 1.0}
+    with pytest.warns(MissingInputWarning, match=r"x has 'temp', .* lacks 'Temp'"):
+        model.learn_one(row, 2.0) if learns else model.predict_one(row)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict_one({"Tmp": 2.0, "wind_12": 1.0})
 
 
 def test_memory_is_bounded_whatever_keys_come(monkeypatch: pytest.MonkeyPatch) -> None:
