@@ -61,16 +61,34 @@ HOMES = {  # modules of the public names, imported where a name is first asked f
     "load": "checkpoint",
     "save": "checkpoint",
 }
+SUBPACKAGES = ("mixtures", "evaluate", "datasets")  # likewise
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name where it is asked for (PEP 562)."""
-    if name == "mixtures":
-        return import_module("dyntree.mixtures")
+    if name in SUBPACKAGES:
+        return import_module(f"dyntree.{name}")
     if name not in HOMES:
-        raise AttributeError(f"module 'dyntree' has no attribute {name!r}")
+        raise AttributeError(f"module 'dyntree' has no attribute {name!r}{_hint(name)}")
     value = globals()[name] = getattr(import_module(f"dyntree.{HOMES[name]}"), name)
     return value
+
+
+def _hint(name: str) -> str:
+    """Where in the package a class is that is not here, for an error."""
+    if not name[:1].isupper():
+        return ""
+    for module in (
+        "dyntree.api.estimators",
+        "dyntree.api.adapters",
+        "dyntree.mixtures",
+    ):
+        try:
+            if name in import_module(module).__all__:
+                return f"; it is in {module}"
+        except ImportError:  # of an extra that is not installed
+            continue
+    return ""
 
 
 def __dir__() -> list[str]:

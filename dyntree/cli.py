@@ -514,6 +514,11 @@ def _main(arguments: Sequence[str] | None) -> int:
         if end.code == 0 and not _could_print():  # --help and --version
             return FAILED
         raise
+    if unknown and "~" not in (getattr(given, "formula", None) or "~"):
+        top.error(
+            f"the formula is {given.formula!r}, and {' '.join(unknown)} stand alone; "
+            "put a formula in quotes: --formula 'y ~ x'"
+        )
     if unknown:
         command = f" {given.command}" if given.command else ""
         top.error(

@@ -102,6 +102,10 @@ class KeyTypeWarning(UserWarning):
     """Keys have another type than before, which nearly always is a reader's fault."""
 
 
+class LearnedRowsWarning(UserWarning):
+    """A model that is to be evaluated on rows has learned them, by all appearance."""
+
+
 class HeavyRowsWarning(UserWarning):
     """Rows of a stream count so often that its log evidence depends on their order."""
 

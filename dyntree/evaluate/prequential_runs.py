@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from dyntree import params
-from dyntree.encoding.feature_map import take
+from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.row_alignment import check_paired, rows_and_responses
 from dyntree.encoding.targets import Exposed, label_codes
 from dyntree.encoding.values import Vector
-from dyntree.errors import ArgumentError, Message
+from dyntree.errors import ArgumentError, LearnedRowsWarning, Message, warn
 from dyntree.evaluate.alarm import AlarmedRows, ChangeAlarm
 from dyntree.evaluate.bad_rows import GoodRows, OnBadRows, check_on_bad_rows, good_rows
 from dyntree.evaluate.baselines import class_baseline, count_baseline, real_baseline
@@ -33,6 +33,8 @@ from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
 from dyntree.trees.learning.exposures import apart, refuse_exposure, with_exposure
 from dyntree.trees.learning.weights import check_weights, refuse_r
+
+FEWEST_STORED = 5  # rows of a model, which tell whether it has learned those to come
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,7 +142,8 @@ def prequential(
     model : DynamicTree, StreamingTree, or another Learner
         A model, or the results of a formula. It learns the rows as a side effect,
         unless it is frozen. Scores of rows that it has learned before are too good:
-        pass a new model, or later rows.
+        pass a new model, or later rows. There is a warning if all rows that the model
+        stores are among those to be predicted.
     X : array_like of shape (n_rows, n_features), frame, dict or list of dicts
         Rows in any form that the model takes. For results of a formula this is the raw
         data; levels that are new to the formula count as missing. Without `y` it is an
@@ -235,6 +238,7 @@ def prequential(
         raise ArgumentError(
             "start", f"must be below the number of rows, {n_rows}", start
         )
+    _warn_if_learned(model, rows, y)
     tails = [(1.0 - share) / 2.0, (1.0 + share) / 2.0]
     scored: list[int] = []
     forecasts: list[RowForecast] = []
@@ -375,6 +379,43 @@ def _learn(
         model.update(X, y[rows], progress=False)
     elif weights[rows].any():
         model.update(X, y[rows], weights[rows], progress=False)
+
+
+def _warn_if_learned(model: Any, rows: Any, y: list[Any]) -> None:
+    """Warn if all rows that a model of trees stores are among those to be predicted.
+
+    Where rows are often equal, so that this says nothing, there is no warning.
+    """
+    states = getattr(model, "states", ())
+    ready = [one for one in states if one.cloud is not None and one.n_active]
+    if not ready or not isinstance(rows, Encoded):
+        return
+    state = max(ready, key=lambda one: one.n_active)
+    X, responses = state.cloud.rows()
+    X = np.asarray(X)[:, state.ones :]
+    stored = {*_as_bytes(X, responses)}
+    if X.shape[1] != rows.rows.shape[1] or len(stored) < FEWEST_STORED:
+        return
+    if (classes := state.options.classes) is not None:
+        place = {label: k for k, label in enumerate(classes)}
+        numbers = [float(place.get(label, -1)) for label in y]
+    else:
+        numbers = [one.events if isinstance(one, Exposed) else one for one in y]
+    asked = [*_as_bytes(rows.rows, numbers)]
+    if stored <= {*asked} and len({*asked}) > 0.9 * len(asked):
+        warn(
+            LearnedRowsWarning,
+            "the model has learned {n_seen} rows, and those that it stores are all "
+            "among the rows to be predicted: scores of rows that it knows are too "
+            "good. Pass a new model, or later rows.",
+            n_seen=model.n_seen,
+        )
+
+
+def _as_bytes(X: Any, y: Any) -> Iterator[bytes]:
+    """Rows with their responses, to be compared."""
+    for row, response in zip(np.asarray(X, dtype=np.float64), y, strict=True):
+        yield row.tobytes() + str(float(response)).encode()
 
 
 def prequential_each(

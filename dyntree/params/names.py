@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, isfunction, signature
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 Kind = TypeVar("Kind", bound=type)
 QUICK = {"learn_row", "learn_encoded", "mean_at", "proba_at"}  # of every row, and ours
 FEW = 8  # names that a message lists
+ALIKE = 0.75  # share of letters in common, from which one name may be meant by another
 ARGUMENTS = {  # of other packages, and here; of several names that which a class has
     "random_state": ("seed",), "rng": ("seed",), "random_seed": ("seed",),
     "seed": ("random_state",), "threads": ("n_jobs",), "n_jobs": ("threads",),
@@ -48,6 +50,8 @@ METHODS = {
     "sample_y": "posterior_draws", "summary": "facts",
     "feature_importances_": "importance", "feature_importances": "importance",
     "get_params": "options", "loglik": "log_evidence", "n_trees": "options",
+    "learn_one": "update", "get_margeff": "avg_comparisons",
+    "marginal_effects": "avg_comparisons", "margins": "avg_comparisons",
     "pvalues": "conf_int", "tvalues": "conf_int", "aic": "llf", "bic": "llf",
 }  # fmt: skip
 FUNCTIONS = {  # of the package, where others have methods
@@ -67,7 +71,7 @@ def suggested(name: str, names: tuple[str, ...]) -> str | None:
     'window'
     """
     known = next((word for word in ARGUMENTS.get(name, ()) if word in names), None)
-    return known or next(iter(get_close_matches(name, names, 1)), None)
+    return known or next(iter(get_close_matches(name, names, 1, ALIKE)), None)
 
 
 def check_accepted(owner: str, passed: Iterable[str], names: tuple[str, ...]) -> None:
@@ -97,26 +101,43 @@ def _remedy(owner: str, name: str, names: tuple[str, ...]) -> str:
     )  # fmt: skip
 
 
-class Suggesting:
+class SuggestingAttributes:
+    """Base class of objects whose errors suggest an attribute for a wrong one."""
+
+    _hints: Mapping[str, str] = MappingProxyType({})  # names of others, what to do here
+
+    if not TYPE_CHECKING:  # which knows all attributes that there are
+
+        def __getattr__(self, name: str) -> Any:
+            """Say that there is no such attribute, and which one may be meant."""
+            if hasattr(type(self), name):  # a property, whose own error this is
+                return object.__getattribute__(self, name)
+            said = f"{type(self).__name__!r} object has no attribute {name!r}"
+            if name in self._hints:
+                said += f". {self._hints[name]}"
+            elif not name.startswith("_"):
+                meant = _attribute(type(self), name)
+                said += f". Did you mean {meant}?" if meant else ""
+            raise AttributeError(said, name=name, obj=self)
+
+
+def _attribute(kind: type, name: str) -> str | None:
+    """What is meant by an attribute that a class does not have, or None."""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name]
+    meant = METHODS.get(name, "")
+    head = meant.split("(")[0]
+    if head and hasattr(kind, head):
+        return meant
+    return suggested(name, tuple(one for one in dir(kind) if not one.startswith("_")))
+
+
+class Suggesting(SuggestingAttributes):
     """Base class of models whose errors suggest a name for a wrong one."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         suggesting(cls)
-
-    def __getattr__(self, name: str) -> Any:
-        """Say that there is no such attribute, and which one may be meant."""
-        if hasattr(type(self), name):  # a property, whose own error this is
-            return object.__getattribute__(self, name)
-        said = f"{type(self).__name__!r} object has no attribute {name!r}"
-        if not name.startswith("_"):
-            meant = METHODS.get(name, "")
-            head = meant.split("(")[0]
-            if not (head and hasattr(type(self), head)):
-                meant = suggested(name, tuple(dir(self))) or ""
-            meant = FUNCTIONS.get(name, meant)
-            said += f". Did you mean {meant}?" if meant else ""
-        raise AttributeError(said, name=name, obj=self)
 
 
 def suggesting(kind: Kind) -> Kind:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,13 @@ from dyntree import params
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message, NotReadyError
-from dyntree.runtime.records import Record
-from dyntree.summaries.real import freeze
+from dyntree.summaries.real import Distribution, freeze
 
 EQUAL = 1.0 + 1e-12  # ratio of probabilities up to which they are one and the same
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassPrediction(Record):
+class ClassPrediction(Distribution):
     """Predictive distribution of a label at n_rows rows.
 
     Attributes
@@ -37,6 +37,13 @@ class ClassPrediction(Record):
     proba: Matrix
     classes: tuple[Hashable, ...]
     entropy: Vector
+    _arrays = "Use proba or label of it."
+    _hints = MappingProxyType(
+        dict.fromkeys(
+            ("mean", "var", "std", "quantile", "quantiles", "of_mean", "interval"),
+            "The responses were learned as labels: use proba or label.",
+        )
+    )
 
     def __post_init__(self) -> None:
         freeze(self.proba, self.entropy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from dyntree._core import student_mixture as core
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.targets import real_response
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.params.names import SuggestingAttributes
 from dyntree.runtime.records import Record
 
 
@@ -183,8 +185,30 @@ class StudentMixture(RowMixture, Record):
         return result
 
 
+class Distribution(SuggestingAttributes, Record):
+    """A predictive distribution, which is no array: errors say what has one."""
+
+    _arrays = ""  # what has arrays, for a message
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError(
+            f"a {type(self).__name__} is a distribution and no array. {self._arrays}"
+        )
+
+    def __bool__(self) -> bool:
+        return True
+
+    __iter__ = __getitem__ = __len__ = __array__ = _refuse
+
+
+NUMBERS = (
+    "The responses were learned as numbers. If they are labels, pass model='class' to "
+    "the model."
+)
+
+
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Prediction(Record):
+class Prediction(Distribution):
     """Predictive distribution of a real response at n_rows rows.
 
     Each row's distribution is the equally weighted mixture of the particles' Student
@@ -218,6 +242,15 @@ class Prediction(Record):
     df: Vector
     mixture: StudentMixture
     of_mean: StudentMixture
+    _arrays = "Use mean, std, quantile(q) or sample(n) of it."
+    _hints = MappingProxyType(
+        dict.fromkeys(("proba", "label", "labels", "classes", "entropy"), NUMBERS)
+        | dict.fromkeys(
+            ("interval", "quantiles", "conf_int", "predict_interval"),
+            "quantile([0.05, 0.95]) has an interval of 90 %.",
+        )
+        | {"median": "quantile(0.5) has it.", "values": "Use mean or quantile(q)."}
+    )
     _least_df = 0.0  # for which fewer degrees of freedom count in variances
 
     def __init__(

@@ -563,7 +563,8 @@ class TreeModel(Suggesting):
         -------
         ndarray of shape (n_rows,), or (n_rows, n_classes) for labels
         """
-        answer = self.predict(X)
+        model: Any = self  # trees and averages of them predict
+        answer = model.predict(X)
         found = answer.proba if isinstance(answer, ClassPrediction) else answer.mean
         return np.asarray(found)
 

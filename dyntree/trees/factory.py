@@ -9,12 +9,14 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.params import (
     AUTO,
     MIXED,
+    MODELS,
     N_CLOUDS,
     STREAM_OPTIONS,
     TREE_OPTIONS,
     TreeOptions,
     count,
     defaults_of,
+    one_of,
 )
 from dyntree.trees.averages.memories import MEMORIES
 from dyntree.trees.averages.stream import AveragedStream
@@ -61,6 +63,8 @@ def make_tree(options: Mapping[str, Any]) -> Trees:
 forget=0.0 with window=None. Set window=..., the most rows to hold.
     """
     given = {k: v for k, v in options.items() if (k, v) != ("n_particles", None)}
+    if given.get("model") is not None:
+        one_of("model", given["model"], (MIXED, *MODELS))
     n_clouds, shuffle = given.pop("n_clouds", None), given.pop("shuffle", True)
     window = given.get("window")
     if n_clouds is None:

@@ -121,6 +121,17 @@ def test_results_suggest_what_trees_have(name: str, meant: str) -> None:
     assert pickle.loads(pickle.dumps(fit)).nobs == copy.copy(fit).nobs == 3
 
 
+def test_classes_of_other_modules_are_located() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    with pytest.raises(AttributeError, match=r"it is in dyntree\.api\.estimators"):
+        dyntree.DynamicTreeRegressor  # noqa: B018
+    with pytest.raises(AttributeError, match=r"it is in dyntree\.mixtures"):
+        dyntree.OnlineDPGMM  # noqa: B018
+    assert dyntree.datasets.load_mcycle is not None
+    assert not hasattr(dyntree, "Nothing")
+    assert not hasattr(dyntree, "nothing")
+
+
 def test_an_argument_that_no_other_resembles_gets_a_way_on() -> None:
     with pytest.raises(TypeError, match=r"help\(AveragedTrees\) lists its arguments"):
         dyntree.AveragedTrees(window=10)  # type: ignore[call-arg]

@@ -53,6 +53,7 @@ CASES: list[Case] = [
     (ROWS, "stream FILE --formula 'y ~ p % q' TO", 1, "formula"),
     (ROWS, "* FILE OF TO --times z", 1,
      "--times must name columns of the table, ['p', 'q', 'site', 'y']; got 'z'."),
+    (ROWS, "fit FILE --formula y '~' p TO", None, "put a formula in quotes"),
     (ROWS, "predict FILE FILE -o a.csv", None,
      "unrecognized arguments: -o a.csv; dyntree predict --help lists those"),
     (ROWS, "stream FILE OF TO --particles 0", 2,

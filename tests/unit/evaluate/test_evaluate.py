@@ -13,9 +13,19 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from dyntree import ChangeAlarm, DynamicTree, StreamingTree
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    ChangeAlarm,
+    DynamicTree,
+    StreamingTree,
+)
 from dyntree.checkpoint import dumps
-from dyntree.errors import MissingInputWarning, UnseenLevelWarning
+from dyntree.errors import (
+    LearnedRowsWarning,
+    MissingInputWarning,
+    UnseenLevelWarning,
+)
 from dyntree.evaluate import (
     ClassScores,
     Prequential,
@@ -633,3 +643,38 @@ def test_what_a_listener_raises_ends_the_evaluation() -> None:
         prequential(model, X, y, start=20, alarm=alarm, on_alarm=stop)
     assert alarm.last_alarm is not None
     assert model.n_seen == alarm.last_alarm + 21
+
+
+LEARNERS: dict[str, Any] = {
+    "stream": lambda: AveragedStream(n_particles=5, seed=1),
+    "trees": lambda: AveragedTrees(n_clouds=2, n_particles=5, seed=1),
+    "tree": lambda: DynamicTree("constant", n_particles=5, seed=1),
+    "window": lambda: StreamingTree("constant", window=30, n_particles=5, seed=1),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("kind", ["numbers", "labels"])
+def test_rows_that_were_learned_are_warned_of(name: str, kind: str) -> None:
+    """As a cell of a notebook is, which runs twice."""
+    rng = np.random.default_rng(5)
+    X, later = rng.random((2, 80, 2))
+    y = X[:, 0] if kind == "numbers" else np.where(X[:, 0] > 0.5, "u", "v")
+    if kind == "labels" and name in ("tree", "window"):
+        model = StreamingTree("class", window=30, n_particles=5, seed=1)
+    else:
+        model = LEARNERS[name]()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LearnedRowsWarning)
+        prequential(model, X, y, start=40)
+        prequential(model.copy(), later, y, start=40)
+    with pytest.warns(LearnedRowsWarning, match="has learned 80 rows"):
+        prequential(model, X, y, start=40)
+
+
+def test_equal_rows_say_nothing_of_what_was_learned() -> None:
+    X, y = np.arange(80.0)[:, None] % 4, np.arange(80.0) % 2
+    tree = DynamicTree("constant", n_particles=5, seed=1).update(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LearnedRowsWarning)
+        prequential(tree, X, y)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import integrate, special, stats
 
@@ -358,3 +359,37 @@ def test_laws_refuse_what_a_prediction_refuses(
     for law in (answer.mixture, answer.of_mean):
         with pytest.raises(ValueError, match=told):
             ask(law)
+
+
+NO_ARRAY: list[Callable[[Any], Any]] = [
+    lambda answer: answer[0], lambda answer: answer - np.ones(9), list, np.asarray,
+    lambda answer: pd.DataFrame({"a": np.ones(9)}).assign(p=answer),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("use", NO_ARRAY)
+@pytest.mark.parametrize("model", ["constant", "class", "poisson"])
+def test_a_prediction_is_no_array(model: str, use: Callable[[Any], Any]) -> None:
+    """A frame would take it as one value, and put it into every row."""
+    X, y = np.arange(9.0)[:, None], [k % 2 for k in range(9)]
+    answer = DynamicTree(model, n_particles=3, seed=1).update(X, y).predict(X)
+    with pytest.raises(TypeError, match=r"Prediction is a distribution .* Use "):
+        use(answer)
+    assert answer  # as every object is, which `or` and `if` ask
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "hint"),
+    [
+        ("constant", "proba", "pass model='class' to the model"),
+        ("constant", "interval", r"quantile\(\[0.05, 0.95\]\)"),
+        ("constant", "quantil", "Did you mean quantile"),
+        ("poisson", "label", "pass model='class' to the model"),
+        ("class", "mean", "learned as labels: use proba or label"),
+    ],
+)
+def test_a_prediction_says_what_it_has(model: str, name: str, hint: str) -> None:
+    X, y = np.arange(9.0)[:, None], [k % 2 for k in range(9)]
+    answer = DynamicTree(model, n_particles=3, seed=1).update(X, y).predict(X)
+    with pytest.raises(AttributeError, match=hint):
+        getattr(answer, name)
