@@ -17,12 +17,13 @@ from dyntree.api.adapters.base import (
     records_of,
     responses_of,
     series_of,
+    words_for,
 )
 from dyntree.api.adapters.streams import RowDistribution
 from dyntree.encoding.columns import unusable, value_kind
 from dyntree.encoding.growing_map import check_row
 from dyntree.encoding.values import is_missing
-from dyntree.errors import ArgumentError, UnseenLevelWarning, warn
+from dyntree.errors import ArgumentError, Speaking, UnseenLevelWarning, warn
 from dyntree.keyed.model import KeyedStream
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.answers.predictions import blank_prediction
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 WITHOUT = ["key", "classes", "categories", "store"]
 
 
-class KeyedAdapter(base.Estimator):
+class KeyedAdapter(Speaking, base.Estimator):
     """What adapters around a model for keys have in common.
 
     Parameters
@@ -43,6 +44,7 @@ class KeyedAdapter(base.Estimator):
         The feature that has the key of each row. By default all rows have one key.
     """
 
+    _words = words_for("RiverKeyedClassifier")
     key: Hashable | None
     stream: KeyedStream
     _names: tuple[Hashable, ...] | None = None  # features of the first row

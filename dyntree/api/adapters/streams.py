@@ -20,6 +20,7 @@ from dyntree.api.adapters.base import (
     records_of,
     responses_of,
     series_of,
+    words_for,
 )
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
@@ -32,6 +33,7 @@ from dyntree.errors import (
     ManyLevelsWarning,
     Message,
     MissingInputWarning,
+    Speaking,
     rename,
     warn,
 )
@@ -93,7 +95,7 @@ Stream = StreamingTree | AveragedStream | RandomTreesStream
 MOST_NAMED = 5  # features that a warning lists
 
 
-class StreamAdapter(base.Estimator):
+class StreamAdapter(Speaking, base.Estimator):
     """What adapters around a stream have in common: rows as dicts or frames.
 
     Parameters
@@ -108,6 +110,7 @@ class StreamAdapter(base.Estimator):
 
     new_columns: str
     stream: Stream
+    _words = words_for("RiverDynamicTreeClassifier")
     _warned_of_levels = False  # of levels without end
     _warned_of_columns = False  # of columns without end
     _warned_of_names = False  # of a row of which no name is known
@@ -297,7 +300,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
                 "y",
                 "must be a number of at most {largest:g} in size",
                 y,
-                "Leave such rows out; labels need RiverDynamicTreeClassifier.",
+                "Labels need model='class'; leave rows without a response out.",
                 largest=LARGEST,
             )
         x, exposure = self._apart(x)

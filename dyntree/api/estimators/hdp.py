@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
 from dyntree.api.estimators.arguments import threads_of
+from dyntree.api.estimators.base import Estimator
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
@@ -39,7 +40,11 @@ def check_groups(groups: Any) -> None:
 
 @params.derived(MemoryBoundedHDP, without=["seed", "threads", "callback"])
 class MemoryBoundedTopics(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    Estimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
 ):
     """Topics shared by documents in bounded memory, for scikit-learn.
 

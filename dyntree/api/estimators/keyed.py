@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dyntree import params
 from dyntree.api.estimators.arguments import RandomState, seed_of
+from dyntree.api.estimators.base import Estimator, words_for
 from dyntree.api.estimators.rows import as_frame, holds_more, unchanged_on_errors
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.targets import refuse_booleans
@@ -31,7 +32,7 @@ FACES = "KeyedRegressor and KeyedClassifier"
 WITHOUT = ["key", "classes", "categories", "store", "seed", "late"]
 
 
-class KeyedMixin:
+class KeyedMixin(Estimator):
     """What estimators around a model for keys have in common.
 
     Parameters
@@ -43,6 +44,7 @@ class KeyedMixin:
         An int is the seed of the model. By default the seed is drawn from the system.
     """
 
+    _words = words_for("KeyedClassifier", "KeyedRegressor")
     model_: KeyedStream
     key: Hashable | None
 
@@ -56,7 +58,7 @@ class KeyedMixin:
 
     def _fresh(self, **more: Any) -> KeyedStream:
         """Make a model that has seen no row."""
-        options = self.get_params(deep=False)  # type: ignore[attr-defined]
+        options = self.get_params(deep=False)
         seed = seed_of(options.pop("random_state"))
         return KeyedStream(**options | {"key": None, "seed": seed} | more)
 
