@@ -61,6 +61,10 @@ class MissingInputWarning(UserWarning):
     """A column with a value in every row learned has none in a row to predict."""
 
 
+class IndexOrderWarning(UserWarning):
+    """Values of rows have the index of the rows in another order than these."""
+
+
 class ContrastWarning(UserWarning):
     """A default contrast would leave the data, and another one takes its place."""
 

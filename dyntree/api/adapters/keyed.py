@@ -22,6 +22,7 @@ from dyntree.api.adapters.base import (
 from dyntree.api.adapters.streams import RowDistribution
 from dyntree.encoding.columns import unusable, value_kind
 from dyntree.encoding.growing_map import check_row
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import is_missing
 from dyntree.errors import ArgumentError, Speaking, UnseenLevelWarning, warn
 from dyntree.keyed.model import KeyedStream
@@ -123,6 +124,7 @@ class KeyedAdapter(Speaking, base.Estimator):
         X : DataFrame of shape (n_rows, n_features)
         y : Series of shape (n_rows,)
         """
+        check_paired(X, y)
         records = records_of(X)
         rows = zip(records, responses_of(y, len(records)), strict=True)
         for row, (x, response) in enumerate(rows):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import isfunction, signature
 from typing import Any, ClassVar
 
+from dyntree.encoding.row_alignment import warn_of_order
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import PhraseWords, Speaking, Words
 from dyntree.params.names import suggested, suggesting
@@ -52,6 +56,9 @@ class Estimator(Speaking):
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         suggesting(cls)
+        for name, method in list(vars(cls).items()):
+            if not name.startswith("_") and isfunction(method):
+                setattr(cls, name, _paired(method))
 
     def __getattr__(self, name: str) -> Any:
         """Say that there is no such attribute, and which one may be meant."""
@@ -74,3 +81,21 @@ class Estimator(Speaking):
         names = {*vars(self), *dir(type(self))}  # dir(self) would ask each property
         public = sorted(one for one in names if not one.startswith("_"))
         return suggested(name, tuple(public)) or ""
+
+
+def _paired(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that warns of values with the index of X in another order."""
+    names = [*signature(method).parameters][1:]
+    if names[:1] != ["X"]:
+        return method
+
+    @wraps(method)
+    def paired(self: Estimator, *arguments: Any, **more: Any) -> Any:
+        X = arguments[0] if arguments else more.get("X")
+        if hasattr(X, "iloc"):
+            by_place = zip(names, arguments, strict=False)
+            for name, values in (*by_place, *more.items()):
+                warn_of_order(X, values, name)
+        return method(self, *arguments, **more)
+
+    return paired
