@@ -97,6 +97,10 @@ class ManyKeysWarning(UserWarning):
     """Nearly every row of a model for keys has a key of its own."""
 
 
+class MissingKeyWarning(UserWarning):
+    """A model for keys has no key, so that all rows are of one series."""
+
+
 class KeyTypeWarning(UserWarning):
     """Keys have another type than before, which nearly always is a reader's fault."""
 

@@ -25,6 +25,7 @@ from dyntree.encoding.growing_map import check_row
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import is_missing
 from dyntree.errors import ArgumentError, Speaking, UnseenLevelWarning, warn
+from dyntree.keyed.keys import warn_without_key
 from dyntree.keyed.model import KeyedStream
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.answers.predictions import blank_prediction
@@ -42,7 +43,8 @@ class KeyedAdapter(Speaking, base.Estimator):
     Parameters
     ----------
     key : str or another name of a feature, optional
-        The feature that has the key of each row. By default all rows have one key.
+        The feature that has the key of each row. By default all rows have one key,
+        with a warning.
     """
 
     _words = words_for("RiverKeyedClassifier")
@@ -104,6 +106,8 @@ class KeyedAdapter(Speaking, base.Estimator):
 
     def _learn(self, x: Row, y: Any) -> None:
         """Learn a row."""
+        if self.key is None and self._names is None:
+            warn_without_key()
         own, key = self._apart(x)
         self.stream.update([own], [y], [key], progress=False)
         self._names = tuple(own)

@@ -25,6 +25,7 @@ from dyntree.encoding.frames import is_frame
 from dyntree.encoding.targets import refuse_booleans
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
+from dyntree.keyed.keys import warn_without_key
 from dyntree.keyed.model import KeyedStream
 from dyntree.trees.model import DynamicTree
 
@@ -39,7 +40,7 @@ class KeyedMixin(Estimator):
     ----------
     key : int or str, optional
         The column of X that has the key of each row: its name, or its place in an
-        array. By default all rows have one key.
+        array. By default all rows have one key, with a warning for frames.
     random_state : int, RandomState or Generator, optional
         An int is the seed of the model. By default the seed is drawn from the system.
     """
@@ -90,6 +91,8 @@ class KeyedMixin(Estimator):
 
     def _taught(self, X: Any, y: Any, first: bool, **more: Any) -> Self:
         """Give rows to the model, at first to a new one."""
+        if first and self.key is None and is_frame(X):
+            warn_without_key()
         with unchanged_on_errors(self):
             rows = self._rows(X, first)
             model = self._fresh(**more) if first else self.model_

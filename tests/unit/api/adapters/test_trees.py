@@ -510,6 +510,7 @@ def test_a_row_of_which_no_name_is_known_is_warned_of_once(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("y", [True, "high"])
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingKeyWarning")
 def test_labels_need_a_classifier(kind: Any, classifier: str, y: Any) -> None:
     with pytest.raises(ValueError, match=f"Labels need {classifier}"):
         kind().learn_one({"a": 1.0}, y)
@@ -518,14 +519,14 @@ def test_labels_need_a_classifier(kind: Any, classifier: str, y: Any) -> None:
 def test_no_advice_names_levels_beforehand() -> None:
     """No adapter has the argument `categories`, nor do its rows have types."""
     model = RiverDynamicTreeRegressor(n_particles=5, window=50, seed=1)
-    keyed = RiverKeyedRegressor(n_particles=5, seed=1)
+    keyed = RiverKeyedRegressor(key="b", n_particles=5, seed=1)
     with warnings.catch_warnings(record=True) as notes:
         warnings.simplefilter("always")
         for k in range(130):
             model.learn_one({"a": f"u{k}", "b": f"{k}.5"}, k)
         for k in range(20):
-            keyed.learn_one({"a": f"u{k % 2}"}, k)
-        keyed.predict_one({"a": "new"})
+            keyed.learn_one({"a": f"u{k % 2}", "b": 1}, k)
+        keyed.predict_one({"a": "new", "b": 1})
     said = [str(note.message) for note in notes]
     assert not [text for text in said if "categories" in text or "categorical" in text]
     for ending in (

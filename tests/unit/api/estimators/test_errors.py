@@ -143,7 +143,7 @@ def test_levels_are_those_of_a_categorical_column() -> None:
     with pytest.warns(UnseenLevelWarning) as later:
         model.predict(pd.DataFrame({"city": ["w"], "size": ["1.5"]}))
     with pytest.warns(ManyLevelsWarning) as many:
-        KeyedRegressor(n_particles=5).fit(ids, np.arange(150.0))
+        RandomTreesRegressor(n_trees=3).fit(ids, np.arange(150.0))
     for kind in (notes, later, many):
         said = [str(note.message) for note in kind]
         assert any("astype('category')" in text for text in said)
