@@ -18,6 +18,7 @@ from dyntree.api import estimators
 from dyntree.api.estimators import (
     CanopyMixture,
     DPGMMClusterer,
+    DynamicMeansClusterer,
     DynamicTreeClassifier,
     DynamicTreeCountRegressor,
     DynamicTreeRegressor,
@@ -187,3 +188,12 @@ def test_suggestions_leave_the_rest_as_it_was(name: str) -> None:
     again = pickle.loads(pickle.dumps(clone(estimator)))
     assert again.get_params() == estimator.get_params()
     assert not hasattr(again, "n_features_in_")
+
+
+def test_arguments_of_a_constructor_are_named() -> None:
+    make: Any = DynamicTreeClassifier
+    with pytest.raises(TypeError, match=r"Name them, such as model='logit'\."):
+        make("logit")
+    make = DynamicMeansClusterer
+    with pytest.raises(TypeError, match=r"Its arguments are lambda_, max_absence,"):
+        make(n_components=3)
