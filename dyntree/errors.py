@@ -9,11 +9,14 @@ import reprlib
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from functools import wraps
+from inspect import isfunction
 from pathlib import Path
 from string import Formatter
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 OURS = (f"{Path(__file__).parent}{os.sep}", contextlib.__file__)  # whose frames to skip
 JOINERS = "\u200c\u200d"  # of letters and emoji
@@ -58,6 +61,10 @@ class MissingInputWarning(UserWarning):
     """A column with a value in every row learned has none in a row to predict."""
 
 
+class IndexOrderWarning(UserWarning):
+    """Values of rows have the index of the rows in another order than these."""
+
+
 class ContrastWarning(UserWarning):
     """A default contrast would leave the data, and another one takes its place."""
 
@@ -96,6 +103,10 @@ class UnseenWordsWarning(UserWarning):
 
 class ManyKeysWarning(UserWarning):
     """Nearly every row of a model for keys has a key of its own."""
+
+
+class MissingKeyWarning(UserWarning):
+    """A model for keys has no key, so that all rows are of one series."""
 
 
 class KeyTypeWarning(UserWarning):
@@ -263,8 +274,9 @@ def _settled(value: Any) -> Any:
 class Words:
     """How a way of using the package writes arguments and values: here, Python.
 
-    The shell, R and river have subclasses. What users wrote is a field of a message,
-    and only passes through `value` and `text`; `literal` turns the package's own words.
+    The shell, R, scikit-learn and river have others. What users wrote is a field of a
+    message, and only passes through `value` and `text`; `literal` turns the package's
+    own words.
     """
 
     first_row = 0
@@ -485,6 +497,68 @@ def in_words(error: BaseException | str, words: Words) -> str:
     return message.in_words(words) if isinstance(message, Message) else str(error)
 
 
+class PhraseWords(Words):
+    """Words of a face that says a few phrases of the package otherwise.
+
+    Parameters
+    ----------
+    templates : dict of str to str
+        Whole templates, and what stands for them.
+    phrases : dict of str to str
+        Parts of the package's own text, and what stands for them.
+
+    Examples
+    --------
+    >>> error = ArgumentError("y", "must be a number", "u", "Try model='class'.")
+    >>> in_words(error, PhraseWords({}, {"model='class'": "a classifier"}))
+    "y must be a number; got 'u'. Try a classifier."
+    """
+
+    def __init__(
+        self, templates: Mapping[str, str], phrases: Mapping[str, str]
+    ) -> None:
+        self.templates, self.phrases = templates, phrases
+
+    def literal(self, text: str) -> str:
+        """The package's own words, with other phrases."""
+        for phrase, other in self.phrases.items():
+            text = text.replace(phrase, other)
+        return text
+
+
+_speaker: ContextVar[Words] = ContextVar("speaker", default=PYTHON)
+
+
+class Speaking:
+    """Base class of faces whose public methods raise and warn in words of their own."""
+
+    _words: ClassVar[Words] = PYTHON
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        for name, method in list(vars(cls).items()):
+            if not name.startswith("_") and isfunction(method):
+                setattr(cls, name, _spoken(method))
+
+
+def _spoken(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors and warnings are in the words of its class."""
+
+    @wraps(method)
+    def said(self: Speaking, *arguments: Any, **more: Any) -> Any:
+        token = _speaker.set(self._words)
+        try:
+            return method(self, *arguments, **more)
+        except ValueError as error:
+            if is_message(error):
+                error.args = (in_words(error, self._words),)
+            raise
+        finally:
+            _speaker.reset(token)
+
+    return said
+
+
 NOTHING: Any = object()  # where an error has no value to show
 
 
@@ -589,7 +663,9 @@ def warn(category: type[Warning], template: str, /, **fields: Any) -> None:
         The values of the template.
     """
     is_said = isinstance(template, Message)
-    message = template if is_said else Message(template, **fields)
+    message: str = template if is_said else Message(template, **fields)
+    if (words := _speaker.get()) is not PYTHON:
+        message = in_words(message, words)
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(OURS):
         level, frame = level + 1, frame.f_back

@@ -157,6 +157,13 @@ def save_with(
     path, position
         As in `save`.
     """
+    if isinstance(model, str | os.PathLike) and _is_savable(path):
+        raise ArgumentError(
+            "model",
+            "must come first, as in save(model, path)",
+            os.fspath(model),
+            "The arguments are the other way round.",
+        )
     at = {} if position is None else {"position": position_text(position)}
     header, arrays = _described(model)
     with replacing(path, PRIVATE) as file:
@@ -246,16 +253,12 @@ def loads(data: bytes) -> Any:
 
 def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
     """Header and arrays of a file."""
-    kind = type(model).__name__
-    if kind_named(kind) is not type(model):
-        own = hasattr(model, "save")
-        ways = "Pickle it, or save the model it holds.", "Call its own save."
+    if not _is_savable(model):
         raise ArgumentError(
             "model",
-            "must be one of {kinds}",
-            Message(kind),
-            ways[own],
-            kinds=", ".join(KINDS),
+            "must be a model of this package, such as DynamicTree or Canopy",
+            Message(type(model).__name__),
+            "Call its own save." if hasattr(model, "save") else _way_to_save(model),
         )
     described, arrays = model.to_arrays()
     described = with_labels(described, to_json)
@@ -266,6 +269,21 @@ def _described(model: Savable) -> tuple[dict[str, Any], Arrays]:
         "model": described,
     }
     return header, arrays
+
+
+def _is_savable(model: Any) -> bool:
+    """Whether files can hold such a model."""
+    return kind_named(type(model).__name__) is type(model)
+
+
+def _way_to_save(model: Any) -> str:
+    """What to do with an object that holds a model, as faces of other packages do."""
+    for name in ("model_", "stream"):  # of scikit-learn, and of river
+        if _is_savable(getattr(model, name, None)):
+            return f"Pickle it, or save its model, .{name}."
+    if hasattr(model, "get_params"):
+        return "Fit it first; then pickle it, or save its model, .model_."
+    return "Pickle it, or save the model it holds."
 
 
 def with_labels(described: Any, turn: Callable[[Any], Any]) -> Any:

@@ -39,6 +39,7 @@ NOUNS = {
     NUMBERS: "numbers", DURATION: "durations", LOCAL: "dates", ZONED: "dates",
     LEVELS: "text or numbers",
 }  # fmt: skip
+TRUTHS = ("true", "false")
 TIMES_AS_TEXT = "It is text: convert such a column to dates or durations."
 ZONES = {LOCAL: "dates without a zone", ZONED: "dates with a zone"}
 PLAIN_KINDS: dict[type, str] = {
@@ -324,6 +325,8 @@ def misfit(
         remedy = "Give all times of a column a zone, or none of them."
     if kind == NUMBERS and isinstance(value, str) and reads_as_number(value):
         remedy = "It is a number as text: convert such a column to numbers."
+    if kind == NUMBERS and isinstance(value, str) and value.lower() in TRUTHS:
+        remedy = "It is a truth value as text: convert it to one, or to a number."
     if kind in TIMES and isinstance(value, str):
         remedy = TIMES_AS_TEXT
     remedy = remedy or (

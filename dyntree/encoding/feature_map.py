@@ -708,8 +708,8 @@ class FeatureMap(ColumnFeatures):
             argument,
             "must hold known levels in column {label!r}",
             level_text((named_columns(X) or {})[name].objects()[row]),
-            "Name all levels at the start: {declared}, or make a model with "
-            "new_levels='grow'.",
+            "Make a model with new_levels='grow', or name all levels at the start: "
+            "{declared}.",
             row=row,
             label=name,
             declared=declared(name),

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dyntree.errors import Message
+from dyntree.errors import IndexOrderWarning, Message, warn
+
+PAIRINGS = (
+    "Give {name}.loc[{argument}.index] to pair them by index, or {name}.to_numpy() to "
+    "pair them by position."
+)
 
 
 def check_paired(X: Any, values: Any, name: str = "y", argument: str = "X") -> None:
@@ -37,28 +43,60 @@ def check_paired(X: Any, values: Any, name: str = "y", argument: str = "X") -> N
     >>> check_paired(X, pd.Series([3.0, 4.0], index=[1, 0]))
     Traceback (most recent call last):
         ...
-    ValueError: y and X must have the same index; theirs differ in row 0, 1 and 0. \
+    ValueError: y and X must have the same index; row 0 has index 1 in y and 0 in X. \
 Give y.loc[X.index] to pair them by index, or y.to_numpy() to pair them by position.
     """
-    if not (hasattr(X, "iloc") and hasattr(values, "iloc")):
+    if (difference := _difference(X, values, name, argument)) is not None:
+        raise ValueError(
+            Message(
+                "{name} and {argument} must have the same index; {difference}. "
+                + PAIRINGS,
+                name=name,
+                argument=argument,
+                difference=difference,
+            )
+        )
+
+
+def warn_of_order(X: Any, values: Any, name: str) -> None:
+    """Warn of values with the index of the rows in another order.
+
+    Parameters
+    ----------
+    X, values, name
+        As in `check_paired`. Values with other labels are paired by position, as usual
+        in scikit-learn, and need no warning.
+    """
+    difference = _difference(X, values, name, "X")
+    if difference is None or Counter(X.index) != Counter(values.index):
         return
+    warn(
+        IndexOrderWarning,
+        "{name} has the index of {argument} in another order; {difference}. They are "
+        "paired by position. " + PAIRINGS,
+        name=name,
+        argument="X",
+        difference=difference,
+    )
+
+
+def _difference(X: Any, values: Any, name: str, argument: str) -> Message | None:
+    """Where indices of the same length differ first; None where they do not."""
+    if not (hasattr(X, "iloc") and hasattr(values, "iloc")):
+        return None
     known, own = X.index, values.index
     if len(known) != len(own) or own.equals(known):
-        return
+        return None
     ours, theirs = own.tolist(), known.tolist()  # plain values, for the message
     pairs = [slice(k, k + 1) for k in range(len(own))]
     row = next(p.start for p in pairs if not own[p].equals(known[p]))
-    raise ValueError(
-        Message(
-            "{name} and {argument} must have the same index; theirs differ in row "
-            "{row}, {ours!r} and {theirs!r}. Give {name}.loc[{argument}.index] to "
-            "pair them by index, or {name}.to_numpy() to pair them by position.",
-            name=name,
-            argument=argument,
-            row=row,
-            ours=ours[row],
-            theirs=theirs[row],
-        )
+    return Message(
+        "row {row} has index {ours!r} in {name} and {theirs!r} in {argument}",
+        row=row,
+        ours=ours[row],
+        name=name,
+        theirs=theirs[row],
+        argument=argument,
     )
 
 

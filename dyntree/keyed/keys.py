@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from dyntree.errors import ArgumentError, Message, UnusableValueError
+from dyntree.errors import (
+    ArgumentError,
+    Message,
+    MissingKeyWarning,
+    UnusableValueError,
+    warn,
+)
 from dyntree.params.labels import (
     checked_label,
     from_json,
@@ -60,6 +66,15 @@ def keys_of(values: Any, n_rows: int, argument: str = "key") -> list[Key]:
 
 
 MOST_WHOLE = 2.0**53  # from which floats skip whole numbers
+
+
+def warn_without_key() -> None:
+    """Warn of a model whose rows have columns, none of which is the key."""
+    warn(
+        MissingKeyWarning,
+        "there is no key, so that all rows are of one series. Name the column that "
+        "says whose row each is: key='...'.",
+    )
 
 
 def whole_keys(values: Any, argument: str = "key") -> list[Key]:

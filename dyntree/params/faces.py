@@ -8,6 +8,7 @@ from functools import wraps
 from inspect import Parameter, Signature, cleandoc, getdoc, signature
 from typing import Any, TypeVar
 
+from dyntree.errors import short
 from dyntree.params.names import check_accepted
 
 Face = TypeVar("Face")
@@ -127,13 +128,28 @@ def with_options(
 
 def _bound(whole: Signature, name: str, /, *given: Any, **options: Any) -> Any:
     """All arguments of a call by their names, with defaults for absent ones."""
-    check_accepted(name, options, tuple(whole.parameters))
+    names = tuple(one for one in whole.parameters if one != SELF.name)
+    check_accepted(name, options, names)
+    _check_by_place(whole, name, given)
     try:
         bound = whole.bind(*given, **options)
     except TypeError as error:
         raise TypeError(f"{name}() {error}") from None
     bound.apply_defaults()
     return dict(bound.arguments)
+
+
+def _check_by_place(whole: Signature, name: str, given: tuple[Any, ...]) -> None:
+    """Refuse arguments by place that have to be named, with the name of the first."""
+    kinds = [one.kind for one in whole.parameters.values()]
+    by_place = kinds.count(Parameter.POSITIONAL_OR_KEYWORD)
+    if len(given) <= by_place or Parameter.KEYWORD_ONLY not in kinds:
+        return
+    first = [*whole.parameters][kinds.index(Parameter.KEYWORD_ONLY)]
+    raise TypeError(
+        f"{name}() got too many positional arguments. Name them, such as "
+        f"{first}={short(given[by_place])}."
+    )
 
 
 def _declared(face: type) -> dict[str, Parameter]:

@@ -7,10 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 MOST_ITEMS = 4  # of a sequence that are shown one by one
+MOST_NUMBERS = 8  # of an array
 
 
 class Record:
-    """An answer whose fields are arrays: shown by their shapes, not by their values.
+    """An answer whose fields are arrays: long ones are shown by their shapes.
 
     Classes are dataclasses with ``repr=False``.
 
@@ -35,6 +36,8 @@ def in_short(value: Any) -> str:
     """A field as a line shows it."""
     shape = getattr(value, "shape", None)
     if shape is not None and shape != ():
+        if len(shape) == 1 and 0 < shape[0] <= MOST_NUMBERS and _has_numbers(value):
+            return f"[{', '.join(map(_number, value.tolist()))}]"
         return f"array of shape {tuple(shape)}"
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return repr(value)
@@ -49,6 +52,16 @@ def in_short(value: Any) -> str:
             return repr(value)
         return f"{type(value).__name__} of {len(value)}"
     return repr(value) if _is_plain(value) else f"<{type(value).__name__}>"
+
+
+def _has_numbers(value: Any) -> bool:
+    """Whether an array holds numbers or truth values."""
+    return getattr(getattr(value, "dtype", None), "kind", "") in ("b", "i", "u", "f")
+
+
+def _number(value: float) -> str:
+    """A number with four digits, or a whole one with all of its."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _is_plain(value: Any) -> bool:

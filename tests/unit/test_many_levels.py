@@ -199,6 +199,13 @@ def test_numbers_as_text_after_numbers_are_to_be_converted(name: str) -> None:
         FACES[name](table(column), Y)
 
 
+@pytest.mark.parametrize("text", ["False", "true"])
+def test_truth_values_as_text_after_truth_values_are_to_be_converted(text: str) -> None:
+    model = DynamicTree(**SMALL).update(table(np.median(Y) < Y), Y)
+    with pytest.raises(ValueError, match=r"truth value as text: convert it to one"):
+        model.predict(table([text]))
+
+
 @pytest.mark.parametrize("name", ["tree in parts", "stream", "river", "append"])
 def test_times_as_text_after_times_are_to_be_converted(name: str) -> None:
     column = [*pd.date_range("2026-01-01", periods=N - 1), "2026-12-01"]

@@ -240,6 +240,9 @@ def test_forests_are_not_counted_as_clouds() -> None:
     ("value", "text"),
     [
         (np.zeros((3, 2)), "array of shape (3, 2)"), (1.25, "1.25"), (None, "None"),
+        (np.array([1 / 3, 2e-7, np.nan]), "[0.3333, 2e-07, nan]"),
+        (np.arange(9.0), "array of shape (9,)"), (np.array([123456]), "[123456]"),
+        (np.array(["u"]), "array of shape (1,)"), (np.ones(0), "array of shape (0,)"),
         (np.float64(0.5), "0.5"), ("u", "'u'"), (True, "True"),
         (("a", "b"), "('a', 'b')"),
         (list("abcdef"), "list of 6"), ({"a": 1}, "dict of 1"), (7, "7"),

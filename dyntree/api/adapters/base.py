@@ -11,12 +11,38 @@ from dyntree.encoding.columns import Column, kind_of
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.series import column_of, objects_of
 from dyntree.encoding.tables import Table, table_of
-from dyntree.encoding.values import is_missing
-from dyntree.errors import ArgumentError, Message
+from dyntree.encoding.values import DECLARED, is_missing
+from dyntree.errors import ArgumentError, Message, PhraseWords
 from dyntree.params.labels import level_text
 from dyntree.summaries import ClassPrediction
 
 Row = Mapping[Hashable, Any]
+BEFOREHAND = {  # adapters know no levels before there are rows of them
+    "out, convert it to numbers or dates, or name the levels to use: ": "out, or "
+    "convert it to numbers or dates",
+    "out, make it numbers, or name the levels to use: ": "out, or make it numbers",
+    ", or, if they are levels, name them: ": "",
+    ", or name all levels at the start: ": "",
+    "; name the levels of such a column at the start: ": "",
+}
+
+
+def words_for(classifier: str) -> PhraseWords:
+    """Words of adapters: levels are not named beforehand, and labels need a classifier.
+
+    Examples
+    --------
+    >>> words_for("A").literal("Labels need model='class'.")
+    'Labels need A.'
+    """
+    return PhraseWords(
+        {DECLARED: ""},
+        BEFOREHAND
+        | {
+            "Labels need model='class'": f"Labels need {classifier}",
+            "or pass model='class' if": f"or use {classifier} if",
+        },
+    )
 
 
 def checked_frame(X: Any) -> Table:

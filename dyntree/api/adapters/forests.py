@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dyntree import params
+from dyntree.api.adapters.base import words_for
 from dyntree.api.adapters.streams import Stream, StreamClassifier, StreamRegressor
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.random_trees import RandomTreesStream
@@ -36,6 +37,8 @@ class RiverRandomTreesRegressor(StreamRegressor):
     >>> round(trees.predict_one({"x": 8}), 1)
     2.0
     """
+
+    _words = words_for("RiverRandomTreesClassifier")
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:

@@ -17,12 +17,15 @@ from dyntree.api.adapters.base import (
     records_of,
     responses_of,
     series_of,
+    words_for,
 )
 from dyntree.api.adapters.streams import RowDistribution
 from dyntree.encoding.columns import unusable, value_kind
 from dyntree.encoding.growing_map import check_row
+from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.values import is_missing
-from dyntree.errors import ArgumentError, UnseenLevelWarning, warn
+from dyntree.errors import ArgumentError, Speaking, UnseenLevelWarning, warn
+from dyntree.keyed.keys import warn_without_key
 from dyntree.keyed.model import KeyedStream
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.answers.predictions import blank_prediction
@@ -34,15 +37,17 @@ if TYPE_CHECKING:
 WITHOUT = ["key", "classes", "categories", "store"]
 
 
-class KeyedAdapter(base.Estimator):
+class KeyedAdapter(Speaking, base.Estimator):
     """What adapters around a model for keys have in common.
 
     Parameters
     ----------
     key : str or another name of a feature, optional
-        The feature that has the key of each row. By default all rows have one key.
+        The feature that has the key of each row. By default all rows have one key,
+        with a warning.
     """
 
+    _words = words_for("RiverKeyedClassifier")
     key: Hashable | None
     stream: KeyedStream
     _names: tuple[Hashable, ...] | None = None  # features of the first row
@@ -101,6 +106,8 @@ class KeyedAdapter(base.Estimator):
 
     def _learn(self, x: Row, y: Any) -> None:
         """Learn a row."""
+        if self.key is None and self._names is None:
+            warn_without_key()
         own, key = self._apart(x)
         self.stream.update([own], [y], [key], progress=False)
         self._names = tuple(own)
@@ -121,6 +128,7 @@ class KeyedAdapter(base.Estimator):
         X : DataFrame of shape (n_rows, n_features)
         y : Series of shape (n_rows,)
         """
+        check_paired(X, y)
         records = records_of(X)
         rows = zip(records, responses_of(y, len(records)), strict=True)
         for row, (x, response) in enumerate(rows):

@@ -22,6 +22,7 @@ from dyntree.api.adapters.base import (
     records_of,
     responses_of,
     series_of,
+    words_for,
 )
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
@@ -34,6 +35,7 @@ from dyntree.errors import (
     ManyLevelsWarning,
     Message,
     MissingInputWarning,
+    Speaking,
     rename,
     warn,
 )
@@ -122,7 +124,7 @@ def misspelt(
     return None
 
 
-class StreamAdapter(base.Estimator):
+class StreamAdapter(Speaking, base.Estimator):
     """What adapters around a stream have in common: rows as dicts or frames.
 
     Parameters
@@ -137,6 +139,7 @@ class StreamAdapter(base.Estimator):
 
     new_columns: str
     stream: Stream
+    _words = words_for("RiverDynamicTreeClassifier")
     _warned_of_levels = False  # of levels without end
     _warned_of_columns = False  # of columns without end
     _warned_of_names = False  # of a row of which no name is known
@@ -345,7 +348,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
                 "y",
                 "must be a number of at most {largest:g} in size",
                 y,
-                "Leave such rows out; labels need RiverDynamicTreeClassifier.",
+                "Labels need model='class'; leave rows without a response out.",
                 largest=LARGEST,
             )
         x, exposure = self._apart(x)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from dyntree.api.estimators.base import Estimator
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
@@ -45,7 +46,7 @@ def passed_on(method: Callable[..., Answer]) -> Callable[..., Answer]:
     return answer
 
 
-class MixtureAnswers:
+class MixtureAnswers(Estimator):
     """Answers of the model of an estimator, for rows that scikit-learn has checked."""
 
     model_: Any
@@ -65,7 +66,7 @@ class MixtureAnswers:
     score = passed_on(Mixture.score)
 
 
-class ClusterAttributes:
+class ClusterAttributes(Estimator):
     """What mixtures of scikit-learn have, around a model of rows that learns on.
 
     A class that uses it defines `cluster_centers_` and `_rows_of_clusters`.

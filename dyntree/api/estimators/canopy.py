@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from dyntree import params
 from dyntree.api.estimators.answers import Ids, MixtureAnswers, passed_on
 from dyntree.api.estimators.arguments import threads_of
-from dyntree.api.estimators.rows import checked_rows, unchanged_on_errors
+from dyntree.api.estimators.rows import checked_rows, refuse_sparse, unchanged_on_errors
 from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError
 from dyntree.mixtures import Canopy
@@ -282,6 +282,8 @@ class CanopyMixture(MixtureAnswers, DensityMixin, ClusterMixin, BaseEstimator):
 
     def _checked(self, X: Any, reset: bool) -> Matrix:
         """Rows as numbers, float32 or float64."""
+        if self.family not in COUNTS:
+            refuse_sparse(X, self.family, "family='multinomial' or 'poisson'")
         rows: Matrix = checked_rows(
             self,
             X,

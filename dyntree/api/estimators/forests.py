@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dyntree import params
+from dyntree.api.estimators.base import words_for
 from dyntree.api.estimators.supervised import OnlineClassifier, OnlineRegressor
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.random_trees import RandomTreesStream
@@ -41,6 +42,8 @@ class RandomTreesRegressor(OnlineRegressor):
     >>> trees.predict([[0.25], [0.75]]).round(1)
     array([0., 2.])
     """
+
+    _words = words_for("RandomTreesClassifier", "RandomTreesRegressor")
 
     def _fresh(self) -> RandomTreesStream:
         return RandomTreesStream(**self._options(model="constant"))

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from dyntree import params
 from dyntree.api.estimators.arguments import threads_of
-from dyntree.api.estimators.rows import checked_rows
+from dyntree.api.estimators.base import Estimator
+from dyntree.api.estimators.rows import checked_rows, refuse_sparse
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures import MemoryBoundedHDP
@@ -39,7 +40,11 @@ def check_groups(groups: Any) -> None:
 
 @params.derived(MemoryBoundedHDP, without=["seed", "threads", "callback"])
 class MemoryBoundedTopics(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator
+    Estimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    ClusterMixin,
+    BaseEstimator,
 ):
     """Topics shared by documents in bounded memory, for scikit-learn.
 
@@ -111,13 +116,16 @@ class MemoryBoundedTopics(
     def _checked(self, X: Any, reset: bool) -> Any:
         """X as scikit-learn checks it: counts may be sparse."""
         is_text = isinstance(X, list | tuple) and X and isinstance(X[0], str)
-        if self._is_words and is_text:
+        if is_text:
             raise ArgumentError(
                 "X",
                 "must be counts of words, a document in each row",
                 Message("text, {x!r}", x=X[0]),
-                "Count words first, as scikit-learn's CountVectorizer does.",
+                "Count words first, as scikit-learn's CountVectorizer does, for "
+                "family='multinomial'.",
             )
+        if not self._is_words:
+            refuse_sparse(X, self.family, "family='multinomial'")
         return checked_rows(
             self, X, reset, dtype=np.float64,
             accept_sparse="csr" if self._is_words else False,

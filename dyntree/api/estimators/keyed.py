@@ -19,11 +19,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dyntree import params
 from dyntree.api.estimators.arguments import RandomState, seed_of
+from dyntree.api.estimators.base import Estimator, words_for
 from dyntree.api.estimators.rows import as_frame, holds_more, unchanged_on_errors
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.targets import refuse_booleans
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
+from dyntree.keyed.keys import warn_without_key
 from dyntree.keyed.model import KeyedStream
 from dyntree.trees.model import DynamicTree
 
@@ -31,18 +33,19 @@ FACES = "KeyedRegressor and KeyedClassifier"
 WITHOUT = ["key", "classes", "categories", "store", "seed", "late"]
 
 
-class KeyedMixin:
+class KeyedMixin(Estimator):
     """What estimators around a model for keys have in common.
 
     Parameters
     ----------
     key : int or str, optional
         The column of X that has the key of each row: its name, or its place in an
-        array. By default all rows have one key.
+        array. By default all rows have one key, with a warning for frames.
     random_state : int, RandomState or Generator, optional
         An int is the seed of the model. By default the seed is drawn from the system.
     """
 
+    _words = words_for("KeyedClassifier", "KeyedRegressor")
     model_: KeyedStream
     key: Hashable | None
 
@@ -56,7 +59,7 @@ class KeyedMixin:
 
     def _fresh(self, **more: Any) -> KeyedStream:
         """Make a model that has seen no row."""
-        options = self.get_params(deep=False)  # type: ignore[attr-defined]
+        options = self.get_params(deep=False)
         seed = seed_of(options.pop("random_state"))
         return KeyedStream(**options | {"key": None, "seed": seed} | more)
 
@@ -88,6 +91,8 @@ class KeyedMixin:
 
     def _taught(self, X: Any, y: Any, first: bool, **more: Any) -> Self:
         """Give rows to the model, at first to a new one."""
+        if first and self.key is None and is_frame(X):
+            warn_without_key()
         with unchanged_on_errors(self):
             rows = self._rows(X, first)
             model = self._fresh(**more) if first else self.model_

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from dyntree.api.estimators.answers import Ids, times_of
+from dyntree.api.estimators.base import Estimator
 from dyntree.api.estimators.rows import checked_rows
 from dyntree.encoding.values import Matrix
 from dyntree.mixtures.shared.arrays import settled_aliases
@@ -27,7 +28,7 @@ def labels_of(rows: Matrix, times: Ids, labels: Ids, model: Any) -> Ids:
     return out
 
 
-class PhasesMixin:
+class PhasesMixin(Estimator):
     """Learning of clusterers around models of phases.
 
     A class that uses it defines `_fresh`, which makes a model from its parameters.

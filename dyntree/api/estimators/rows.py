@@ -21,7 +21,7 @@ from dyntree.encoding.frames import check_eager, is_frame
 from dyntree.encoding.row_input import named_columns
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import is_missing
-from dyntree.errors import ArgumentError, Message
+from dyntree.errors import ArgumentError, Message, UnusableValueError
 from dyntree.params import as_array
 
 COLUMNS_SEEN = "_columns_in"  # where an estimator keeps columns that hold times
@@ -72,6 +72,19 @@ def as_frame(X: Any) -> Any:
         return as_array("X", X)
     plain = not is_frame(X) or hasattr(X, "iloc")
     return X if plain else table_of(X, "X").native
+
+
+def refuse_sparse(X: Any, family: Any, of_counts: str) -> None:
+    """Refuse a sparse matrix for a family of real numbers; another is for counts."""
+    if hasattr(X, "tocsr"):
+        raise UnusableValueError(
+            "X",
+            "must be a dense array",
+            Message("a sparse matrix, with family={family!r}", family=family),
+            "For counts, such as those of words, take {of_counts}; give other numbers "
+            "as X.toarray().",
+            of_counts=of_counts,
+        )
 
 
 def holds_more(X: Any) -> bool:

@@ -16,17 +16,18 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dyntree import params
 from dyntree.api.estimators.arguments import RandomState, seed_of, threads_of
+from dyntree.api.estimators.base import Estimator, words_for
 from dyntree.api.estimators.rows import as_frame, holds_more
 from dyntree.encoding.targets import label_list, refuse_booleans
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import ArgumentError, Message, renamed
+from dyntree.errors import ArgumentError, Message
 from dyntree.summaries.draws import PosteriorDraws
 from dyntree.trees.averages.base import TreeAverage
 from dyntree.trees.learning.weights import check_weights
 from dyntree.trees.random_trees import RandomTreesStream
 
 
-class TreesMixin:
+class TreesMixin(Estimator):
     """An estimator whose model is made of trees.
 
     A class that uses it defines `_fresh`, which makes a model from its parameters. The
@@ -42,6 +43,7 @@ class TreesMixin:
         An int is the seed of the model. By default the seed is drawn from the system.
     """
 
+    _words = words_for("DynamicTreeClassifier", "DynamicTreeRegressor")
     model_: Any
     n_jobs: int | None
     n_features_in_: int
@@ -119,13 +121,7 @@ class TreesMixin:
         if isinstance(model, TreeAverage | RandomTreesStream):
             threads = threads_of(self.n_jobs)
             more |= {"threads": threads}
-        with renamed(
-            {
-                "model='class'": "DynamicTreeClassifier",
-                "model='constant' or 'linear'": "DynamicTreeRegressor",
-            }
-        ):
-            model.update(*given, **more, progress=False)
+        model.update(*given, **more, progress=False)
         self.model_ = model
         return self
 

@@ -42,6 +42,7 @@ from dyntree.params.checks import as_numbers
 from dyntree.params.labels import check_text, is_label
 
 NAME = "MemoryBoundedHDP"
+FEWEST_WORDS = 5  # columns from which rows can look like counts of words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,13 @@ class RowBatch(Batch):
         standard deviations away.
         """
         rows = self.rows
+        if are_counts_of_words(rows):
+            warn(
+                ScaleWarning,
+                "documents look like counts of words: whole numbers >= 0, most of "
+                "them 0. This family takes rows for points with Gaussian noise. For "
+                "counts take family='multinomial'.",
+            )
         by: NDArray[Any] | None = self.weight
         if not standardize:
             return np.zeros(self.width), np.ones(self.width)
@@ -178,6 +186,25 @@ class RowBatch(Batch):
     def store(self, family: Family, group: Any) -> RowStore:
         """Points, or clumps where they have weights, of so numbered groups."""
         return RowStore.of(family, self.rows, group, self.weight)
+
+
+def are_counts_of_words(rows: Matrix) -> bool:
+    """Whether rows look like documents that count words in many columns.
+
+    Examples
+    --------
+    >>> counts = np.eye(8)[[0, 3, 5]] + np.eye(8)[[0, 1, 2]]
+    >>> are_counts_of_words(counts), are_counts_of_words(counts - 0.5)
+    (True, False)
+    """
+    if rows.shape[1] < FEWEST_WORDS or not _are_counts(rows[:1]):
+        return False  # without a look at the others
+    return _are_counts(rows) and bool(2 * np.count_nonzero(rows) < rows.size)
+
+
+def _are_counts(rows: Matrix) -> bool:
+    """Whether all values are whole numbers >= 0."""
+    return bool(((rows >= 0.0) & (rows == np.floor(rows))).all())
 
 
 def check_times(times: Times, features: FeatureMap) -> None:
@@ -395,8 +422,8 @@ def document_rows(
             what,
             "must be a 2-D numeric array",
             Message("a sparse matrix"),
-            'Give a dense one, X.toarray(), or take family="multinomial" for counts '
-            "of words.",
+            "For counts of words take family='multinomial'; give other numbers as a "
+            "dense array, X.toarray().",
         )
     array = params.as_array(what, one)
     if array.ndim == 2 and (

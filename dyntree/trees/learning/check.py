@@ -224,8 +224,8 @@ def warn_of_many(state: TreeState, features: ColumnFeatures) -> None:
                 ManyLevelsWarning,
                 "column {name!r} has more than {limit} levels: later ones have no "
                 "feature of their own, and share the column 'effect of {name}', the "
-                "mean response of the level, shrunk. Name all levels at the start: "
-                "{declared}, or use encode_levels='onehot' for a feature each.",
+                "mean response of the level, shrunk. Use encode_levels='onehot' for a "
+                "feature each, or name all levels at the start: {declared}.",
                 name=name,
                 limit=levels.limit,
                 declared=declared(name),
@@ -277,14 +277,15 @@ def encoded(
 
 def warn_unseen(names: Sequence[str], grows: bool) -> None:
     """Warn of columns with levels that are not known and count as missing."""
-    when, remedy = "are later than the first trees", Message("new_levels='grow'")
+    when = "are later than the first trees"
+    remedy = Message("Make a model with new_levels='grow'")
     if grows:
-        when, remedy = "no row learned has had", Message("learn such rows first")
+        when, remedy = "no row learned has had", Message("Learn such rows first")
     warn(
         UnseenLevelWarning,
         "X has levels in {listed} that {when}; they count as missing, and such rows "
-        "are predicted over all levels, by how often each was learned. Name all "
-        "levels at the start: {declared}, or {remedy}.",
+        "are predicted over all levels, by how often each was learned. {remedy}, or "
+        "name all levels at the start: {declared}.",
         listed=listed(names),
         when=when,
         declared=declared(names[0]),

@@ -6,6 +6,16 @@ refuse_theirs <- function(...) {
                    sys.call()))
 }
 
+# Methods for all other objects.
+refuse_others <- function(...) {
+  has_shares <- inherits(..1, "dyntree_trees") &&
+    .Generic %in% c("relevance", "sens", "varpropuse", "varproptotal")
+  stop(simpleError(paste0(.Generic, "() is for what dynaTree() returned; object is of class ",
+                          paste(class(..1), collapse = ", "), ".",
+                          if (has_shares) " summary() has the shares of its inputs."),
+                   sys.call()))
+}
+
 # Stops unless an object is of this package; methods that need no cloud call it first.
 check_ours <- function(object, call = sys.call(-1L))
   if (!inherits(object, "dyntree")) stop(simpleError(not_ours(object), call))

@@ -150,7 +150,7 @@ def test_a_model_of_another_class_is_refused(tmp_path: Path) -> None:
         pass
 
     for model in (Mine(seed=1), 7):
-        with pytest.raises(ValueError, match="model must be one of"):
+        with pytest.raises(ValueError, match="model must be a model of this package"):
             dyntree.save(model, tmp_path / "m.dyn")  # type: ignore[arg-type]
 
 
@@ -166,6 +166,27 @@ def test_faces_around_a_model_are_refused_with_what_to_do(tmp_path: Path) -> Non
     ):
         with pytest.raises(ValueError, match=said):
             dyntree.save(face, tmp_path / "m.dyn")  # type: ignore[arg-type]
+
+
+def test_arguments_the_other_way_round_are_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "m.dyn", str(tmp_path / "m.dyn")):
+        with pytest.raises(ValueError, match="other way round"):
+            dyntree.save(path, grown("constant"))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"a model of this package.*got str"):
+        dyntree.save("m.dyn", tmp_path)  # type: ignore[arg-type]
+
+
+def test_estimators_are_pickled_or_have_a_model(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="needs scikit-learn: dyntree[sklearn]")
+    from dyntree.api.estimators import DPGMMClusterer
+
+    estimator: Any = DPGMMClusterer(1.0)
+    with pytest.raises(ValueError, match=r"Fit it first; then pickle it, or save its"):
+        dyntree.save(estimator, tmp_path / "m.dyn")
+    estimator.fit([[1.0], [2.0]])
+    with pytest.raises(ValueError, match=r"Pickle it, or save its model, \.model_\."):
+        dyntree.save(estimator, tmp_path / "m.dyn")
+    dyntree.save(estimator.model_, tmp_path / "m.dyn")
 
 
 # ---------------------------------------------------------------- the file

@@ -12,6 +12,7 @@ import pytest
 import dyntree.formula.api as dtf
 from dyntree import AveragedStream, AveragedTrees, DynamicTree, StreamingTree
 from dyntree.api.formula import DynamicTreeModel
+from dyntree.errors import IndexOrderWarning
 from dyntree.evaluate import prequential, prequential_each
 from dyntree.evaluate.repeats import fit_repeats
 from dyntree.mixtures import (
@@ -68,6 +69,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "river, a stream": lambda y: of_river("DynamicTreeRegressor", window=20)(X, y),
     "river, an average": lambda y: of_river("DynamicTreeRegressor")(X, y),
     "river, random trees": lambda y: of_river("RandomTreesRegressor", n_trees=3)(X, y),
+    "river, keys": lambda y: of_river("KeyedRegressor")(X, y),
     "river, labels": lambda y: of_river("DynamicTreeClassifier")(X, y > 2.0),
     "river, weights": lambda y: of_river("DynamicTreeRegressor")(X, Y, y - y.min()),
     "groups": lambda y: MemoryBoundedHDP(seed=1).fit(X, groups=(y > 2.0).astype(int)),
@@ -89,6 +91,46 @@ def test_a_series_of_another_order_is_refused(name: str) -> None:
         with pytest.raises(ValueError, match=r"must have the same index") as caught:
             call(wrong)
         assert "to_numpy() to pair them by position" in str(caught.value)
+
+
+def test_the_first_row_that_differs_is_named() -> None:
+    y = Y.rename(index={3: 70})
+    with pytest.raises(ValueError, match="row 3 has index 70 in y and 3 in X"):
+        tree().update(X, y)
+
+
+ESTIMATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "y": lambda made, y: made.DynamicTreeRegressor(n_particles=5).fit(X, y),
+    "more y": lambda made, y: made.RandomTreesRegressor(n_trees=3).partial_fit(X, y=y),
+    "labels": lambda made, y: made.DynamicTreeClassifier(n_particles=5).fit(X, y > 2.0),
+    "keys": lambda made, y: made.KeyedRegressor(key="k", n_particles=5).fit(
+        X.assign(k=X.index // 20), y
+    ),
+    "sample_weight": lambda made, y: made.DynamicTreeRegressor(n_particles=5).fit(
+        X, Y, y - y.min()
+    ),
+    "weights of clusters": lambda made, y: made.CanopyMixture(2, random_state=1).fit(
+        X, sample_weight=y - y.min() + 1.0
+    ),
+    "groups": lambda made, y: made.MemoryBoundedTopics(random_state=1).fit(
+        X, groups=y > 2.0
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning")
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_estimators_warn_of_another_order(name: str) -> None:
+    """scikit-learn pairs by position, so that other indices are no mistake."""
+    pytest.importorskip("sklearn", reason="needs scikit-learn: dyntree[sklearn]")
+    from dyntree.api import estimators
+
+    fit = ESTIMATORS[name]
+    fit(estimators, Y)
+    fit(estimators, Y.set_axis(np.arange(60) + 1))
+    fit(estimators, SHUFFLED.to_numpy())
+    with pytest.warns(IndexOrderWarning, match="in another order; row 0 has index"):
+        fit(estimators, SHUFFLED)
 
 
 def test_a_refused_call_changes_nothing() -> None:
@@ -115,7 +157,8 @@ def test_scikit_learns_face_pairs_by_position_as_scikit_learn_does() -> None:
     from dyntree.api.estimators import DynamicTreeRegressor
 
     by_place = DynamicTreeRegressor(n_particles=20, random_state=1)
-    one = by_place.fit(X, SHUFFLED).predict(X)
+    with pytest.warns(IndexOrderWarning):
+        one = by_place.fit(X, SHUFFLED).predict(X)
     other = by_place.fit(X, SHUFFLED.to_numpy()).predict(X)
     np.testing.assert_array_equal(one, other)
 

@@ -74,6 +74,11 @@ test_that("objects are no objects of R's dynaTree, and the other way round", {
                  dyntree:::update.dyntree(theirs, X, 1:2),
                  dyntree:::coef.dyntree(theirs, X))
   for (call in asked) expect_error(eval(call), "object is one of R's package dynaTree")
+  other <- structure(list(), class = "dyntree_trees")
+  for (call in asked[1:17])
+    expect_error(eval(call, list(theirs = other)),
+                 "is for what dynaTree\\(\\) returned; .* dyntree_trees")
+  expect_error(relevance(object = other), "summary\\(\\) has the shares of its inputs")
   expect_error(deletecloud(1), "object must be what dynaTree\\(\\) returned; .* numeric")
 })
 

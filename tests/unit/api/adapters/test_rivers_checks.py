@@ -46,6 +46,7 @@ def rivers_checks() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("model", "check"), list(rivers_checks()))
 @pytest.mark.filterwarnings("ignore:rows have features that the first row")
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingKeyWarning")
 @pytest.mark.usefixtures("global_randomness_on_loan")
 def test_rivers_own_checks(model: Any, check: Callable[[Any], None]) -> None:
     assert model._unit_test_skips() == set()

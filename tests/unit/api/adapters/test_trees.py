@@ -18,6 +18,8 @@ from dyntree import StreamingTree
 from dyntree.api.adapters import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
+    RiverKeyedRegressor,
+    RiverRandomTreesRegressor,
 )
 from dyntree.encoding import growing_map
 from dyntree.errors import (
@@ -513,3 +515,40 @@ def test_a_row_of_which_no_name_is_known_is_warned_of_once(name: str) -> None:
         model.predict_one({"pp": 1.0, "qq": 2.0})
     model.predict_one({"pp": 1.0, "qq": 2.0})  # warnings are errors here
     learned(name, X, y).predict_one({"p": 0.5, "qq": 2.0})
+
+
+@pytest.mark.parametrize(
+    ("kind", "classifier"),
+    [
+        (RiverDynamicTreeRegressor, "RiverDynamicTreeClassifier"),
+        (RiverRandomTreesRegressor, "RiverRandomTreesClassifier"),
+        (RiverKeyedRegressor, "RiverKeyedClassifier"),
+    ],
+)
+@pytest.mark.parametrize("y", [True, "high"])
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingKeyWarning")
+def test_labels_need_a_classifier(kind: Any, classifier: str, y: Any) -> None:
+    with pytest.raises(ValueError, match=f"Labels need {classifier}"):
+        kind().learn_one({"a": 1.0}, y)
+
+
+def test_no_advice_names_levels_beforehand() -> None:
+    """No adapter has the argument `categories`, nor do its rows have types."""
+    model = RiverDynamicTreeRegressor(n_particles=5, window=50, seed=1)
+    keyed = RiverKeyedRegressor(key="b", n_particles=5, seed=1)
+    with warnings.catch_warnings(record=True) as notes:
+        warnings.simplefilter("always")
+        for k in range(130):
+            model.learn_one({"a": f"u{k}", "b": f"{k}.5"}, k)
+        for k in range(20):
+            keyed.learn_one({"a": f"u{k % 2}", "b": 1}, k)
+        keyed.predict_one({"a": "new", "b": 1})
+    said = [str(note.message) for note in notes]
+    assert not [text for text in said if "categories" in text or "categorical" in text]
+    for ending in (
+        "or convert it to numbers or dates.",
+        "Convert the column to numbers.",
+        "Use encode_levels='onehot' for a feature each.",
+        "Learn such rows first.",
+    ):
+        assert [text for text in said if text.endswith(ending)], ending

@@ -206,7 +206,7 @@ def test_counts_may_be_sparse(options: Any) -> None:
     assert (fits[0].labels_ == fits[1].labels_).all()
     assert (fits[1].predict(csr_array(C)) == fits[0].predict(C)).all()
     assert fits[1].score(csr_array(C)) == fits[0].score(C)
-    with pytest.raises(TypeError, match="dense data is required"):
+    with pytest.raises(TypeError, match="must be a dense array"):
         CanopyMixture(2).fit(csr_array(C))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,25 @@ import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
 
+from sklearn.base import clone
+
+import dyntree
 from dyntree.api import estimators
 from dyntree.api.estimators import (
     CanopyMixture,
     DPGMMClusterer,
+    DynamicMeansClusterer,
     DynamicTreeClassifier,
     DynamicTreeCountRegressor,
     DynamicTreeRegressor,
+    KeyedRegressor,
     RandomTreesClassifier,
     RandomTreesRegressor,
+)
+from dyntree.errors import (
+    ManyLevelsWarning,
+    NumbersAsTextWarning,
+    UnseenLevelWarning,
 )
 from tests.unit.models import refused
 
@@ -104,3 +115,85 @@ def test_log_probabilities(kind: type) -> None:
     model = kind(random_state=1).fit(X, Y)
     expected = np.log(model.predict_proba(X[:5]))
     np.testing.assert_array_equal(model.predict_log_proba(X[:5]), expected)
+
+
+BOOLEANS = [
+    (DynamicTreeRegressor, "DynamicTreeClassifier"),
+    (DynamicTreeCountRegressor, "DynamicTreeClassifier"),
+    (RandomTreesRegressor, "RandomTreesClassifier"),
+    (KeyedRegressor, "KeyedClassifier"),
+]
+
+
+@pytest.mark.parametrize(("kind", "classifier"), BOOLEANS)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_booleans_need_a_classifier(kind: Any, classifier: str, method: str) -> None:
+    X = np.ones((30, 1)) * Y[:, None]
+    with pytest.raises(ValueError, match=f"Labels need {classifier};"):
+        getattr(kind(), method)(X, Y > 1)
+    with pytest.raises(ValueError, match=f"Labels need {classifier}"):
+        getattr(kind(), method)(X, np.array(["u", "v", "w"])[Y])
+
+
+def test_levels_are_those_of_a_categorical_column() -> None:
+    """No estimator has the argument `categories`."""
+    frame = pd.DataFrame({"city": ["u", "v"] * 15, "size": ["1.5", "2.5"] * 15})
+    ids = pd.DataFrame({"city": [f"id{k}" for k in range(150)]})
+    with pytest.warns(NumbersAsTextWarning) as notes:
+        model = DynamicTreeRegressor(n_particles=10).fit(frame, Y)
+    with pytest.warns(UnseenLevelWarning) as later:
+        model.predict(pd.DataFrame({"city": ["w"], "size": ["1.5"]}))
+    with pytest.warns(ManyLevelsWarning) as many:
+        RandomTreesRegressor(n_trees=3).fit(ids, np.arange(150.0))
+    for kind in (notes, later, many):
+        said = [str(note.message) for note in kind]
+        assert any("astype('category')" in text for text in said)
+        assert not any("categories=" in text for text in said)
+
+
+def test_the_words_of_an_estimator_end_with_its_call() -> None:
+    with pytest.raises(ValueError, match="DynamicTreeClassifier"):
+        DynamicTreeRegressor().fit(np.ones((30, 1)), Y > 1)
+    with pytest.raises(ValueError, match="Labels need model='class'"):
+        dyntree.DynamicTree().update(np.ones((30, 1)), Y > 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "meant"),
+    [
+        (DynamicTreeRegressor, "predict_interval", r"predict_quantiles\?"),
+        (DynamicTreeClassifier, "predict_interval", r"predict_proba\?"),
+        (DynamicTreeRegressor, "update", r"partial_fit\?"),
+        (DPGMMClusterer, "predict_prob", r"predict_proba\?"),
+        (CanopyMixture, "save", r"joblib.dump\(estimator, path\)"),
+    ],
+)
+def test_wrong_names_get_a_suggestion(kind: Any, name: str, meant: str) -> None:
+    with pytest.raises(AttributeError, match=f"Did you mean {meant}"):
+        getattr(kind(), name)
+
+
+def test_methods_of_the_model_are_named_with_it() -> None:
+    model = DynamicTreeRegressor(n_particles=10).fit(np.ones((30, 1)) * Y[:, None], Y)
+    with pytest.raises(AttributeError, match=r"mean model_\.acquisition\?"):
+        model.acquisition(Y[:, None])
+    with pytest.raises(TypeError, match=r"'std'\. Its arguments are X, return_std\."):
+        model.predict(Y[:, None], std=True)
+
+
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_suggestions_leave_the_rest_as_it_was(name: str) -> None:
+    estimator = getattr(estimators, name)()
+    assert not hasattr(estimator, "model_")
+    again = pickle.loads(pickle.dumps(clone(estimator)))
+    assert again.get_params() == estimator.get_params()
+    assert not hasattr(again, "n_features_in_")
+
+
+def test_arguments_of_a_constructor_are_named() -> None:
+    make: Any = DynamicTreeClassifier
+    with pytest.raises(TypeError, match=r"Name them, such as model='logit'\."):
+        make("logit")
+    make = DynamicMeansClusterer
+    with pytest.raises(TypeError, match=r"Its arguments are lambda_, max_absence,"):
+        make(n_components=3)

@@ -13,8 +13,9 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sk
 
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
 
-from dyntree.api.estimators import DPGMMClusterer, MemoryBoundedTopics
+from dyntree.api.estimators import CanopyMixture, DPGMMClusterer, MemoryBoundedTopics
 from dyntree.mixtures import MemoryBoundedHDP
 from tests.bench.hdp_scenes import bars
 from tests.helpers import model_bytes
@@ -153,3 +154,15 @@ def test_a_column_of_groups_and_texts_are_refused_with_the_remedy() -> None:
             getattr(MemoryBoundedTopics(), ask)(frame, groups="g")
     with pytest.raises(ValueError, match="CountVectorizer"):
         MemoryBoundedTopics("multinomial").fit(["a b", "c d"])
+    with pytest.raises(ValueError, match="for family='multinomial'"):
+        MemoryBoundedTopics().fit(["a b", "c d"])
+
+
+@pytest.mark.parametrize("kind", [MemoryBoundedTopics, CanopyMixture])
+def test_sparse_counts_need_a_family_of_counts(kind: Any) -> None:
+    texts = ["cat dog cat mouse", "stock bond market", "dog cat pet"] * 5
+    counts = CountVectorizer().fit_transform(texts)
+    with pytest.raises(ValueError, match=r"of words, take family='multinomial'"):
+        kind().fit(counts)
+    fit = kind(family="multinomial", random_state=1).fit(counts)
+    assert len(fit.labels_) == 15

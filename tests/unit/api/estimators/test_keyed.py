@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not installed: dyntree[sklearn]")
 
 from dyntree.api.estimators import KeyedClassifier, KeyedRegressor
+from dyntree.errors import MissingKeyWarning
 
 SMALL: dict[str, Any] = {"n_particles": 5, "random_state": 1}
 
@@ -65,3 +66,26 @@ def test_leaves_are_for_the_responses_of_the_face() -> None:
         KeyedRegressor("class", key="sensor", **SMALL).fit(frame, y)
     with pytest.raises(ValueError, match="labels only"):
         KeyedClassifier("linear", key="sensor", **SMALL).fit(frame, y > 5.0)
+
+
+def test_frames_without_a_key_are_one_series_with_a_warning() -> None:
+    frame, y = sensors()
+    model = KeyedRegressor(**SMALL)
+    with pytest.warns(MissingKeyWarning, match=r"all rows are of one series\. Name"):
+        model.fit(frame, y)
+    model.partial_fit(frame, y)
+    model.predict(frame)
+    KeyedRegressor(**SMALL).fit(frame.to_numpy(), y)
+    with pytest.warns(MissingKeyWarning):
+        KeyedClassifier(**SMALL).partial_fit(frame, y > 5.0)
+
+
+def test_dicts_without_a_key_are_one_series_with_a_warning() -> None:
+    pytest.importorskip("river", reason="river is not installed: dyntree[river]")
+    from dyntree.api.adapters import RiverKeyedRegressor
+
+    model = RiverKeyedRegressor(n_particles=5, seed=1)
+    model.predict_one({"a": 1.0})
+    with pytest.warns(MissingKeyWarning):
+        model.learn_one({"a": 1.0}, 1.0)
+    model.learn_one({"a": 2.0}, 2.0)

@@ -47,6 +47,7 @@ def failing(estimator: Any) -> dict[str, str]:
 pytestmark = [
     pytest.mark.filterwarnings("ignore::dyntree.errors.ScaleWarning"),
     pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning"),
+    pytest.mark.filterwarnings("ignore::dyntree.errors.MissingKeyWarning"),
     pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning"),
     pytest.mark.usefixtures("global_randomness_on_loan"),
 ]

@@ -556,6 +556,15 @@ def test_constant_columns_are_warned_of() -> None:
     assert model.learned_.scale[2] == 1.0
 
 
+def test_counts_of_words_are_no_points() -> None:
+    counts = np.random.default_rng(0).poisson(0.3, size=(60, 6))
+    for documents, groups in ((counts, np.arange(60) % 2), ([counts], None)):
+        with pytest.warns(ScaleWarning, match="take family='multinomial'"):
+            MemoryBoundedHDP("diag", seed=1).fit(documents, groups=groups)
+    for points in (counts[:, :3], counts + 1, counts - 1, counts + 0.5):
+        MemoryBoundedHDP("diag", seed=1).fit([points])
+
+
 def test_a_matrix_without_a_root_is_named() -> None:
     from dyntree.mixtures.hdp.registry import family_of
 

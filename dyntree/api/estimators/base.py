@@ -1,0 +1,101 @@
+"""What all estimators have in common: errors in words that their users can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from inspect import isfunction, signature
+from typing import Any, ClassVar
+
+from dyntree.encoding.row_alignment import warn_of_order
+from dyntree.encoding.values import DECLARED, NAMED
+from dyntree.errors import PhraseWords, Speaking, Words
+from dyntree.params.names import suggested, suggesting
+
+TEMPLATES = dict.fromkeys(
+    (NAMED, DECLARED),
+    "a categorical column of a frame (astype('category') before rows are split)",
+)
+SAVING = "joblib.dump(estimator, path), or dyntree.save(estimator.model_, path)"
+METHODS = {  # of models and of other packages, and what estimators have
+    "update": ("partial_fit",), "learn": ("partial_fit",), "train": ("fit",),
+    "learn_many": ("partial_fit",), "learn_one": ("partial_fit",),
+    "predict_interval": ("predict_quantiles", "predict_proba"),
+    "predict_quantile": ("predict_quantiles", "predict_proba"),
+    "quantile": ("predict_quantiles",), "predict_dist": ("predict_quantiles",),
+    "predict_one": ("predict",), "options": ("get_params",),
+    "importance": ("feature_importances_",), "log_evidence": ("log_evidence_",),
+    "classes": ("classes_",), "n_components_": ("n_clusters_", "n_topics_"),
+}  # fmt: skip
+FUNCTIONS = {"save": SAVING, "to_file": SAVING, "dump": SAVING}
+
+
+def words_for(classifier: str, regressor: str) -> PhraseWords:
+    """Words of estimators around trees, which name those for other responses.
+
+    Examples
+    --------
+    >>> words_for("A", "B").literal("Labels need model='class'.")
+    'Labels need A.'
+    """
+    return PhraseWords(
+        TEMPLATES,
+        {
+            "Labels need model='class'": f"Labels need {classifier}",
+            "or pass model='class' if": f"or use {classifier} if",
+            "see model='constant' or 'linear'": f"see {regressor}",
+        },
+    )
+
+
+class Estimator(Speaking):
+    """An estimator with words of its own, which suggests a name for a wrong one."""
+
+    _words: ClassVar[Words] = PhraseWords(TEMPLATES, {})
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        suggesting(cls)
+        for name, method in list(vars(cls).items()):
+            if not name.startswith("_") and isfunction(method):
+                setattr(cls, name, _paired(method))
+
+    def __getattr__(self, name: str) -> Any:
+        """Say that there is no such attribute, and which one may be meant."""
+        if hasattr(type(self), name):  # a property, whose own error this is
+            return object.__getattribute__(self, name)
+        said = f"{type(self).__name__!r} object has no attribute {name!r}"
+        meant = "" if name.startswith("_") else self._meant(name)
+        said += f". Did you mean {meant}?" if meant else ""
+        raise AttributeError(said, name=name, obj=self)
+
+    def _meant(self, name: str) -> str:
+        """What a wrong name may stand for, of this estimator or of its model."""
+        if name in FUNCTIONS:
+            return FUNCTIONS[name]
+        for meant in METHODS.get(name, ()):
+            if hasattr(type(self), meant):
+                return meant
+        if hasattr(type(vars(self).get("model_")), name):
+            return f"model_.{name}"
+        names = {*vars(self), *dir(type(self))}  # dir(self) would ask each property
+        public = sorted(one for one in names if not one.startswith("_"))
+        return suggested(name, tuple(public)) or ""
+
+
+def _paired(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that warns of values with the index of X in another order."""
+    names = [*signature(method).parameters][1:]
+    if names[:1] != ["X"]:
+        return method
+
+    @wraps(method)
+    def paired(self: Estimator, *arguments: Any, **more: Any) -> Any:
+        X = arguments[0] if arguments else more.get("X")
+        if hasattr(X, "iloc"):
+            by_place = zip(names, arguments, strict=False)
+            for name, values in (*by_place, *more.items()):
+                warn_of_order(X, values, name)
+        return method(self, *arguments, **more)
+
+    return paired
