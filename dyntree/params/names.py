@@ -116,20 +116,20 @@ class SuggestingAttributes:
             if name in self._hints:
                 said += f". {self._hints[name]}"
             elif not name.startswith("_"):
-                meant = _attribute(type(self), name)
+                meant = self._meant(name)
                 said += f". Did you mean {meant}?" if meant else ""
             raise AttributeError(said, name=name, obj=self)
 
-
-def _attribute(kind: type, name: str) -> str | None:
-    """What is meant by an attribute that a class does not have, or None."""
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
-    meant = METHODS.get(name, "")
-    head = meant.split("(")[0]
-    if head and hasattr(kind, head):
-        return meant
-    return suggested(name, tuple(one for one in dir(kind) if not one.startswith("_")))
+    def _meant(self, name: str) -> str | None:
+        """What is meant by an attribute that there is not, or None."""
+        if name in FUNCTIONS:
+            return FUNCTIONS[name]
+        meant = METHODS.get(name, "")
+        head = meant.split("(")[0]
+        if head and hasattr(type(self), head):
+            return meant
+        public = tuple(one for one in dir(self) if not one.startswith("_"))
+        return suggested(name, public)
 
 
 class Suggesting(SuggestingAttributes):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dyntree.encoding.row_alignment import warn_of_order
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import PhraseWords, Speaking, Words
-from dyntree.params.names import suggested, suggesting
+from dyntree.params.names import SuggestingAttributes, suggested, suggesting
 
 TEMPLATES = dict.fromkeys(
     (NAMED, DECLARED),
@@ -48,7 +48,7 @@ def words_for(classifier: str, regressor: str) -> PhraseWords:
     )
 
 
-class Estimator(Speaking):
+class Estimator(Speaking, SuggestingAttributes):
     """An estimator with words of its own, which suggests a name for a wrong one."""
 
     _words: ClassVar[Words] = PhraseWords(TEMPLATES, {})
@@ -60,16 +60,7 @@ class Estimator(Speaking):
             if not name.startswith("_") and isfunction(method):
                 setattr(cls, name, _paired(method))
 
-    def __getattr__(self, name: str) -> Any:
-        """Say that there is no such attribute, and which one may be meant."""
-        if hasattr(type(self), name):  # a property, whose own error this is
-            return object.__getattribute__(self, name)
-        said = f"{type(self).__name__!r} object has no attribute {name!r}"
-        meant = "" if name.startswith("_") else self._meant(name)
-        said += f". Did you mean {meant}?" if meant else ""
-        raise AttributeError(said, name=name, obj=self)
-
-    def _meant(self, name: str) -> str:
+    def _meant(self, name: str) -> str | None:
         """What a wrong name may stand for, of this estimator or of its model."""
         if name in FUNCTIONS:
             return FUNCTIONS[name]
@@ -80,7 +71,7 @@ class Estimator(Speaking):
             return f"model_.{name}"
         names = {*vars(self), *dir(type(self))}  # dir(self) would ask each property
         public = sorted(one for one in names if not one.startswith("_"))
-        return suggested(name, tuple(public)) or ""
+        return suggested(name, tuple(public))
 
 
 def _paired(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -59,7 +59,7 @@ class KeyedMixin(Estimator):
 
     def _fresh(self, **more: Any) -> KeyedStream:
         """Make a model that has seen no row."""
-        options = self.get_params(deep=False)
+        options = self.get_params(deep=False)  # type: ignore[attr-defined]
         seed = seed_of(options.pop("random_state"))
         return KeyedStream(**options | {"key": None, "seed": seed} | more)
 
