@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
@@ -18,6 +19,7 @@ from dyntree import (
     StreamingTree,
 )
 from dyntree.api.formula import DynamicTreeModel
+from dyntree.errors import MissingKeyWarning
 from dyntree.evaluate import prequential, prequential_density
 from dyntree.evaluate.repeats import fit_repeats
 from dyntree.mixtures import (
@@ -68,6 +70,17 @@ def by_key(X: Any, y: Any) -> Ask:
     model = KeyedStream(n_particles=5, seed=1)
     model.update(X, y, [row % 3 for row in range(len(X))])
     return lambda X: told(model.predict(X, [row % 4 for row in range(len(X))]))
+
+
+def of_one_series(teach: Teach) -> Teach:
+    """A model for keys that has no key, without the warning that says so."""
+
+    def learned(X: Any, y: Any) -> Ask:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MissingKeyWarning)
+            return teach(X, y)
+
+    return learned
 
 
 def endog(X: Any, y: Any) -> Ask:
@@ -159,13 +172,17 @@ TREES: dict[str, Teach] = {
     "prequential average": scored(lambda: AveragedStream(**SMALL), 20),
     "prequential class": of_labels(scored(lambda: DynamicTree("class", **SMALL), 0)),
     "keyed stream": by_key,
-    "keyed regressor": estimator("KeyedRegressor", n_particles=5, random_state=1),
-    "keyed classifier": of_labels(
-        estimator("KeyedClassifier", n_particles=5, random_state=1)
+    "keyed regressor": of_one_series(
+        estimator("KeyedRegressor", n_particles=5, random_state=1)
     ),
-    "river keyed regressor": river("RiverKeyedRegressor", n_particles=5, seed=1),
-    "river keyed classifier": of_labels(
-        river("RiverKeyedClassifier", n_particles=5, seed=1)
+    "keyed classifier": of_one_series(
+        of_labels(estimator("KeyedClassifier", n_particles=5, random_state=1))
+    ),
+    "river keyed regressor": of_one_series(
+        river("RiverKeyedRegressor", n_particles=5, seed=1)
+    ),
+    "river keyed classifier": of_one_series(
+        of_labels(river("RiverKeyedClassifier", n_particles=5, seed=1))
     ),
     "repeats": repeats,
     "endog and exog": endog,

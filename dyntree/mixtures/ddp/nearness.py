@@ -12,6 +12,7 @@ N_LOOKED = 128  # rows of a phase whose neighbours are looked for
 N_AMONG = 2_000  # rows that they may be
 FEWEST = 20  # rows of a phase that tell
 FEWEST_AT_FIRST = 6  # by which scales are chosen
+SHARE = 0.125  # of the rows: less than a cluster has, and more than copies
 MOST = 2.5  # times the distance of near rows may change, in all columns
 MOST_OF_ONE = 4.0  # in one column
 
@@ -72,11 +73,23 @@ def nearness_of(rows: Matrix) -> Nearness:
         return UNKNOWN
     rng = np.random.default_rng(0)
     among = rows[np.sort(rng.permutation(len(rows))[:N_AMONG])]
-    spread = among.std(axis=0)
-    units = among / np.where(spread > 0.0, spread, 1.0)
+    units = among / _units(among)
     apart = np.empty((min(N_LOOKED, len(among)), rows.shape[1]))
     for i in range(len(apart)):
         far = np.square(units - units[i]).sum(axis=1)
         far[far == 0.0] = np.inf  # itself, and copies
         apart[i] = np.abs(among[int(far.argmin())] - among[i])
     return Nearness(len(rows), np.median(apart, axis=0))
+
+
+def _units(rows: Matrix) -> Vector:
+    """Units of columns for the search of neighbours: spans of `SHARE` of the rows.
+
+    The median of all spans changes little where a cluster is born far away, in contrast
+    to the standard deviation, in whose units a column would then count for nothing.
+    """
+    ranked = np.sort(rows, axis=0)
+    n = max(1, int(SHARE * len(rows)))
+    spans = np.median(ranked[n:] - ranked[:-n], axis=0)
+    spans = np.where(spans > 0.0, spans, rows.std(axis=0))
+    return np.where(spans > 0.0, spans, 1.0)

@@ -27,6 +27,13 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
     Phases are in the order of their labels, and the rows of each in the order given.
     Without labels there are no parts: all rows are one phase.
     """
+    if _are_tables(X):
+        raise ArgumentError(
+            "X",
+            "must be one table of rows",
+            Message("{n} tables", n=len(X)),
+            "Pass one phase a call, or one table with phases=, a label for each row.",
+        )
     if phases is None:
         return X, []
     if isinstance(X, Mapping):
@@ -47,6 +54,13 @@ def separated(X: Any, phases: Any) -> tuple[Any, list[Ids]]:
         labels = phases
     rows = X.rows if isinstance(X, Encoded) else X
     return X, parts_of(labels, len(rows) if hasattr(rows, "__len__") else 1)
+
+
+def _are_tables(X: Any) -> bool:
+    """Whether rows are tables themselves."""
+    if not isinstance(X, list | tuple):
+        return getattr(X, "ndim", 2) == 3
+    return len(X) > 0 and (is_frame(X[0]) or getattr(X[0], "ndim", 1) == 2)
 
 
 def without_phases(X: Any, column: str | None) -> Any:

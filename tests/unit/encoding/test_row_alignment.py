@@ -78,6 +78,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.filterwarnings("ignore::dyntree.errors.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore::dyntree.errors.MixingWarning")
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingKeyWarning")
 @pytest.mark.parametrize("name", list(CALLS))
 def test_a_series_of_another_order_is_refused(name: str) -> None:
     call = CALLS[name]

@@ -97,6 +97,19 @@ def test_clusters_that_take_other_places_keep_their_scale(width: int) -> None:
         assert near.change(nearness_of(rows_about(before, rng) * gains)) > 2.5
 
 
+@pytest.mark.parametrize("place", [(-8.0, -8.0), (0.0, 30.0), (8.0, -80.0)])
+def test_a_cluster_that_is_born_changes_no_scale(place: tuple[float, float]) -> None:
+    """In units of standard deviations 14 % of births at the last place were told."""
+    centres = np.array([[0.0, 0.0], [8.0, 8.0]])
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        before, after = (
+            np.repeat(one, 60, axis=0) + 0.5 * rng.normal(size=(60 * len(one), 2))
+            for one in (centres, np.vstack([centres, place]))
+        )
+        assert nearness_of(before).change(nearness_of(after)) == 1.0
+
+
 def test_a_line_of_clusters_may_turn() -> None:
     model = DependentDPMixture(GaussianUnknown(), **QUICK)
     line = np.array([[-12.0, 0.0], [0.0, 0.0], [12.0, 0.0]])
