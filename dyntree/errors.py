@@ -82,6 +82,10 @@ class NumbersAsTextWarning(UserWarning):
     """A column holds numbers as text, each of which is a level."""
 
 
+class DatesAsTextWarning(UserWarning):
+    """A column holds dates or times as text, each of which is a level."""
+
+
 class UnseenWordsWarning(UserWarning):
     """Words of documents were not learned, or words that were learned are missing."""
 

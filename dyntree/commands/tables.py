@@ -30,7 +30,7 @@ from dyntree.commands.rows import (
 )
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
-from dyntree.encoding.levels import MOST_NEW, place_of
+from dyntree.encoding.levels import MOST_NEW, Levels, place_of
 from dyntree.encoding.series import column_of
 from dyntree.errors import Message
 from dyntree.storage.atomic_files import writing
@@ -225,13 +225,16 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
     """Warn of columns that look like text by accident: each value makes a level.
 
     They hold some number for every other value, unless a source with types says that
-    all are text, or hardly any value twice.
+    all are text, or hardly any value twice. Of numbers or dates as text the model that
+    learns them warns.
     """
     import pandas as pd
 
     for name in names:
         column = frame[name].dropna()
         if kind_of(name, column_of(column)) != LEVELS or column.dtype == "category":
+            continue
+        if Levels(tuple(column.drop_duplicates())).meaning is not None:
             continue
         odd = column[pd.to_numeric(column.astype(str), errors="coerce").isna()]
         is_mixed = 2 * len(odd) <= len(column) and not all(
