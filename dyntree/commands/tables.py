@@ -221,12 +221,21 @@ def separator_of(names: Sequence[str]) -> str:
     return f" If cells are separated by {word}: --separator {word}."
 
 
-def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
+def warn_of_text(
+    frame: pd.DataFrame, names: Sequence[str], cells: Cells | None
+) -> None:
     """Warn of columns that look like text by accident: each value makes a level.
 
     They hold some number for every other value, unless a source with types says that
     all are text, or hardly any value twice. Of numbers or dates as text the model that
     learns them warns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    names : sequence of str
+    cells : Cells, optional
+        How those of CSV were read; None where the table has types of its own.
     """
     import pandas as pd
 
@@ -245,13 +254,15 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
         is_warned = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
         if is_mixed or (many and not is_warned):
             text = str([*odd, *column][0])
-            remedy = "Correct it"
+            remedy, missing = "Correct it", ""
             if time_of(text) is not None:
                 remedy = f"Say --times {name} if it holds times"
+            elif is_mixed and len(odd) and cells is not None:
+                missing = cells.way_to_miss(text)
             warnings.warn(
                 f"column {name!r} holds text, such as {text!r}, so "
                 f"each of its {n_levels} values is a level. {remedy}, or leave it "
-                "out of the formula.",
+                f"out of the formula.{missing}",
                 stacklevel=2,
             )
 

@@ -6,6 +6,7 @@ import re
 from types import MappingProxyType
 from typing import Any
 
+from dyntree.commands.rows import as_option
 from dyntree.encoding.as_text import (
     BEGIN,
     DATES_AS_TEXT,
@@ -17,6 +18,7 @@ from dyntree.encoding.as_text import (
 from dyntree.encoding.columns import TIMES_AS_TEXT
 from dyntree.encoding.gaps import LEAVE_OUT
 from dyntree.encoding.row_input import NAN_IS_MISSING
+from dyntree.encoding.targets import TEXT_BESIDE
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import Words
 from dyntree.params import OPTIONS
@@ -46,13 +48,16 @@ AS_TEXT = {
     NUMBERS_AS_TEXT: f"{BEGIN}, {LEVEL_EACH}. Write numbers without quotes, "
     f"{NAME_THEM}",
     SOME_NUMBERS_AS_TEXT: f"{BEGIN}, but also {{other!r}}, {LEVEL_EACH}. "
-    "If {other!r} means missing, say --missing {other!r} in CSV, or write null in "
+    "If {other!r} means missing, say --missing {other:option} in CSV, or write null in "
     f"NDJSON, {NAME_THEM}",
     DATES_AS_TEXT: f"{BEGIN}{{also}}, {LEVEL_EACH}. Say --times {{times}}, {NAME_THEM}",
     FIT_NUMBERS: "Column {name!r} holds numbers as text: fit again with numbers.",
     FIT_DATES: "Column {name!r} holds dates or times as text: fit again with --times "
     "{times}.",
-}  # columns of text that are meant otherwise
+    TEXT_BESIDE: "It is a number with a fraction, beside the text {text!r}{where}. "
+    "If {text!r} means missing, say --missing {text:option} in CSV, or write null in "
+    "NDJSON; if all are labels, name them: --classes A,B,....",
+}  # text that is meant otherwise
 _SETTING = re.compile(rf"\b({'|'.join(FLAGS)})=('?)(-?[\w.]+)\2")
 _ALTERNATIVE = re.compile(r"(--model \w+ or) '(\w+)'")
 _WEIGHTS = re.compile(r"\bsample_weight\b")
@@ -102,6 +107,11 @@ class ShellWords(Words):
         text = _WEIGHTS.sub("--weights", text)
         text = _SETTING.sub(self._flag, text)
         return _ALTERNATIVE.sub(r"\1 \2", text)
+
+    def _field(self, name: str, value: Any, spec: str, conversion: str | None) -> str:
+        if spec == "option":
+            return as_option([value])
+        return super()._field(name, value, spec, conversion)
 
     def _flag(self, found: re.Match[str]) -> str:
         flag, value = FLAGS[found[1]], found[3]

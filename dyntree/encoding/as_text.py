@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from dyntree.encoding.values import declared
 from dyntree.errors import DatesAsTextWarning, Message, NumbersAsTextWarning, warn
@@ -62,6 +63,12 @@ class Meaning:
     other: str | None = None
     form: str | None = None
 
+    @property
+    def also(self) -> Message | str:
+        """What is something else, for messages; nothing where nothing is."""
+        other = self.other
+        return "" if other is None else Message(", but also {other!r}", other=other)
+
     def warn(self, name: Hashable) -> None:
         """Warn of a column that holds them."""
         text, other, named = self.text, self.other, declared(name)
@@ -72,10 +79,9 @@ class Meaning:
                 other=other, declared=named,
             )  # fmt: skip
             return
-        also = "" if other is None else Message(", but also {other!r}", other=other)
         warn(
             DatesAsTextWarning, DATES_AS_TEXT, name=name, what="dates or times",
-            text=text, also=also, declared=named, times=self._times(name),
+            text=text, also=self.also, declared=named, times=self._times(name),
         )  # fmt: skip
 
     def remedy(self, name: Hashable) -> Message:
@@ -112,9 +118,9 @@ def meaning(texts: Sequence[str]) -> Meaning | None:
     found = _mostly(texts, reads_as_number)
     if found is not None:
         numbers, other = found
-        measured = next(filter(is_measured, numbers), None)
-        if measured is not None:
-            return Meaning(measured, other)
+        fraction = next(filter(is_measured, numbers), None)
+        if fraction is not None:
+            return Meaning(fraction, other)
         if len(numbers) > MOST_CODES and not any(map(_is_padded, numbers)):
             return Meaning(numbers[0], other)
     for form in FORMS:
@@ -122,6 +128,22 @@ def meaning(texts: Sequence[str]) -> Meaning | None:
         if found is not None and len(found[0]) >= FEWEST:
             return Meaning(found[0][0], found[1], form)
     return None
+
+
+def measured(responses: Iterable[Any]) -> Meaning | None:
+    """What responses are if all are text, nearly all numbers, and some have fractions.
+
+    Examples
+    --------
+    >>> measured(["1", "3.01"]).text, measured(["u", "3.01"]), measured(["u", 3.01])
+    ('3.01', None, None)
+    """
+    texts = [*responses]
+    if not all(isinstance(text, str) for text in texts):
+        return None
+    found = meaning([*dict.fromkeys(texts)])
+    is_measure = found is not None and found.form is None and is_measured(found.text)
+    return found if is_measure else None
 
 
 def _mostly(

@@ -84,7 +84,7 @@ FOLDER_ORDER = {
     ],
     "encoding": [
         {"values", "row_alignment", "formula_calls", "frames"},
-        {"columns", "bases", "as_text"},
+        {"as_text"}, {"columns", "bases"},
         {"levels", "series", "splines"},
         {"tables", "targets", "codings", "fitted_terms"},
         {"row_input", "expressions", "gaps"},
