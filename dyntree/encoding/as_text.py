@@ -69,9 +69,9 @@ class Meaning:
         other = self.other
         return "" if other is None else Message(", but also {other!r}", other=other)
 
-    def warn(self, name: Hashable) -> None:
-        """Warn of a column that holds them."""
-        text, other, named = self.text, self.other, declared(name)
+    def warn(self, name: Hashable, way: Message | None = None) -> None:
+        """Warn of a column that holds them; `way` says how its levels are named."""
+        text, other, named = self.text, self.other, way or declared(name)
         if self.form is None:
             template = NUMBERS_AS_TEXT if other is None else SOME_NUMBERS_AS_TEXT
             warn(
