@@ -36,9 +36,10 @@ continues, so that no row and no line is lost or repeated. After Ctrl-C, SIGTERM
 SIGHUP the command finishes the current row and writes a checkpoint; a second signal
 ends it at once. When the command resumes, the input must start from its first row again
 (rows that were taken are skipped), or after them with --input-continues. The output
-must be a file: --out FILE, or >> FILE in a shell. Readers of a pipe may see lines
-twice, which can be recognised by their row numbers. Columns of strings accept new
-levels as they come, unless their levels are named with --levels; see --new-levels."""
+must be a file: --out FILE, or >> FILE in a shell. Without a checkpoint --resume starts
+anew, unless --out FILE has rows already. Readers of a pipe may see lines twice, which
+can be recognised by their row numbers. Columns of strings accept new levels as they
+come, unless their levels are named with --levels; see --new-levels."""
 
 CROSSCHECK = "compare with the R package dynaTree, number for number"
 CROSSCHECK_HELP = """Fit a table in CRAN dynaTree and in dyntree from one seed, learn,
