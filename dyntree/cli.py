@@ -9,6 +9,7 @@ import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -21,8 +22,8 @@ from dyntree.commands.readers import PACKED, TABULAR
 from dyntree.commands.rows import MISSING
 from dyntree.commands.stream import stream
 from dyntree.commands.terminal import forget_unwritten, open_closed, say
-from dyntree.commands.words import SHELL
-from dyntree.errors import in_words, shown
+from dyntree.commands.words import PREDICT, SHELL
+from dyntree.errors import Words, in_words, shown
 from dyntree.params import TreeOptions
 
 FAILED, WRONG_USE = 1, 2  # exit codes
@@ -35,9 +36,10 @@ continues, so that no row and no line is lost or repeated. After Ctrl-C, SIGTERM
 SIGHUP the command finishes the current row and writes a checkpoint; a second signal
 ends it at once. When the command resumes, the input must start from its first row again
 (rows that were taken are skipped), or after them with --input-continues. The output
-must be a file: --out FILE, or >> FILE in a shell. Readers of a pipe may see lines
-twice, which can be recognised by their row numbers. Columns of strings accept new
-levels as they come, unless their levels are named with --levels; see --new-levels."""
+must be a file: --out FILE, or >> FILE in a shell. Without a checkpoint --resume starts
+anew, unless --out FILE has rows already. Readers of a pipe may see lines twice, which
+can be recognised by their row numbers. Columns of strings accept new levels as they
+come, unless their levels are named with --levels; see --new-levels."""
 
 CROSSCHECK = "compare with the R package dynaTree, number for number"
 CROSSCHECK_HELP = """Fit a table in CRAN dynaTree and in dyntree from one seed, learn,
@@ -446,6 +448,7 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 
 def _show(
+    words: Words,
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -454,7 +457,7 @@ def _show(
     line: str | None = None,
 ) -> None:
     """Show a warning as a shell user expects it."""
-    say(f"warning: {in_words(message, SHELL)}")
+    say(f"warning: {in_words(message, words)}")
 
 
 def _wrong_use(given: argparse.Namespace) -> str:
@@ -530,10 +533,11 @@ def _main(arguments: Sequence[str] | None) -> int:
         return WRONG_USE
     if given.command == "stream" and (wrong := _wrong_use(given)):
         top.error(wrong)
+    words = PREDICT if given.command == "predict" else SHELL
     code = WRONG_USE
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show
+            warnings.showwarning = partial(_show, words)
             options.check_options(given)
             check_paths(vars(given))
             code = FAILED
@@ -543,7 +547,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         return 128 + signal.SIGPIPE
     except (OSError, ValueError, ImportError, csv.Error) as error:
-        say(_message(error))
+        say(_message(error, words))
         return WRONG_USE if isinstance(error, WrongUse) else code
     except KeyboardInterrupt:
         stopped_by = signal.SIGINT
@@ -563,10 +567,10 @@ def _could_print() -> bool:
     return True
 
 
-def _message(error: Exception) -> str:
+def _message(error: Exception, words: Words = SHELL) -> str:
     """What an error says; of the system's, which file or stream it is about."""
     if not isinstance(error, OSError) or error.strerror is None:
-        return in_words(error, SHELL)
+        return in_words(error, words)
     if error.filename is None:
         return f"{STANDARD_OUTPUT}: cannot be written: {error.strerror}"
     return f"{error.filename}: {error.strerror}"

@@ -97,6 +97,10 @@ class SimilarLabelsWarning(UserWarning):
     """Labels differ in their type or their spelling alone, and are several classes."""
 
 
+class DatesAsTextWarning(UserWarning):
+    """A column holds dates or times as text, each of which is a level."""
+
+
 class UnseenWordsWarning(UserWarning):
     """Words of documents were not learned, or words that were learned are missing."""
 

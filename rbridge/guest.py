@@ -25,7 +25,8 @@ from dyntree.api.rmirror import DynaTree, RStream
 from dyntree.api.rmirror.handles import Handle
 from dyntree.api.rmirror.inputs import InputSpec
 from dyntree.api.rmirror.variables import tree_means
-from dyntree.errors import in_words
+from dyntree.encoding.as_text import meaning
+from dyntree.errors import Message, in_words
 
 from . import counts, native, weights
 from .convert import from_r, to_r
@@ -43,7 +44,24 @@ _NATIVE: dict[str, Callable[..., Any]] = {
     "dynaTree": native.dynaTree,
     "dynaTrees": native.dynaTrees,
 }
+
+
+def _warn_of_text(name: str, texts: Sequence[str]) -> None:
+    """Warn of a column of text, coded by R, that holds numbers or dates.
+
+    Parameters
+    ----------
+    name : str
+    texts : sequence of str
+        Its different values.
+    """
+    found = meaning([*map(str, texts)])
+    if found is not None:
+        found.warn(name, Message("factor({name!s})", name=name))
+
+
 _OTHERS: dict[str, Callable[..., Any]] = {
+    "warn_of_text": _warn_of_text,
     "treestats": tree_means,  # no pandas for R
     "quantiles": quantiles,
     "of_mean": of_mean,

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from dyntree.encoding.as_text import DATES_AS_TEXT, FIT_DATES
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import Summarised, Words, shown
 from dyntree.params import TreeOptions
@@ -100,7 +101,13 @@ class RWords(Words):
     """
 
     first_row = 1
-    templates = MappingProxyType({NAMED: LEVELS, DECLARED: f"{LEVELS} or a factor"})
+    templates = MappingProxyType(
+        {NAMED: LEVELS, DECLARED: f"{LEVELS} or a factor"}
+        | {
+            text: text.replace("in pandas by pd.to_datetime", "as.Date, as.POSIXct")
+            for text in (DATES_AS_TEXT, FIT_DATES)
+        }
+    )
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dyntree.commands.lines import ENDS
-from dyntree.commands.outputs import Output, output
+from dyntree.commands.outputs import Output, has_content, output
 from dyntree.commands.readers import Record, format_to_write
 from dyntree.commands.rows import WRITERS
 
@@ -60,7 +60,7 @@ class BadRows:
         before = self._facts["file"]
         resumed = before is not None and _is_same(before, self._how)
         position = self._facts["bytes"], self._facts["end"]
-        if not resumed and self._is_late and _has_content(self._how):
+        if not resumed and self._is_late and has_content(self._how):
             elsewhere = (
                 "none yet" if before is None else f"they went to {before} before"
             )
@@ -119,8 +119,3 @@ class BadRows:
 def _is_same(one: str, other: str) -> bool:
     """Whether two names are of one file, which need not be there."""
     return os.path.realpath(one) == os.path.realpath(other)
-
-
-def _has_content(path: str) -> bool:
-    """Whether there is a regular file that holds something."""
-    return os.path.isfile(path) and os.path.getsize(path) > 0

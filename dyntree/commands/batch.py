@@ -250,7 +250,9 @@ def _model_and_rows(
     left = response_name(formula)
     known = kinds_of(options, left) | dict.fromkeys(beside.values(), "number")
     named, classes = options.get("categories", {}), options.get("classes")
-    read = _read(arguments, known, _cells(arguments, named, left, classes), left)
+    cells = _cells(arguments, named, left, classes)
+    read = _read(arguments, known, cells, left)
+    as_cells = cells if format_of(arguments.table) == "csv" else None
     table = table_of(read.frame)
     by, over = beside.get("weights"), beside.get("exposure")
     weights = None if by is None else read.columns([by])[by].to_numpy()
@@ -261,7 +263,8 @@ def _model_and_rows(
         read.check([*design.needed(), *design.response.columns])
         factors = [factor for term in design.terms for factor in term]
         levels = columns_of([f.expression for f in factors if not f.reads_numbers])
-        warn_of_text(read.frame, [name for name in levels if name not in named])
+        looked_at = [name for name in levels if name not in named]
+        warn_of_text(read.frame, looked_at, as_cells)
         kind = {"model": "class"} if design.is_class and "model" not in options else {}
         model = model_of(design, options | kind)
         notes = file_notes(design, formula, "none")
@@ -277,7 +280,7 @@ def _model_and_rows(
     X = read.columns(inputs)
     if "model" not in options:
         options = {"model": leaf_model_of(y.tolist(), options)} | options
-    warn_of_text(X, [name for name in inputs if name not in named])
+    warn_of_text(X, [name for name in inputs if name not in named], as_cells)
     notes = {"formula": formula, "response": response}
     notes |= {} if over is None else {"exposure": over}
     model = new_model(options)

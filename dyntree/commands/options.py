@@ -13,6 +13,7 @@ from dyntree.commands.lines import Limits
 from dyntree.commands.paths import WORDS
 from dyntree.commands.readers import format_of, format_to_write, words_of
 from dyntree.commands.rows import MISSING, TIME, Cells
+from dyntree.encoding.as_text import measured
 from dyntree.encoding.expressions import response_name, sides
 from dyntree.keyed.model import KeyedStream
 from dyntree.params import (
@@ -20,7 +21,6 @@ from dyntree.params import (
     STREAM_OPTIONS,
     TREE_OPTIONS,
 )
-from dyntree.params.labels import measured_text
 from dyntree.params.table import Option
 from dyntree.trees.factory import (
     default_leaves,
@@ -286,10 +286,11 @@ def leaf_model_of(y: Sequence[Any], options: Mapping[str, Any]) -> str:
     `options` are as from `model_options`.
     """
     present = [value for value in y if isinstance(value, str) or value == value]
-    if text := measured_text(present):
+    if found := measured(present):
         raise ValueError(
-            f"the response must be numbers, or labels; got the text {text!r}, which "
-            "reads as a number. Write numbers without quotes, or say --model class."
+            f"the response must be numbers, or labels; got the text {found.text!r}, "
+            f"which reads as a number{found.also}. Write numbers without quotes, and "
+            "null for what is missing, or say --model class."
         )
     first = next(iter(present), 0)
     if isinstance(first, str | bool):

@@ -194,6 +194,11 @@ def output(
         yield out, place
 
 
+def has_content(path: str) -> bool:
+    """Whether there is a regular file that holds something."""
+    return os.path.isfile(path) and os.path.getsize(path) > 0
+
+
 def _lock(number: int, name: str, stack: ExitStack) -> None:
     """Lock an open file: by its path, as outputs that are named are, if it has one."""
     path = os.path.realpath(f"/dev/fd/{number}")

@@ -33,6 +33,7 @@ import io
 import json
 import re
 import reprlib
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -85,6 +86,19 @@ class Cells:
         """Whether a cell means a missing value, unless it is named."""
         return text is None or text == "" or text in self.missing
 
+    def way_to_miss(self, text: str) -> str:
+        """How to say that a cell means a missing value, as a sentence.
+
+        Examples
+        --------
+        >>> print(Cells().way_to_miss("?"))
+         If '?' means missing: --missing '?'
+        >>> print(Cells(missing=["NA"]).way_to_miss("x"))
+         If 'x' means missing: --missing NA,x
+        """
+        words = [text] if self.missing is MISSING else [*self.missing, text]
+        return f" If {reprlib.repr(text)} means missing: --missing {as_option(words)}"
+
     def value(self, text: str | None) -> Any:
         """What a cell means: a number, text, or None where missing.
 
@@ -120,6 +134,19 @@ class Cells:
         if value is None or text is None or value != value:
             return None if value is None else text
         return value if str(value) == text.replace(self.decimal, ".") else text
+
+
+def as_option(words: Sequence[str]) -> str:
+    """Words as the value of an option like ``--missing A,B``, quoted for a shell.
+
+    Examples
+    --------
+    >>> print(as_option(["NA"]), as_option(["?", "a,b"]))
+    NA '?,"a,b"'
+    """
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(words)
+    return shlex.quote(line.getvalue())
 
 
 def named_level(text: str) -> Level:
@@ -226,17 +253,18 @@ class Kinds:
         elif name in self._fixed:
             remedy = "or leave the row out."
         advice, fault = "Mend it", ""
+        missing = "" if self.cells is None else self.cells.way_to_miss(text)
         decimal = "" if self.cells is None else self.cells.decimal
         if decimal and is_grouped(text, decimal):
             fault, advice = odd_number(text, decimal)
-            fault = f", {fault}"
+            fault, missing = f", {fault}", ""
         elif decimal == "." and has_decimal_comma(text):
-            remedy = "or say --decimal , if it has decimal commas."
+            remedy, missing = "or say --decimal , if it has decimal commas.", ""
         elif time_of(text) is not None:
-            remedy = f"or say --times {name} if it holds times."
+            remedy, missing = f"or say --times {name} if it holds times.", ""
         return ValueError(
             f"column {name!r} must hold numbers; got {reprlib.repr(text)}{fault}. "
-            f"{advice}, {remedy}"
+            f"{advice}, {remedy}{missing}"
         )
 
     def _time(self, name: str, given: Any) -> date:

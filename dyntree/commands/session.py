@@ -33,7 +33,7 @@ from dyntree.commands.options import (
     option_differences,
     stream_options,
 )
-from dyntree.commands.outputs import Output
+from dyntree.commands.outputs import Output, has_content
 from dyntree.commands.readers import Record, Row, format_of, format_to_write
 from dyntree.commands.rows import WRITERS, Cells, Kinds, named_class
 from dyntree.commands.tables import (
@@ -54,7 +54,7 @@ from dyntree.encoding.values import Vector
 from dyntree.errors import Message, NotReadyError, in_words, without_row
 from dyntree.evaluate.delayed import DelayedLabels
 from dyntree.keyed.model import KeyedStream
-from dyntree.storage.atomic_files import is_database, sweep
+from dyntree.storage.atomic_files import is_database, is_replaceable, sweep
 from dyntree.storage.plain import distinct_names, name_of
 from dyntree.summaries import ClassPrediction
 from dyntree.trees.learning.exposures import check_exposure, with_exposure
@@ -105,6 +105,8 @@ class Session:
         wanted |= columns_beside(arguments)
         self._store: DelayedLabels | None = None
         self.resumed = self.path is not None and os.path.exists(self.path)
+        if arguments.resume and not self.resumed:
+            check_no_rows(self.out, self.path)
         if self.path is not None and Path(self.path).parent.is_dir():
             sweep(self.path)
         self.key_by: str | None = wanted.get("key_by")
@@ -273,11 +275,24 @@ class Session:
         if is_first:
             self._open_store()
             self.place()
-            if self.writes == "csv":
-                titles = {name: name for name in self._titles()}
-                out.write(WRITERS["csv"](titles))
-            self.save(out)
+        self._begin_output(out, is_first)
         self.begun = True
+
+    def _begin_output(self, out: Output, is_first: bool) -> None:
+        """Write the first checkpoint and the header.
+
+        Into a file of its own a stream writes nothing before its first checkpoint: rows
+        without one are those of another stream; see `check_no_rows`. The header is then
+        written again if the command was killed before it.
+        """
+        is_own, is_empty = out.path is not None, self.notes["bytes"] == 0
+        if is_first and is_own:
+            self.save(out)
+        if self.writes == "csv" and (is_first or (is_own and is_empty)):
+            titles = {name: name for name in self._titles()}
+            out.write(WRITERS["csv"](titles))
+        if is_first and not is_own:
+            self.save(out)
 
     @property
     def beside(self) -> dict[str, str]:
@@ -766,6 +781,16 @@ class Session:
             found["hot_keys"] = of_model["live keys"]
             found["new_keys"] = of_model["keys"] - self.n_keys_before
         return found
+
+
+def check_no_rows(out: str | None, path: str) -> None:
+    """Refuse to resume without a checkpoint where an output has rows already."""
+    if out is None or not is_replaceable(out) or not has_content(out):
+        return
+    raise ValueError(
+        f"there is no checkpoint {path}, but {out} has rows: correct --checkpoint, or "
+        f"remove {out} to start anew."
+    )
 
 
 def format_of_labels(path: str, rows: str) -> str:

@@ -30,7 +30,7 @@ from dyntree.commands.rows import (
 )
 from dyntree.encoding.columns import LEVELS, kind_of
 from dyntree.encoding.expressions import sides
-from dyntree.encoding.levels import MOST_NEW, place_of
+from dyntree.encoding.levels import MOST_NEW, Levels, place_of
 from dyntree.encoding.series import column_of
 from dyntree.errors import Message
 from dyntree.storage.atomic_files import writing
@@ -221,17 +221,29 @@ def separator_of(names: Sequence[str]) -> str:
     return f" If cells are separated by {word}: --separator {word}."
 
 
-def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
+def warn_of_text(
+    frame: pd.DataFrame, names: Sequence[str], cells: Cells | None
+) -> None:
     """Warn of columns that look like text by accident: each value makes a level.
 
     They hold some number for every other value, unless a source with types says that
-    all are text, or hardly any value twice.
+    all are text, or hardly any value twice. Of numbers or dates as text the model that
+    learns them warns.
+
+    Parameters
+    ----------
+    frame : DataFrame
+    names : sequence of str
+    cells : Cells, optional
+        How those of CSV were read; None where the table has types of its own.
     """
     import pandas as pd
 
     for name in names:
         column = frame[name].dropna()
         if kind_of(name, column_of(column)) != LEVELS or column.dtype == "category":
+            continue
+        if Levels(tuple(column.drop_duplicates())).meaning is not None:
             continue
         odd = column[pd.to_numeric(column.astype(str), errors="coerce").isna()]
         is_mixed = 2 * len(odd) <= len(column) and not all(
@@ -242,13 +254,15 @@ def warn_of_text(frame: pd.DataFrame, names: Sequence[str]) -> None:
         is_warned = 2 * n_levels - len(column) > MOST_NEW  # by the model that learns it
         if is_mixed or (many and not is_warned):
             text = str([*odd, *column][0])
-            remedy = "Correct it"
+            remedy, missing = "Correct it", ""
             if time_of(text) is not None:
                 remedy = f"Say --times {name} if it holds times"
+            elif is_mixed and len(odd) and cells is not None:
+                missing = cells.way_to_miss(text)
             warnings.warn(
                 f"column {name!r} holds text, such as {text!r}, so "
                 f"each of its {n_levels} values is a level. {remedy}, or leave it "
-                "out of the formula.",
+                f"out of the formula.{missing}",
                 stacklevel=2,
             )
 

@@ -21,9 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.as_text import measured
 from dyntree.encoding.values import NUMBER, Vector, is_missing, is_number, real_number
 from dyntree.errors import ArgumentError, Message, UnusableValueError
-from dyntree.params.labels import measured_text, reads_as_number
+from dyntree.params.labels import reads_as_number
 
 NUMBERS, LEVELS, UNKNOWN = "number", "levels", "unknown"
 LOCAL, ZONED, DURATION = "local date", "zoned date", "duration"
@@ -402,6 +403,8 @@ def refuse_numbers_as_text(
 ) -> None:
     """Raise ValueError for responses that are numbers as text, if not categories.
 
+    Of mere whole numbers, which may be labels, and of other text there is no error.
+
     Parameters
     ----------
     responses : Column
@@ -410,12 +413,18 @@ def refuse_numbers_as_text(
     name : str, optional
         The column's name.
     """
-    text = measured_text(value for _, value in responses.present())
-    if text is not None and not responses.is_category:
+    if responses.is_category:
+        return
+    found = measured(value for _, value in responses.present())
+    if found is not None:
         raise ArgumentError(
             argument,
             "must have numbers, or labels, as responses",
-            Message("the text {text!r}, which reads as a number", text=text),
+            Message(
+                "the text {text!r}, which reads as a number{also}",
+                text=found.text,
+                also=found.also,
+            ),
             "Convert the responses to numbers, or pass model='class' if they are "
             "labels.",
             column=name,

@@ -438,29 +438,34 @@ class Design:
     def _tell_new(self, factor: Factor, value: Any, row: int) -> None:
         """Refuse a level that is not known, or warn once of its column."""
         name, level = factor.source, level_of(value)
-        remedy = "Name all levels at the start: {way}"
-        if name in self.declared or factor.is_fixed:
-            remedy = "Add it to those named: {way}"
+        way, is_named = factor.way_to_name, name in self.declared or factor.is_fixed
+        remedy = "Add it to those named" if is_named else "Name all levels at the start"
+        is_meant = is_named or factor.expression.is_category
+        meant = None if is_meant else factor.coded.meaning
         if self.new_levels == "error":
+            grow = ", or make a model with new_levels='grow'"
             raise ArgumentError(
                 "data",
                 "must hold levels among {value} in column {label!r}",
                 level,
-                f"{remedy}, or make a model with new_levels='grow'.",
+                meant.remedy(name)
+                if meant
+                else Message(f"{remedy}: {{way}}{grow}.", way=way),
                 row=row,
                 value=list(factor.coded.labels),
                 label=name,
-                way=factor.way_to_name,
             )
         if name not in self._warned:
             self._warned.append(name)
             warn(
                 UnseenLevelWarning,
                 "data has the level {level!r} in column {name!r}, which is new and "
-                "counts as missing. {remedy}.",
+                "counts as missing. {remedy}",
                 level=level,
                 name=name,
-                remedy=Message(remedy, way=factor.way_to_name),
+                remedy=meant.remedy(name)
+                if meant
+                else Message(f"{remedy}: {{way}}.", way=way),
             )
 
     def _term(

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.as_text import Meaning
 from dyntree.encoding.columns import (
     LEVELS,
     NUMBERS,
@@ -704,16 +705,27 @@ class FeatureMap(ColumnFeatures):
             return
         row, k = unseen[0]
         name = [*self.levels_of][k]
+        meant = None if name in self.declared else self.meaning_of(X, name)
+        remedy = Message(
+            "Make a model with new_levels='grow', or name all levels at the start: "
+            "{declared}.",
+            declared=declared(name),
+        )
         raise ArgumentError(
             argument,
             "must hold known levels in column {label!r}",
             level_text((named_columns(X) or {})[name].objects()[row]),
-            "Make a model with new_levels='grow', or name all levels at the start: "
-            "{declared}.",
+            meant.remedy(name) if meant else remedy,
             row=row,
             label=name,
-            declared=declared(name),
         )
+
+    def meaning_of(self, X: Any, name: str) -> Meaning | None:
+        """What a column of X should hold in place of text; None where it is meant."""
+        own, column = self.levels_of.get(name), (named_columns(X) or {}).get(name)
+        if own is None or column is None or column.is_category:
+            return None
+        return own.meaning
 
     def count_new(
         self,
@@ -728,9 +740,12 @@ class FeatureMap(ColumnFeatures):
         """
         levels_before = {} if before is None else before.levels_of
         places = self.column_places if are_codes else self.places
-        declared = {*self.declared, *dict(self.categories)}
+        typed = dict(self.categories)
+        for name in typed:  # also of later rows
+            counts.leave(name)
+        named = {*self.declared, *typed}
         for name, own in self.levels_of.items():
-            if name not in declared:
+            if name not in named:
                 n_values = int(np.count_nonzero(~np.isnan(rows[:, places[name]])))
                 n_new = len(own) - len(levels_before.get(name, ()))
                 counts.count(name, n_values, n_new, own.labels)

@@ -11,17 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dyntree.encoding.as_text import ENOUGH, Meaning, meaning
 from dyntree.encoding.columns import LEVELS, NUMBERS, Column, misfit, value_kind
 from dyntree.encoding.values import MOST_LEVELS, Matrix, Vector, declared, is_missing
 from dyntree.errors import (
     ManyLevelsWarning,
-    NumbersAsTextWarning,
     UnseenLevelWarning,
     warn,
 )
@@ -30,10 +29,8 @@ from dyntree.params.labels import (
     check_text,
     level_of,
     level_text,
-    measured_text,
 )
 
-N_FIRST = 20  # levels of a column that show whether they are numbers as text
 MOST_NEW = 100  # by how many new values may outnumber others before there is a warning
 
 COLUMN = "{column}={level}"  # names of features of columns as they are
@@ -351,6 +348,11 @@ class Levels:
             texts[level_text(level)] = None
         return tuple(texts)
 
+    @property
+    def meaning(self) -> Meaning | None:
+        """What they are if they are numbers or dates as text; see `as_text`."""
+        return meaning([*self.places])
+
     # ------------------------------------------------------------ features
     @cached_property
     def featured(self) -> list[int]:
@@ -499,8 +501,8 @@ class LevelCounts:
     come, k (1 - log 2) = 0.31 k on average: 250 levels do not get there, save by rare
     chance, nor do more of which some are frequent.
 
-    It also warns of a column whose first levels all are texts that read as numbers, if
-    one of them has a fraction: codes are whole numbers, measurements are not.
+    It also warns of a column whose levels are numbers or dates as text, and then of
+    nothing else; see `as_text.meaning`.
 
     Examples
     --------
@@ -511,6 +513,7 @@ class LevelCounts:
     def __init__(self) -> None:
         self._lead: dict[Hashable, int] = {}
         self._warned: set[Hashable] = set()
+        self._read: set[Hashable] = set()  # those of which it is known what they hold
 
     def count(
         self,
@@ -521,10 +524,10 @@ class LevelCounts:
     ) -> None:
         """Count values of a column, so many of which were new.
 
-        `levels` are all that it has with these.
+        `levels` are all that it has with these, each once or more.
         """
-        if n_new and ("text", name) not in self._warned:
-            self._check_text(name, [*islice(levels, N_FIRST)])
+        if n_new and name not in self._read:
+            self._check_text(name, levels)
         lead = self._lead.get(name, 0) + 2 * n_new - n_values
         self._lead[name] = lead
         if lead > MOST_NEW and name not in self._warned:
@@ -539,24 +542,25 @@ class LevelCounts:
                 declared=declared(name),
             )
 
-    def _check_text(self, name: Hashable, levels: Sequence[Any]) -> None:
-        """Warn of levels that are numbers as text."""
-        if text := measured_text(levels):
-            self._warned.add(("text", name))
-            warn(
-                NumbersAsTextWarning,
-                "column {name!r} holds numbers as text, such as {text!r}, so that each "
-                "is a level of its own. Convert the column to numbers, or, if they are "
-                "levels, name them: {declared}.",
-                name=name,
-                text=text,
-                declared=declared(name),
-            )
+    def _check_text(self, name: Hashable, levels: Iterable[Any]) -> None:
+        """Warn of levels that are numbers or dates as text, once a column."""
+        texts = [*dict.fromkeys(level_text(v) for v in levels if not is_missing(v))]
+        found = meaning(texts)
+        if found is not None:
+            self._warned.add(name)
+            found.warn(name)
+        if found is not None or len(texts) > ENOUGH:
+            self._read.add(name)
+
+    def leave(self, name: Hashable) -> None:
+        """Leave a column alone whose levels are meant."""
+        self._read.add(name)
 
     def copy(self) -> LevelCounts:
         """An independent count that goes on from here."""
         again = LevelCounts()
         again._lead, again._warned = dict(self._lead), set(self._warned)
+        again._read = set(self._read)
         return again
 
 

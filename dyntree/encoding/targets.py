@@ -25,6 +25,11 @@ from dyntree.params.labels import checked_label
 
 MOST_NEW = 50  # by how many labels that were new may outnumber others, before a warning
 MOST_EVENTS = 2.0**53  # that doubles count one by one
+TEXT_BESIDE = (
+    "It is a number with a fraction, beside the text {text!r}{where}. If that means "
+    "missing, leave such rows out, and give numbers alone; if all are labels, name "
+    "them: classes=(...)."
+)
 
 
 def real_response(y: Any, n_rows: int, rules: str = "r") -> Vector:
@@ -199,23 +204,31 @@ def refuse_measurements(
     """Raise ValueError for labels that are numbers with a fraction and not named.
 
     They are what somebody measured and wants to predict: each of them would become a
-    class. scikit-learn's classifiers refuse them, too.
+    class. scikit-learn's classifiers refuse them, too. A text among them is shown, or
+    the only one among those that are named or known: it may mean that none is there.
     """
     for row, label in enumerate(labels):
         if not isinstance(label, float | Decimal) or float(label).is_integer():
             continue
         if named is None or label not in named:
-            raise ArgumentError(
-                "y",
-                "must hold labels",
-                Message(
-                    "{label!r} in row {row}, a number with a fraction",
-                    label=label,
-                    row=row,
-                ),
-                "Predict such numbers with model='constant' or 'linear', or say that "
-                "they are labels: classes=(...).",
+            remedy = _text_among(labels, named or ()) or (
+                "It is a number with a fraction. Predict such numbers with "
+                "model='constant' or 'linear', or say that they are labels: "
+                "classes=(...)."
             )
+            raise ArgumentError("y", "must hold labels", label, remedy, row=row)
+
+
+def _text_among(labels: Sequence[Any], known: Iterable[Hashable]) -> Message | None:
+    """What to do about measurements beside text; None where there is none."""
+    for row, label in enumerate(labels):
+        if isinstance(label, str):
+            where = Message(" in row {row}", row=row)
+            return Message(TEXT_BESIDE, text=label, where=where)
+    texts = [label for label in known if isinstance(label, str)]
+    if len(texts) != 1:
+        return None
+    return Message(TEXT_BESIDE, text=texts[0], where=" before it")
 
 
 def warn_of_labels(

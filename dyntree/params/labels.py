@@ -377,23 +377,6 @@ def is_measured(text: str) -> bool:
     return reads_as_number(text) and not float(text).is_integer()
 
 
-def measured_text(values: Iterable[Any]) -> str | None:
-    """Return the first value with a fraction, if all are texts that read as numbers.
-
-    Examples
-    --------
-    >>> measured_text(["1", "3.01"]), measured_text(["u", "3.01"])
-    ('3.01', None)
-    """
-    first = None
-    for value in values:
-        if not isinstance(value, str) or not reads_as_number(value):
-            return None
-        if first is None and is_measured(value):
-            first = value
-    return first
-
-
 def reads_as_number(text: str) -> bool:
     """Whether a text reads as a finite number.
 

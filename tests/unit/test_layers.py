@@ -83,7 +83,8 @@ FOLDER_ORDER = {
         {"baselines", "density"}, {"prequential_runs"},
     ],
     "encoding": [
-        {"values", "row_alignment", "formula_calls", "frames"}, {"columns", "bases"},
+        {"values", "row_alignment", "formula_calls", "frames"},
+        {"as_text"}, {"columns", "bases"},
         {"levels", "series", "splines"},
         {"tables", "targets", "codings", "fitted_terms"},
         {"row_input", "expressions", "gaps"},

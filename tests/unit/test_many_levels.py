@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +20,12 @@ from dyntree import (
     StreamingTree,
 )
 from dyntree.encoding.levels import MOST_NEW, LevelCounts
-from dyntree.errors import ManyLevelsWarning, NumbersAsTextWarning
+from dyntree.errors import (
+    DatesAsTextWarning,
+    ManyLevelsWarning,
+    NumbersAsTextWarning,
+    UnseenLevelWarning,
+)
 from dyntree.evaluate import prequential
 from dyntree.evaluate.repeats import fit_repeats
 from tests.unit.commands.conftest import run
@@ -137,17 +143,111 @@ def test_identifiers_are_told_once(name: str) -> None:
     assert sum("most of its values are new" in message for message in messages) == 1
 
 
-@pytest.mark.parametrize("name", FACES)
-def test_numbers_as_text_are_told_once(name: str) -> None:
-    """Half of them are whole, and few enough that nothing else is odd."""
-    texts = [str(k / 2) for k in RNG.permutation(np.arange(N) % 8 + 1)]
-    with pytest.warns(NumbersAsTextWarning) as warned:
+HALVES = [str(k / 2) for k in range(1, 9)]
+AS_TEXT: dict[str, tuple[list[str], type[Warning], str]] = {
+    "halves": (HALVES, NumbersAsTextWarning, "numbers"),
+    "halves and a word": ([*HALVES, "unknown"], NumbersAsTextWarning, "numbers"),
+    "halves and nothing": (["", *HALVES], NumbersAsTextWarning, "numbers"),
+    "ages": ([*map(str, range(20, 90))], NumbersAsTextWarning, "numbers"),
+    "ages and a mark": (["?", *map(str, range(20, 90))], NumbersAsTextWarning, "numb"),
+    "numbers of requests": ([*map(str, range(7000, 7000 + N))], NumbersAsTextWarning,
+                            "numbers"),
+    "days": ([f"2024-01-{k:02}" for k in range(1, 13)], DatesAsTextWarning, "dates"),
+    "hours": ([f"2024-01-01 {k:02}:00" for k in range(5)], DatesAsTextWarning, "dates"),
+    "months": ([f"2024-{k:02}" for k in range(1, 13)], DatesAsTextWarning, "dates"),
+    "American": ([f"01/{k:02}/2024" for k in range(1, 32)], DatesAsTextWarning, "da"),
+    "times": ([f"{k}:30" for k in range(5)], DatesAsTextWarning, "dates or times"),
+    "many days": ([f"{d:%Y-%m-%d}" for d in pd.date_range("2020-01-01", periods=N)],
+                  DatesAsTextWarning, "dates"),
+    "days and a word": (
+        ["none", *(f"2024-01-{k:02}" for k in range(1, 13))], DatesAsTextWarning, "da"
+    ),
+}  # fmt: skip
+
+
+COMMON = "halves and a word", "ages", "days", "many days"  # for all faces
+OTHERS = "tree", "stream", "average of trees", "river", "formula"  # for all kinds
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(f, k) for f in FACES for k in AS_TEXT if f in OTHERS or k in COMMON],
+)
+def test_numbers_and_dates_as_text_are_said_once(name: str, kind: str) -> None:
+    """One warning names the column, and no other says that it has many levels."""
+    levels, category, noun = AS_TEXT[kind]
+    texts = [levels[k % len(levels)] for k in RNG.permutation(N)]
+    with pytest.warns(category) as warned:
         FACES[name](table(texts), Y)
-    messages = [
-        str(one.message) for one in warned if one.category is NumbersAsTextWarning
-    ]
-    assert len(messages) == 1
-    assert "column 'id' holds numbers as text" in messages[0]
+    said = [str(one.message) for one in warned if "column 'id'" in str(one.message)]
+    assert len(said) == 1, said
+    assert f"column 'id' holds {noun}" in said[0]
+    assert "categories={'id': [...]}" in said[0]
+
+
+@pytest.mark.parametrize("kind", ["ages and a mark", "halves and a word"])
+def test_what_is_no_number_is_named(kind: str) -> None:
+    levels, category, _ = AS_TEXT[kind]
+    other = {*levels} & {"?", "unknown"}
+    with pytest.warns(category, match="such as .* but also") as warned:
+        FACES["tree"](table([*levels, *levels]), RNG.random(2 * len(levels)))
+    assert repr(*other) in str(warned[0].message)
+
+
+UNSEEN: dict[str, str] = {
+    "days": "2025-06-01", "American": "06/01/2025", "halves": "9.5", "ages": "101",
+}  # fmt: skip
+
+
+def by_formula(data: pd.DataFrame, options: dict[str, Any]) -> Any:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    return dtf.dynamic_tree("y ~ a + id", data, model="constant", **options).fit()
+
+
+def by_frame(data: pd.DataFrame, options: dict[str, Any]) -> Any:
+    return DynamicTree("constant", **options).update(data[["a", "id"]], data["y"])
+
+
+@pytest.mark.parametrize("new_levels", ["grow", "missing", "error"])
+@pytest.mark.parametrize("kind", UNSEEN)
+@pytest.mark.parametrize("is_formula", [False, True])
+def test_what_is_no_level_is_to_be_converted(
+    kind: str, new_levels: str, is_formula: bool
+) -> None:
+    levels, category, _ = AS_TEXT[kind]
+    data = table([*levels, *levels]).assign(y=RNG.random(2 * len(levels)))
+    options: dict[str, Any] = {"new_levels": new_levels, **SMALL}
+    fit = by_formula if is_formula else by_frame
+    with pytest.warns(category):
+        model = fit(data, options)
+    asked = pd.DataFrame({"a": [0.5], "id": [UNSEEN[kind]]})
+    noun = "dates" if category is DatesAsTextWarning else "numbers"
+    advice = f"as text: convert it to {noun}"
+    if new_levels == "error":
+        with pytest.raises(ValueError, match=advice) as caught:
+            model.predict(asked)
+        said = str(caught.value)
+    else:
+        with pytest.warns(UnseenLevelWarning, match=advice) as warned:
+            model.predict(asked)
+        said = str(warned[0].message)
+    assert "Name all levels" not in said
+
+
+def test_levels_that_are_meant_are_to_be_named() -> None:
+    """Also where they read as dates: the type of the column says that it has levels."""
+    days = AS_TEXT["days"][0]
+    data = table(pd.Categorical(days * 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = DynamicTree("constant", **SMALL).update(data, Y[: len(data)])
+        more = table(pd.Categorical(["2024-02-01", *days[1:]] * 2))
+        model.update(more, Y[: len(more)])
+    asked = pd.DataFrame({"a": [0.5], "id": pd.Categorical(["2025-06-01"])})
+    with pytest.warns(UnseenLevelWarning, match="Name all levels at the start"):
+        model.predict(asked)
 
 
 @pytest.mark.parametrize("name", ["tree", "average of trees"])
@@ -166,28 +266,48 @@ def test_levels_of_categories_are_not_counted(name: str) -> None:
         ["low", "0.5", "1.5"],
         ["nan.", "inf", "1.5"],
         pd.Categorical(["0.5", "1.5", "2.5"]),
+        pd.Categorical(["2024-01-01", "2024-01-02", "2024-01-03"]),
+        [f"{k:03}" for k in range(80, 130)],
+        ["16:9", "4:3", "21:9"],
+        ["2024-01-01", "2024-01-02"],
+        ["1", "2", "2024-01-02", "2024-01-03"],
     ],
-    ids=["codes", "text first", "inf", "categories"],
+    ids=[
+        "codes",
+        "text first",
+        "inf",
+        "categories",
+        "days of a type",
+        "many codes",
+        "ratios",
+        "two days",
+        "mixed",
+    ],
 )
 @pytest.mark.parametrize("name", ["tree", "stream", "river", "average of trees"])
 def test_levels_that_are_no_numbers_as_text(name: str, levels: Any) -> None:
     if name == "river" and isinstance(levels, pd.Categorical):
         return  # a dict has no types of columns
-    column = levels.take(np.arange(30) % 3) if hasattr(levels, "take") else levels * 10
+    n = max(30, len(levels))
+    column = levels.take(np.arange(30) % 3) if hasattr(levels, "take") else levels * 15
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        FACES[name](table(column), Y[:30])
+        warnings.filterwarnings("ignore", "column 'id' has more than 32 levels")
+        FACES[name](table(column[:n]), Y[:n])
 
 
-def test_numbers_as_text_that_are_meant_as_levels() -> None:
+@pytest.mark.parametrize(
+    "levels", [["0.5", "1.5", "2.5"], ["2024-01", "2024-02", "2024-03"]]
+)
+def test_numbers_or_dates_as_text_that_are_meant_as_levels(levels: list[str]) -> None:
     pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
     import dyntree.formula.api as dtf
 
-    data = table(["0.5", "1.5", "2.5"] * 10).assign(y=Y[:30])
+    data = table(levels * 10).assign(y=Y[:30])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         dtf.dynamic_tree("y ~ a + C(id)", data, **SMALL).fit()
-        named = {"id": ["0.5", "1.5", "2.5"]}
+        named = {"id": levels}
         DynamicTree(categories=named, **SMALL).update(data[["a", "id"]], data["y"])
 
 
@@ -264,3 +384,69 @@ def test_the_shell_tells_it_once(command: str, tmp_path: Any, capsys: Any) -> No
     assert len(told) == 1
     assert "column 'id'" in told[0]
     assert "--levels id=A,B,..." in told[0]
+
+
+@pytest.mark.parametrize("formula", ["y ~ .", "y ~ a + id"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_shell_says_how_dates_are_read(
+    command: str, formula: str, tmp_path: Any, capsys: Any
+) -> None:
+    """Nothing is said any more once its advice is taken."""
+    data = table([f"01/{k % 25 + 1:02}/2024" for k in range(N)])
+    data.assign(y=Y).to_csv(tmp_path / "a.csv", index=False)
+    rest = ["--formula", formula, "--particles", "5", "--quiet", "--window", "20"]
+    rest += ["--model", "constant"]
+    options = [tmp_path / "a.csv", *rest, "--out", tmp_path / "o"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert run(command, *options) == 0
+        lines = capsys.readouterr().err.splitlines()  # a stream predicts each level
+        (line,) = [line for line in lines if "no row learned has had" not in line]
+        assert "column 'id' holds dates or times as text, such as '01/" in line
+        assert "--levels id=A,B,..." in line
+        (times,) = re.findall("Say --times (.*?),", line)
+        (tmp_path / "o").unlink()
+        assert run(command, *options, "--times", times) == 0
+    assert not capsys.readouterr().err
+
+
+def test_the_shell_says_what_to_do_with_a_mark(tmp_path: Any, capsys: Any) -> None:
+    data = table(["?", *map(str, range(20, 90))]).assign(y=RNG.random(71))
+    data.to_csv(tmp_path / "a.csv", index=False)
+    options = [tmp_path / "a.csv", "--formula", "y ~ .", "--particles", "5", "--quiet"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        assert run("fit", *options, "--out", tmp_path / "o") == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "column 'id' holds numbers as text, such as '" in line
+        assert "If '?' means missing, say --missing '?'" in line
+        assert run("fit", *options, "--out", tmp_path / "o", "--missing", "?") == 0
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize("formula", ["y ~ .", "y ~ a * id"])
+@pytest.mark.parametrize("kind", ["days", "a word"])
+def test_the_shell_predicts_and_advises_what_there_is(
+    kind: str, formula: str, tmp_path: Any, capsys: Any
+) -> None:
+    """`dyntree predict` has no ``--levels``: they are named when the model is made."""
+    if "*" in formula:
+        pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    levels = AS_TEXT["days"][0] if kind == "days" else ["u", "v", "w"]
+    data = table(levels * 10).assign(y=RNG.random(10 * len(levels)))
+    data.to_csv(tmp_path / "a.csv", index=False)
+    data[:1].assign(id="2025-06-01").to_csv(tmp_path / "b.csv", index=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        options = ["--formula", formula, "--particles", "5", "--quiet"]
+        assert run("fit", tmp_path / "a.csv", *options, "--out", tmp_path / "o") == 0
+        capsys.readouterr()
+        asked = [tmp_path / "b.csv", "--out", tmp_path / "p.csv"]
+        assert run("predict", tmp_path / "o", *asked) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (line,) = [line for line in lines if "count as missing" in line or "counts" in line]
+    if kind == "days":
+        assert line.endswith("holds dates or times as text: fit again with --times id.")
+    else:
+        assert "at the start: dyntree fit --levels id=A,B,..." in line
+    assert "--levels" not in line.replace("dyntree fit --levels", "")

@@ -44,6 +44,35 @@ def test_numbers_as_text_are_to_be_converted(name: str, kind: Any) -> None:
         FACES[name](kind(TEXT))
 
 
+@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("row", [0, 7])
+def test_numbers_as_text_with_one_word_are_to_be_converted(name: str, row: int) -> None:
+    texts = [*TEXT]
+    texts[row] = "?"
+    with pytest.raises(ValueError, match=r"which reads as a number, but also '\?'"):
+        FACES[name](texts)
+
+
+@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize("row", [0, 7])
+def test_a_word_among_numbers_is_named(name: str, row: int) -> None:
+    """It makes labels of all numbers, none of which is at fault."""
+    y: list[Any] = [float(text) for text in TEXT]
+    y[row] = "?"
+    with pytest.raises(ValueError, match=r"must hold .* labels") as caught:
+        FACES[name](y)
+    assert f"'?' in row {row}" in str(caught.value) or name == "formula"
+    assert "'?'" in str(caught.value)
+
+
+@pytest.mark.parametrize("make", [AveragedStream, KeyedStream])
+def test_a_word_before_numbers_is_named(make: Any) -> None:
+    more = {"key": ["u"]} if make is KeyedStream else {}
+    model = make(seed=1).update(X[:1], ["?"], **more)
+    with pytest.raises(ValueError, match=r"beside the text '\?' before it\. If that"):
+        model.update(X[1:2], [182.5], **more)
+
+
 def test_a_regressor_of_scikit_learn_asks_for_numbers() -> None:
     pytest.importorskip("sklearn", reason="needs scikit-learn: dyntree[sklearn]")
     from dyntree.api.estimators import DynamicTreeRegressor

@@ -267,6 +267,37 @@ def test_warnings_are_said_in_each_language() -> None:
     assert any("--levels g=A,B,..." in text for text in said), said
 
 
+@pytest.mark.parametrize(
+    ("levels", "r", "shell"),
+    [
+        (
+            ["2024-01-01", "2024-01-02", "2024-01-03"],
+            'column "g" holds dates or times as text, such as "2024-01-01", so that '
+            "each is a level of its own. Convert the column to dates (as.Date, "
+            "as.POSIXct), or, if they are levels, name them: categories = list(g = "
+            "c(...)) or a factor.",
+            "Say --times g, or, if they are levels, name them: --levels g=A,B,....",
+        ),
+        (
+            ["1.5", "2.5", "3.5", "?"],
+            'column "g" holds numbers as text, such as "1.5", but also "?", so that '
+            "each is a level of its own. Convert the column to numbers, with NA where "
+            "there is none, or, if they are levels, name them: categories = list(g = "
+            "c(...)) or a factor.",
+            "If '?' means missing, say --missing '?' in CSV, or write null in NDJSON, "
+            "or, if they are levels, name them: --levels g=A,B,....",
+        ),
+    ],
+)
+def test_text_that_is_no_level_is_named_in_each_language(
+    levels: list[str], r: str, shell: str
+) -> None:
+    with pytest.warns(UserWarning, match="as text") as notes:
+        stream().update(pd.DataFrame({"g": levels * 5}), np.arange(5.0 * len(levels)))
+    assert in_words(notes[0].message, FACES["R's dynaTree"]) == r
+    assert in_words(notes[0].message, SHELL).endswith(shell)
+
+
 # ------------------------------------------------------------ templates of the sources
 SAID = {"ArgumentError", "Message", "warn", "UnusableValueError"}
 

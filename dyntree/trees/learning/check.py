@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyntree import params
+from dyntree.encoding.as_text import Meaning
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.levels import ColumnFeatures, warn_full
 from dyntree.encoding.row_alignment import check_paired
@@ -215,11 +216,16 @@ def count_levels(
 
 
 def warn_of_many(state: TreeState, features: ColumnFeatures) -> None:
-    """Warn once of each column that gets levels without a feature of their own."""
+    """Warn once of each column that gets levels without a feature of their own.
+
+    Of one whose levels are numbers or dates as text, another warning says so.
+    """
     for name, levels in features.levels_of.items():
         many = "many", name
         if 0 < levels.limit < len(levels) and many not in state.warned:
             state.warned.add(many)
+            if levels.meaning is not None:
+                continue
             warn(
                 ManyLevelsWarning,
                 "column {name!r} has more than {limit} levels: later ones have no "
@@ -271,25 +277,30 @@ def encoded(
     late = [name for name in late if ("unseen", name) not in state.warned]
     if late:
         state.warned.update(("unseen", name) for name in late)
-        warn_unseen(late, state.options.new_levels == "grow")
+        meant = features.meaning_of(X, late[0])
+        warn_unseen(late, state.options.new_levels == "grow", meant)
     return features.expand(codes)
 
 
-def warn_unseen(names: Sequence[str], grows: bool) -> None:
-    """Warn of columns with levels that are not known and count as missing."""
+def warn_unseen(names: Sequence[str], grows: bool, meant: Meaning | None) -> None:
+    """Warn of columns with levels that are not known and count as missing.
+
+    `meant` is what the first column should hold in place of text, if anything.
+    """
     when = "are later than the first trees"
-    remedy = Message("Make a model with new_levels='grow'")
+    way = Message("Make a model with new_levels='grow'")
     if grows:
-        when, remedy = "no row learned has had", Message("Learn such rows first")
+        when, way = "no row learned has had", Message("Learn such rows first")
+    remedy = "{way}, or name all levels at the start: {declared}."
     warn(
         UnseenLevelWarning,
         "X has levels in {listed} that {when}; they count as missing, and such rows "
-        "are predicted over all levels, by how often each was learned. {remedy}, or "
-        "name all levels at the start: {declared}.",
+        "are predicted over all levels, by how often each was learned. {remedy}",
         listed=listed(names),
         when=when,
-        declared=declared(names[0]),
-        remedy=remedy,
+        remedy=meant.remedy(names[0])
+        if meant
+        else Message(remedy, declared=declared(names[0]), way=way),
     )
 
 

@@ -54,9 +54,18 @@ n_levels <- function(x)
 takes <- function(x) is_plain(x) || is.factor(x) || is.character(x) ||
   inherits(x, "Date") || inherits(x, "POSIXct") || inherits(x, "difftime")
 
+# Warns of columns of text that hold numbers or dates, each of which is then a level.
+warn_of_text <- function(frame, terms) {
+  for (name in names(Filter(is.character, frame[intersect(all.vars(terms), names(frame))]))) {
+    texts <- unique(frame[[name]][!is.na(frame[[name]])])
+    if (length(texts) > 1L) ask("warn_of_text", list(name = name, texts = texts), NULL)
+  }
+}
+
 # Columns made of a frame, with what they were made by.
 as_coded <- function(inputs, frame) {
   terms <- stats::delete.response(attr(frame, "terms"))
+  warn_of_text(frame, terms)
   structure(inputs, terms = terms, xlevels = stats::.getXlevels(terms, frame),
             times = times_in(frame))
 }

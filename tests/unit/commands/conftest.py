@@ -32,6 +32,11 @@ class Runs:
         stored = ["--checkpoint", self.saved, "--resume"] if saves else []
         return run("stream", self.path, "--out", self.out, *STREAM, *more, *stored)
 
+    def forget(self) -> None:
+        """Begin anew: without a checkpoint an output that has rows is refused."""
+        self.saved.unlink()
+        self.out.unlink()
+
     def told(self) -> str:
         text: str = self._capsys.readouterr().err
         return text

@@ -71,11 +71,11 @@ def check_bad(
     assert {one["row"] for one in told} == {bad.rstrip("\n")}
     assert all(one["reason"] for one in told)
     text = runs.out.read_text()
-    runs.saved.unlink()
+    runs.forget()
     assert runs(*model, "--bad-rows", "skip") == 0
     assert runs.out.read_text() == text
     runs.write(head, *rows)
-    runs.saved.unlink()
+    runs.forget()
     assert runs(*model) == 0
     assert without_numbers(text, kind) == without_numbers(runs.out.read_text(), kind)
 

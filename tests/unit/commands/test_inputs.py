@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ import pytest
 
 from dyntree import cli, load
 from dyntree.checkpoint import dumps, load_with
+from dyntree.commands.outputs import Output
+from dyntree.commands.session import Session
 from tests.unit.commands.conftest import STREAM, Runs
 from tests.unit.commands.test_stops import running, wait_for
 from tests.unit.conftest import short_files
@@ -76,7 +79,7 @@ def test_options_that_differ_are_told(runs: Runs) -> None:
     message = runs.told()
     assert "surprise: on then, none now" in message
     assert "drift: off then, on now" in message
-    runs.saved.unlink()
+    runs.forget()
     assert runs("--window", 30) == 0
     assert runs("--window", 20, "--model", "linear") == 1
     message = runs.told()
@@ -251,6 +254,63 @@ def test_a_file_rotated_before_its_first_checkpoint_is_told(
     runs.write(HEADER, *rows)
     assert runs() == 0
     assert runs.out.read_bytes() == runs.undisturbed(HEADER, *rows)
+
+
+@pytest.mark.parametrize("is_after", [False, True])
+@pytest.mark.parametrize("nth", [0, 1])
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(Session, "begin"), (Session, "save"), (Session, "take"), (Output, "write"),
+     (Output, "settle")],
+)  # fmt: skip
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+def test_a_stream_killed_at_its_beginning_is_resumed(
+    suffix: str,
+    owner: type,
+    name: str,
+    nth: int,
+    is_after: bool,
+    runs: Runs,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Before a step, or after it: its first rows have no regular checkpoint yet."""
+    rows = lines(30)
+    runs.out = runs.folder / f"o.{suffix}"
+    runs.write(HEADER, *rows)
+    assert runs(saves=False) == 0
+    whole = runs.out.read_bytes()
+    way, calls = getattr(owner, name), [0]
+
+    def killed(self: Any, *given: Any) -> Any:
+        calls[0] += 1
+        if calls[0] <= nth:
+            return way(self, *given)
+        if is_after:
+            way(self, *given)
+        raise MemoryError
+
+    runs.out.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, killed)
+        with suppress(MemoryError):
+            runs()
+    assert runs() == 0
+    assert runs.out.read_bytes() == whole
+
+
+def test_a_misspelt_checkpoint_overwrites_no_output(runs: Runs) -> None:
+    rows = lines(30)
+    runs.write(HEADER, *rows)
+    assert runs() == 0
+    before, runs.saved = runs.out.read_bytes(), runs.folder / "typo.dyn"
+    assert runs() == 1
+    said = f"there is no checkpoint {runs.saved}, but {runs.out} has rows: correct"
+    assert said in runs.told()
+    assert runs.out.read_bytes() == before
+    assert not runs.saved.exists()
+    runs.out.write_bytes(b"")  # which holds nothing to lose
+    assert runs() == 0
+    assert runs.out.read_bytes() == before
 
 
 def test_a_bad_first_row_may_be_mended(runs: Runs) -> None:

@@ -156,6 +156,7 @@ def test_labels_named_and_not(fleet: Fleet) -> None:
     assert [*first[0]] == ["row", "key", "y", "label", "p_label", "p_y"]
     assert sum(line["label"] == line["y"] for line in first[20:]) > 30
     fleet.store.unlink()
+    fleet.out.unlink()
     assert fleet("--classes", "hi,lo") == 0
     assert fleet.answers()[0]["p_label"] == "0.5"
 
@@ -267,6 +268,7 @@ def test_terms_of_formulas(fleet: Fleet) -> None:
     assert rates[key == "s3"].mean() > 4 * rates[key == "s0"].mean()
     assert fleet(*asked, formula="y ~ x + I(x**2) + offset(np.log(hours))") == 0
     fleet.store.unlink()
+    fleet.out.unlink()
     fleet.write([row | {"y": row["y"] + 100 * row["at"]} for row in rows_of()])
     assert fleet(formula="y ~ np.sqrt(x) + offset(100 * at)") == 0
     last = fleet.answers()[-20:]

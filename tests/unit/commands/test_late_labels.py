@@ -299,7 +299,7 @@ def test_a_label_without_the_response_is_told(runs: Runs) -> None:
         assert runs("--formula", formula) == 1
         told = "label 0: a label must have the column 'y', of the formula's response"
         assert told in runs.told()
-        runs.saved.unlink()
+        runs.forget()
 
 
 def test_keys_are_alike_in_all_formats(runs: Runs) -> None:
@@ -336,7 +336,7 @@ def test_rows_and_labels_are_read_each_by_its_own_format(runs: Runs) -> None:
     assert runs() == 0
     assert "2 rows taken, 2 learned" in runs.told()
     assert {*dyntree.load(runs.saved).model.classes} == {"NA", "1"}
-    runs.saved.unlink()
+    runs.forget()
     runs.path = runs.folder / "rows.ndjson"
     runs.path.write_text(
         "".join(json.dumps({"id": key, "x": x}) + "\n" for key, x in rows)

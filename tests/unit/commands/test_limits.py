@@ -78,7 +78,7 @@ def test_most_bad_counts_lines(runs: Runs) -> None:
     runs.write("x,y,s\n", *good(3), *['1,2,"u\n'] * 30, *good(103))
     assert runs("--bad-rows", "skip", "--most-bad", 30) == 0
     assert load_with(runs.saved)[1]["learned"] == 106
-    runs.saved.unlink()
+    runs.forget()
     assert runs("--bad-rows", "skip", "--most-bad", 29) == 1
     assert "--most-bad is 29" in runs.told()
 
@@ -90,7 +90,7 @@ def test_cells_may_have_lines_up_to_a_limit(n_lines: int, runs: Runs) -> None:
     skips = ["--bad-rows", "skip", "--most-bad", 200]
     assert runs(*skips, "--formula", "y ~ x") == 0
     assert load_with(runs.saved)[1]["learned"] == 10 + (n_lines <= 100)
-    runs.saved.unlink()
+    runs.forget()
     more = ["--most-quoted", 101, *skips]
     assert runs("--formula", "y ~ x", *more) == 0
     assert load_with(runs.saved)[1]["learned"] == 11
@@ -235,7 +235,7 @@ def test_a_row_of_several_lines_is_bounded_as_a_line_is(runs: Runs) -> None:
     cell = "\n".join(["z" * 90] * 8)
     runs.write("x,y,s\n", *good(5), f'1,2,"{cell}"\n', *good(5))
     assert runs("--formula", "y ~ x", "--longest-line", 800) == 0
-    runs.saved.unlink()
+    runs.forget()
     more = ["--longest-line", 700, "--bad-rows", "skip"]
     assert runs("--formula", "y ~ x", *more) == 0
     assert load_with(runs.saved)[1]["learned"] == 10

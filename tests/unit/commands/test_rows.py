@@ -9,6 +9,8 @@ import gzip
 import io
 import json
 import lzma
+import re
+import shlex
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -340,4 +342,48 @@ def test_dates_that_are_levels_are_said_to_be_times(
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert run(*call("fit", written(tmp_path / "a.csv", table))) == 0
-    assert "Say --times day if it holds times, or leave" in capsys.readouterr().err
+    assert "Say --times day, or, if they are levels" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("column", ["p", "y"])
+@pytest.mark.parametrize("place", [0, 6])
+@pytest.mark.parametrize("word", ["?", "n. a.", "a,b", "it's"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_word_that_means_missing_is_said_how(
+    command: str, word: str, place: int, column: str, tmp_path: Path, capsys: Any
+) -> None:
+    """What is advised is taken; a word in the first row names itself, too."""
+    table = rows()
+    table[1 + place][table[0].index(column)] = word
+    path = written(tmp_path / "a.csv", table)
+    if column == "p" and place == 0 and command == "stream":
+        return  # one row of text makes a column of levels
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code = run(*call(command, path))
+    said = capsys.readouterr().err
+    assert code == int(column == "y" or place > 0)
+    assert repr(word) in said
+    if place == 0 and column == "y" and command != "stream":
+        assert f"beside the text {word!r} in row 0" in said
+    (advice,) = re.findall(
+        "(?:means missing: |, say )--missing (.*?)(?: in CSV|\n)", said
+    )
+    advised = shlex.split(advice)
+    code = run(*call(command, path, "--missing", *advised))
+    assert code == int(column == "y" and command != "stream")  # which learn all rows
+    assert word not in capsys.readouterr().err
+
+
+def test_words_that_mean_missing_are_said_together(tmp_path: Path, capsys: Any) -> None:
+    """As --missing takes the place of the words that mean it by default."""
+    table = rows()
+    table[7][0], table[9][0] = "?", "NA"
+    path, words = written(tmp_path / "a.csv", table), []
+    for expected in ["?", "?,NA"]:
+        assert run(*call("fit", path, *words)) == 1
+        said = capsys.readouterr().err
+        (advice,) = re.findall("means missing: (--missing .*)", said)
+        words = shlex.split(advice)
+        assert words == ["--missing", expected]
+    assert run(*call("fit", path, *words)) == 0

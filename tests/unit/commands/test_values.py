@@ -354,7 +354,7 @@ def test_what_is_not_finite_is_null_in_json_alone() -> None:
     assert pd.Timedelta(plain(timedelta(-1, 3))) == timedelta(-1, 3)
 
 
-@pytest.mark.filterwarnings("default::dyntree.errors.ManyLevelsWarning")
+@pytest.mark.filterwarnings("default::dyntree.errors.DatesAsTextWarning")
 def test_dates_are_said_to_need_their_option(tmp_path: Path, capsys: Any) -> None:
     path = tmp_path / "days.csv"
     days = [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d},{k}" for k in range(300)]
@@ -362,7 +362,7 @@ def test_dates_are_said_to_need_their_option(tmp_path: Path, capsys: Any) -> Non
     call = ["fit", str(path), "--formula", "y ~ t", "--out", str(tmp_path / "m.dyn")]
     assert run(*call, "--particles", 10, "--quiet") == 0
     told = capsys.readouterr().err
-    assert "If it holds dates or times, name it by --times." in told
+    assert "Say --times t, or, if they are levels" in told
     assert run(*call, "--particles", 10, "--quiet", "--times", "t") == 0
     assert capsys.readouterr().err == ""
 

@@ -92,6 +92,7 @@ def test_a_resumed_alarm_is_that_of_one_run(tmp_path: Path) -> None:
     table(path, 1200, change=900)
     run(path, out, "--alarm", 1e-3, "--surprise")
     whole, text = out.read_bytes(), path.read_text().splitlines(keepends=True)
+    out.unlink()
     kept = ["--checkpoint", tmp_path / "m.dyn", "--resume", "--alarm", 1e-3]
     for n in (500, 905, 1201):
         path.write_text("".join(text[:n]))

@@ -174,3 +174,23 @@ test_that("a response of numbers as text chooses no model of labels", {
     expect_silent(fit(y ~ x, transform(d, y = factor(y))))
   }
 })
+
+test_that("columns of text that hold dates or numbers are named once", {
+  before <- options(dyntree.rules = "native")
+  on.exit(options(before))
+  set.seed(4)
+  d <- data.frame(x = runif(60), y = runif(60),
+                  day = format(as.Date("2024-01-01") + 0:59 %% 12),
+                  age = c("?", as.character(1:59 / 4)))
+  small <- function(...) dynaTree(..., N = 5, verb = 0)
+  frames <- function(formula, d) small(d[all.vars(formula)[-1L]], d$y)
+  for (fit in list(small, frames, dyntree_stream, dyntree_average)) {
+    expect_warning(fit(y ~ x + day, d),
+                   "column \"day\" holds dates .* as text.*\\(as.Date, as.POSIXct\\)")
+    expect_warning(fit(y ~ x + age, d),
+                   "numbers as text, such as \"0.25\", but also \"\\?\".* name them: ")
+    expect_silent(fit(y ~ x + day, transform(d, day = factor(day))))
+    expect_silent(fit(y ~ x + day, transform(d, day = as.Date(day))))
+    expect_silent(fit(y ~ x + day, transform(d, day = rep(c("u", "v", "w"), 20))))
+  }
+})
