@@ -146,6 +146,26 @@ def test_an_empty_store_of_a_process_that_was_killed_is_begun_anew(
     assert contents(fleet.store) == whole
 
 
+@pytest.mark.parametrize("name", ["write", "settle"])
+def test_a_store_killed_before_the_first_line_is_resumed(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert fleet() == 0
+    whole = fleet.out.read_bytes()
+    fleet.out.unlink()
+    fleet.store.unlink()
+
+    def killed(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"dyntree.commands.outputs.Output.{name}", killed)
+        with pytest.raises(MemoryError):
+            fleet()
+    assert fleet() == 0
+    assert fleet.out.read_bytes() == whole
+
+
 def test_labels_named_and_not(fleet: Fleet) -> None:
     rows = rows_of()
     for row in rows:
