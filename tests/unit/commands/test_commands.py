@@ -407,8 +407,8 @@ def test_new_levels_are_what_the_option_says(
     assert run("stream", *rest, "--new-levels", "error") == 1
     told = complaint(capsys)
     assert "row 50: X must hold known levels in column 'site'; got 'moon'" in told
-    assert "--levels site=A,B,..., or" in told
-    assert told.endswith("--new-levels grow.\n")
+    assert "Make a model with --new-levels grow, or" in told
+    assert told.endswith("--levels site=A,B,....\n")
 
 
 def test_progress_is_told_at_the_end(
