@@ -246,7 +246,7 @@ def warn_of_labels(
     Parameters
     ----------
     labels : sequence of length n_rows
-    known : collection of labels that came before, or were named
+    known : collection of labels that were learned before, or named
     n_before : int
         Rows before these.
     warned : set

@@ -246,6 +246,7 @@ def check_records(seen: Prequential, plain: Prequential, good: list[int]) -> Non
     assert seen.rows.tolist() == [good[k] for k in plain.rows]
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.LearnedRowsWarning")
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=8)
 @given(

@@ -30,6 +30,8 @@ from tests.helpers import model_bytes, same_bytes
 from tests.unit.conftest import ROOT, TREE, python
 from tests.unit.models import MODELS, data, frame, fresh, grown, labelled, stream
 
+pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.LearnedRowsWarning")
+
 
 def everything(name: str) -> None:
     """Fit, ask, retire, rejuvenate, draw, evaluate, stream."""

@@ -16,6 +16,11 @@ TEMPLATES = dict.fromkeys(
     (NAMED, DECLARED),
     "a categorical column of a frame (astype('category') before rows are split)",
 )
+PASSED = {  # how levels are named is in TEMPLATES
+    "name them: ": "pass ",
+    "name the levels to use: ": "pass ",
+    "name all levels at the start: ": "pass ",
+}
 SAVING = "joblib.dump(estimator, path), or dyntree.save(estimator.model_, path)"
 METHODS = {  # of models and of other packages, and what estimators have
     "update": ("partial_fit",), "learn": ("partial_fit",), "train": ("fit",),
@@ -40,7 +45,8 @@ def words_for(classifier: str, regressor: str) -> PhraseWords:
     """
     return PhraseWords(
         TEMPLATES,
-        {
+        PASSED
+        | {
             "Labels need model='class'": f"Labels need {classifier}",
             "or pass model='class' if": f"or use {classifier} if",
             "see model='constant' or 'linear'": f"see {regressor}",
@@ -51,7 +57,7 @@ def words_for(classifier: str, regressor: str) -> PhraseWords:
 class Estimator(Speaking, SuggestingAttributes):
     """An estimator with words of its own, which suggests a name for a wrong one."""
 
-    _words: ClassVar[Words] = PhraseWords(TEMPLATES, {})
+    _words: ClassVar[Words] = PhraseWords(TEMPLATES, PASSED)
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

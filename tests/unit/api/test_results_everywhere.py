@@ -90,6 +90,7 @@ def test_notebooks_show_results_and_models(is_class: bool) -> None:
     assert "<b>" not in model._repr_html_()
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.LearnedRowsWarning")
 @pytest.mark.parametrize("is_class", [False, True])
 @pytest.mark.parametrize("options", [{}, {"window": 20}, {"window": "auto"}])
 def test_streams_are_evaluated_by_results(

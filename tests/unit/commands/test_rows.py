@@ -194,6 +194,7 @@ def test_text_of_ndjson_is_text_whatever_it_looks_like(
         assert told in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.SimilarLabelsWarning")
 @pytest.mark.parametrize("command", COMMANDS)
 def test_labels_of_ndjson_that_look_alike_are_distinct(
     command: str, tmp_path: Path
