@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from dyntree.encoding.as_text import DATES_AS_TEXT, FIT_DATES
+from dyntree.encoding.as_text import (
+    DATES_AS_TEXT,
+    FIT_DATES,
+    FIT_HOURS,
+    HOURS_AS_TEXT,
+)
 from dyntree.encoding.values import DECLARED, NAMED
 from dyntree.errors import Summarised, Words, shown
 from dyntree.params import TreeOptions
@@ -106,6 +111,10 @@ class RWords(Words):
         | {
             text: text.replace("in pandas by pd.to_datetime", "as.Date, as.POSIXct")
             for text in (DATES_AS_TEXT, FIT_DATES)
+        }
+        | {
+            text: text.replace("in pandas by pd.to_timedelta", "as.difftime")
+            for text in (HOURS_AS_TEXT, FIT_HOURS)
         }
     )
 

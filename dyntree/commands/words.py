@@ -11,7 +11,9 @@ from dyntree.encoding.as_text import (
     BEGIN,
     DATES_AS_TEXT,
     FIT_DATES,
+    FIT_HOURS,
     FIT_NUMBERS,
+    HOURS_AS_TEXT,
     NUMBERS_AS_TEXT,
     SOME_NUMBERS_AS_TEXT,
 )
@@ -51,6 +53,9 @@ AS_TEXT = {
     "If {other!r} means missing, say --missing {other:option} in CSV, or write null in "
     f"NDJSON, {NAME_THEM}",
     DATES_AS_TEXT: f"{BEGIN}{{also}}, {LEVEL_EACH}. Say --times {{times}}, {NAME_THEM}",
+    HOURS_AS_TEXT: f"{BEGIN}{{also}}, {LEVEL_EACH}. Say --times {{times}}, {NAME_THEM}",
+    FIT_HOURS: "Column {name!r} holds times of day as text: fit again with --times "
+    "{times}.",
     FIT_NUMBERS: "Column {name!r} holds numbers as text: fit again with numbers.",
     FIT_DATES: "Column {name!r} holds dates or times as text: fit again with --times "
     "{times}.",

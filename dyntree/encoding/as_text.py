@@ -17,8 +17,12 @@ FEWEST = 3  # different dates, or numbers beside other text
 ENOUGH = 40  # different texts that show what a column holds
 SHARE = 10  # one different text in so many may be another one, beside the first
 ISO = ""
+HOURS = (
+    "%H:%M",
+    "%H:%M:%S",
+)  # of a day, few of which are levels as hours of a plan are
 FORMS = (
-    ISO, "%Y-%m", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%Y", "%H:%M", "%H:%M:%S",
+    ISO, "%Y-%m", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%Y", *HOURS,
     "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%Y/%m/%d %H:%M", "%d.%m.%Y %H:%M",
 )  # fmt: skip # in which a date or a time may be written
 
@@ -36,12 +40,21 @@ DATES_AS_TEXT = (
     f"{BEGIN}{{also}}, so that each is a level of its own. Convert the column to dates "
     "(in pandas by pd.to_datetime), or, if they are levels, name them: {declared}."
 )
+HOURS_AS_TEXT = (
+    f"{BEGIN}{{also}}, so that each is a level of its own. Convert the column to "
+    "durations (in pandas by pd.to_timedelta), or, if they are levels, name them: "
+    "{declared}."
+)
 FIT_NUMBERS = (
     "Column {name!r} holds numbers as text: convert it to numbers, and fit again."
 )
 FIT_DATES = (
     "Column {name!r} holds dates or times as text: convert it to dates (in pandas by "
     "pd.to_datetime), and fit again."
+)
+FIT_HOURS = (
+    "Column {name!r} holds times of day as text: convert it to durations (in pandas by "
+    "pd.to_timedelta), and fit again."
 )
 
 
@@ -79,16 +92,19 @@ class Meaning:
                 other=other, declared=named,
             )  # fmt: skip
             return
+        hours = self.form in HOURS
         warn(
-            DatesAsTextWarning, DATES_AS_TEXT, name=name, what="dates or times",
-            text=text, also=self.also, declared=named, times=self._times(name),
+            DatesAsTextWarning, HOURS_AS_TEXT if hours else DATES_AS_TEXT, name=name,
+            what="times of day" if hours else "dates or times", text=text,
+            also=self.also, declared=named, times=self._times(name),
         )  # fmt: skip
 
     def remedy(self, name: Hashable) -> Message:
         """What to do about levels that are not known."""
         if self.form is None:
             return Message(FIT_NUMBERS, name=name)
-        return Message(FIT_DATES, name=name, times=self._times(name))
+        template = FIT_HOURS if self.form in HOURS else FIT_DATES
+        return Message(template, name=name, times=self._times(name))
 
     def _times(self, name: Hashable) -> str:
         """The column as the shell's option ``--times`` names it."""
@@ -99,8 +115,9 @@ def meaning(texts: Sequence[str]) -> Meaning | None:
     """What different texts are meant as: numbers, dates or times; None for levels.
 
     All but a few must read as such: one, and one in ten. Numbers have a fraction
-    somewhere, or there are more than `MOST_CODES` of them, none with a leading zero:
-    otherwise they may be codes. Dates are at least three, all written in one way.
+    somewhere, or there are more than `MOST_CODES` of them, none with a leading zero and
+    not all of one length above three: otherwise they may be codes. Dates are at least
+    three, and times of day `MOST_CODES`, all written in one way.
 
     Parameters
     ----------
@@ -121,11 +138,12 @@ def meaning(texts: Sequence[str]) -> Meaning | None:
         fraction = next(filter(is_measured, numbers), None)
         if fraction is not None:
             return Meaning(fraction, other)
-        if len(numbers) > MOST_CODES and not any(map(_is_padded, numbers)):
+        if len(numbers) > MOST_CODES and not _are_codes(numbers):
             return Meaning(numbers[0], other)
     for form in FORMS:
         found = _mostly(texts, partial(reads_as_time, form=form))
-        if found is not None and len(found[0]) >= FEWEST:
+        fewest = MOST_CODES if form in HOURS else FEWEST
+        if found is not None and len(found[0]) >= fewest:
             return Meaning(found[0][0], found[1], form)
     return None
 
@@ -161,10 +179,13 @@ def _mostly(
     return found, next(iter(others), None)
 
 
-def _is_padded(text: str) -> bool:
-    """Whether a number begins with a zero that says nothing, as codes do."""
-    digits = text.strip().lstrip("+-")
-    return digits[:1] == "0" and digits[1:2].isdecimal()
+def _are_codes(numbers: Sequence[str]) -> bool:
+    """Whether whole numbers look like codes: zeros before them, or of one length."""
+    digits = [text.strip().lstrip("+-") for text in numbers]
+    are_padded = any(one[:1] == "0" and one[1:2].isdecimal() for one in digits)
+    return are_padded or (
+        {*map(len, digits)} == {len(digits[0])} and len(digits[0]) > 3
+    )
 
 
 def reads_as_time(text: str, form: str = ISO) -> bool:

@@ -150,13 +150,14 @@ AS_TEXT: dict[str, tuple[list[str], type[Warning], str]] = {
     "halves and nothing": (["", *HALVES], NumbersAsTextWarning, "numbers"),
     "ages": ([*map(str, range(20, 90))], NumbersAsTextWarning, "numbers"),
     "ages and a mark": (["?", *map(str, range(20, 90))], NumbersAsTextWarning, "numb"),
-    "numbers of requests": ([*map(str, range(7000, 7000 + N))], NumbersAsTextWarning,
+    "numbers of requests": ([*map(str, range(950, 950 + N))], NumbersAsTextWarning,
                             "numbers"),
     "days": ([f"2024-01-{k:02}" for k in range(1, 13)], DatesAsTextWarning, "dates"),
     "hours": ([f"2024-01-01 {k:02}:00" for k in range(5)], DatesAsTextWarning, "dates"),
     "months": ([f"2024-{k:02}" for k in range(1, 13)], DatesAsTextWarning, "dates"),
     "American": ([f"01/{k:02}/2024" for k in range(1, 32)], DatesAsTextWarning, "da"),
-    "times": ([f"{k}:30" for k in range(5)], DatesAsTextWarning, "dates or times"),
+    "times": ([f"{k // 2}:{k % 2 * 30:02}" for k in range(48)], DatesAsTextWarning,
+              "times of day"),
     "many days": ([f"{d:%Y-%m-%d}" for d in pd.date_range("2020-01-01", periods=N)],
                   DatesAsTextWarning, "dates"),
     "days and a word": (
@@ -339,9 +340,18 @@ def test_times_as_text_after_times_are_to_be_converted(name: str) -> None:
         FACES[name](data, Y)
 
 
+@pytest.mark.parametrize("texts", [["08:00", "12:00", "18:00"], ["1", "2", "10"]])
+@pytest.mark.parametrize("name", ["tree", "stream", "river", "formula", "append"])
+def test_few_hours_and_codes_are_levels(name: str, texts: list[str]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FACES[name](table([texts[k % 3] for k in range(N)]), Y)
+
+
 HONEST: dict[str, Any] = {
     "250 levels": lambda n: RNG.integers(0, 250, n),
     "40 levels": lambda n: RNG.integers(0, 40, n),
+    "postcodes": lambda n: RNG.integers(75000, 75040, n),
     "a long tail": lambda n: (RNG.pareto(0.5, n)).astype(int),
 }
 
@@ -350,7 +360,8 @@ HONEST: dict[str, Any] = {
 @pytest.mark.parametrize("name", ["tree", "stream", "river", "formula", "append"])
 def test_many_honest_levels_are_not_told(name: str, kind: str) -> None:
     """With 250 equal levels the lead is 77 on average and has a deviation of 9."""
-    column = [f"level-{k}" for k in HONEST[kind](N)]
+    begin = "" if kind == "postcodes" else "level-"
+    column = [f"{begin}{k}" for k in HONEST[kind](N)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "column 'id' has more than 32 levels")
