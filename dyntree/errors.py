@@ -61,6 +61,10 @@ class MissingInputWarning(UserWarning):
     """A column with a value in every row learned has none in a row to predict."""
 
 
+class ColumnsByPlaceWarning(UserWarning):
+    """Rows have names of columns, which a model of rows without names cannot use."""
+
+
 class IndexOrderWarning(UserWarning):
     """Values of rows have the index of the rows in another order than these."""
 
@@ -99,6 +103,10 @@ class SimilarLabelsWarning(UserWarning):
 
 class DatesAsTextWarning(UserWarning):
     """A column holds dates or times as text, each of which is a level."""
+
+
+class FormulaFileWarning(UserWarning):
+    """A file has a formula with an offset, without which its trees alone predict."""
 
 
 class UnseenWordsWarning(UserWarning):

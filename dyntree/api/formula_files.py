@@ -58,8 +58,9 @@ def read_design(
     except UNSOUND as error:
         raise CheckpointError(
             Message(
-                "{failure}no formula, or a broken one ({error}). Models without a "
-                "formula load by dyntree.load.",
+                "{failure}no formula with terms, or a broken one ({error}). Models "
+                "without one, and those of the shell whose terms are columns as they "
+                "are, load by dyntree.load.",
                 failure=failure,
                 error=error,
             )

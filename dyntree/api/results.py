@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
@@ -109,6 +110,10 @@ LEAVES = {
 }
 
 
+INTERVALS = "get_prediction(X).summary_frame(alpha=0.1) has intervals of 90 %."
+PROBABILITIES = "get_prediction(X).summary_frame() has probabilities of labels."
+
+
 class DynamicTreeResults(Suggesting):
     """A fitted model.
 
@@ -156,6 +161,14 @@ class DynamicTreeResults(Suggesting):
     Name: mean, dtype: float64
     """
 
+    _hints = MappingProxyType(
+        dict.fromkeys(
+            ("predict_interval", "predict_quantiles", "quantile", "quantiles"),
+            INTERVALS,
+        )
+        | dict.fromkeys(("predict_proba", "predict_log_proba"), PROBABILITIES)
+        | {"score": "cross_val() scores models, and rsquared is of rows ahead."}
+    )
     _replayed: OneStepAhead | None = None
 
     def __init__(

@@ -18,7 +18,14 @@ from importlib import import_module
 from typing import Any, BinaryIO, Literal, Self, TypeVar, overload
 
 from dyntree import params
-from dyntree.errors import ArgumentError, CheckpointError, Message, shown
+from dyntree.errors import (
+    ArgumentError,
+    CheckpointError,
+    FormulaFileWarning,
+    Message,
+    shown,
+    warn,
+)
 from dyntree.params.labels import from_json, to_json
 from dyntree.runtime.online import Arrays, Savable
 from dyntree.runtime.release import RELEASE
@@ -193,7 +200,9 @@ def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
 
     Returns
     -------
-    DynamicTree or StreamingTree
+    DynamicTree, StreamingTree or another model
+        Of a file with a formula these are the trees alone, with a warning if it has an
+        offset: `dyntree.formula.api.load` returns the whole model.
         With `with_position`, a tuple of the model and the position.
 
     Raises
@@ -215,8 +224,22 @@ def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
     50
     """
     with_position = params.flag("with_position", with_position)
-    model, _, position = load_parts(path)
+    model, notes, position = load_parts(path)
+    _warn_of_formula(path, notes)
     return (model, position) if with_position else model
+
+
+def _warn_of_formula(path: str | os.PathLike[str], notes: dict[str, Any]) -> None:
+    """Warn of an offset in a formula, without which trees predict something else."""
+    design = notes.get("design")
+    if isinstance(design, dict) and design.get("offsets"):
+        warn(
+            FormulaFileWarning,
+            "{path} holds the formula {formula!r}, and its trees alone know nothing of "
+            "the offset. dyntree.formula.api.load returns the whole model.",
+            path=shown(os.fspath(path)),
+            formula=notes.get("formula"),
+        )
 
 
 def load_with(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:

@@ -97,7 +97,7 @@ def model_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 MORE = {
-    "model": "; for labels class",
+    "model": "; for labels class, if they are not 0 and 1, which are numbers",
     "window": ", 0 for all, of which ten clouds are averaged, or auto for an average "
     "of several windows, which needs no tuning",
     "n_particles": " with --window N; else by kind of cloud",

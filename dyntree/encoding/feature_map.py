@@ -47,10 +47,11 @@ from dyntree.encoding.values import (
     check_levels,
     declared,
 )
-from dyntree.errors import ArgumentError, Message
+from dyntree.errors import ArgumentError, ColumnsByPlaceWarning, Message, warn
 from dyntree.params import ENCODE_LEVELS, as_array, count, flag, one_of
 from dyntree.params.labels import check_names, level_text
 
+MOST_NAMED = 5  # columns that a warning lists
 Categories = tuple[tuple[str, tuple[str, ...]], ...]
 Places = NDArray[np.int64]
 Columns = dict[Any, Column]  # by name, or by place where there are no names
@@ -866,6 +867,15 @@ class FeatureMap(ColumnFeatures):
                 argument,
                 f"must have {self.n_columns} columns, as at the first update",
                 width,
+            )
+        if columns is not None and not all(name.isdecimal() for name in columns):
+            warn(
+                ColumnsByPlaceWarning,
+                "{argument} has named columns, {names}, and the model has learned rows "
+                "without names: columns are taken in their order. Pass an array to "
+                "say so, or let a new model learn a frame.",
+                argument=argument,
+                names=[*columns][:MOST_NAMED],
             )
         if isinstance(given, dict):
             keys: Iterable[Any] = self.names or given

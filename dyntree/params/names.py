@@ -52,6 +52,7 @@ METHODS = {
     "get_params": "options", "loglik": "log_evidence", "n_trees": "options",
     "learn_one": "update", "get_margeff": "avg_comparisons",
     "marginal_effects": "avg_comparisons", "margins": "avg_comparisons",
+    "slopes": "avg_comparisons", "avg_slopes": "avg_comparisons",
     "pvalues": "conf_int", "tvalues": "conf_int", "aic": "llf", "bic": "llf",
 }  # fmt: skip
 FUNCTIONS = {  # of the package, where others have methods

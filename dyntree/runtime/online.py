@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 from numpy.typing import NDArray
 
-from dyntree.errors import ArgumentError
+from dyntree.errors import ArgumentError, Message
 from dyntree.runtime.progress import Progress
 
 Header = dict[str, Any]
@@ -145,5 +145,17 @@ def check_online_model(name: str, value: Any, kind: type = OnlineModel) -> None:
         raise ArgumentError(
             name,
             "must be a model that learns online, such as DynamicTree or StreamingTree",
-            value,
+            value if isinstance(value, type) else Message(type(value).__name__),
+            _way_online(value),
         )
+
+
+def _way_online(value: Any) -> str:
+    """What to do with a class, or with a model of another package."""
+    if isinstance(value, type):
+        return f"Make a model of the class first: {value.__name__}()."
+    if hasattr(value, "learn_one"):
+        return "river's evaluate.progressive_val_score is for such models."
+    if hasattr(value, "partial_fit"):
+        return "Pass a model without an interface, such as AveragedStream()."
+    return ""

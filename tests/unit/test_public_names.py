@@ -111,7 +111,12 @@ def test_a_wrong_attribute_gets_a_suggestion(name: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("pvalues", "conf_int"), ("aic", "llf"), ("rsquare", "rsquared")],
+    [
+        ("pvalues", "conf_int"),
+        ("aic", "llf"),
+        ("rsquare", "rsquared"),
+        ("slopes", "avg_comparisons"),
+    ],
 )
 def test_results_suggest_what_trees_have(name: str, meant: str) -> None:
     data = {"y": [1.0, 2.0, 3.0], "a": [1.0, 2.0, 3.0]}
@@ -119,6 +124,15 @@ def test_results_suggest_what_trees_have(name: str, meant: str) -> None:
     with pytest.raises(AttributeError, match=rf"Did you mean {meant}\?"):
         getattr(fit, name)
     assert pickle.loads(pickle.dumps(fit)).nobs == copy.copy(fit).nobs == 3
+
+
+def test_results_say_where_intervals_are() -> None:
+    """Quantiles of the means that predict() returns would be others."""
+    data = {"y": [1.0, 2.0, 3.0], "a": [1.0, 2.0, 3.0]}
+    fit = dtf.dynamic_tree("y ~ a", data, n_particles=2, seed=1).fit()
+    for name in ("predict_interval", "predict_quantiles", "predict_proba"):
+        with pytest.raises(AttributeError, match=r"get_prediction\(X\)\.summary_frame"):
+            getattr(fit, name)
 
 
 def test_classes_of_other_modules_are_located() -> None:

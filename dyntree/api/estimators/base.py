@@ -20,6 +20,7 @@ PASSED = {  # how levels are named is in TEMPLATES
     "name them: ": "pass ",
     "name the levels to use: ": "pass ",
     "name all levels at the start: ": "pass ",
+    "Give a frame or dicts.": "Give a frame.",
 }
 SAVING = "joblib.dump(estimator, path), or dyntree.save(estimator.model_, path)"
 METHODS = {  # of models and of other packages, and what estimators have

@@ -48,7 +48,7 @@ def as_frame(X: Any) -> Any:
     Raises
     ------
     ValueError
-        If X is a dict, or a frame without columns.
+        If X is a dict, a list of dicts, a series, or a frame without columns.
     """
     if isinstance(X, Mapping) and not hasattr(X, "shape"):  # some sparse ones are dicts
         raise ArgumentError(
@@ -58,6 +58,20 @@ def as_frame(X: Any) -> Any:
             "Make it a frame first, such as pandas.DataFrame(X).",
         )
     check_eager(X, "X")
+    if hasattr(X, "to_frame") and np.ndim(X) == 1:
+        raise ArgumentError(
+            "X",
+            "must be 2-dimensional",
+            Message("a 1-dimensional series of {n} values", n=len(X)),
+            "A row of a frame is X.iloc[[0]], and a column X[['name']].",
+        )
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        raise ArgumentError(
+            "X",
+            "must be an array, a list of rows or a frame",
+            Message("a list of dicts"),
+            "Make it a frame first: pandas.DataFrame(X).",
+        )
     if is_frame(X) and not len(X.columns):
         raise ArgumentError(
             "X",

@@ -22,7 +22,7 @@ from dyntree import (
     StreamingTree,
     checkpoint,
 )
-from dyntree.errors import CheckpointError
+from dyntree.errors import CheckpointError, FormulaFileWarning
 from dyntree.storage import archive
 from dyntree.storage.atomic_files import PART, STALE
 from tests import kills, mutants
@@ -471,3 +471,19 @@ def test_what_is_read_only_stays_apart_from_the_model(name: str) -> None:
     model = checkpoint.loads(checkpoint.dumps(grown(name)))
     for _, array in model.to_arrays()[1].items():
         assert array.flags.writeable
+
+
+def test_a_formula_with_an_offset_is_more_than_its_trees(tmp_path: Path) -> None:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    data = {"a": [k / 30 for k in range(30)], "e": [100.0] * 30}
+    data["y"] = [100.0 + a for a in data["a"]]
+    for formula in ("y ~ a", "y ~ a + offset(e)"):
+        fit = dtf.dynamic_tree(formula, data, n_particles=5, seed=1).fit()
+        fit.save(tmp_path / "m.dyn")
+        assert dtf.load(tmp_path / "m.dyn").nobs == 30
+        if formula == "y ~ a":
+            assert dyntree.load(tmp_path / "m.dyn").n_seen == 30
+    with pytest.warns(FormulaFileWarning, match="know nothing of the offset"):
+        dyntree.load(tmp_path / "m.dyn")

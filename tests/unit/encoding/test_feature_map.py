@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -11,12 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dyntree import AveragedStream, DynamicTree, mixtures
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.growing_map import GrowingMap
 from dyntree.encoding.tables import table_of
 from dyntree.encoding.values import is_missing
+from dyntree.errors import ColumnsByPlaceWarning
 from tests.unit.models import frame, refused
 
 VALUES = np.array([[1.0, 2.0, 0.0], [3.0, -4.0, 1.0]])
@@ -358,3 +361,26 @@ def test_decimals_and_fractions_are_numbers() -> None:
     design = Design.learn(table_of(column), Expression.column("a"), [])
     assert design.kinds == {"a": "number"}
     assert GrowingMap().grown({"a": values[0]}).feature_names == ("a",)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DynamicTree("constant", n_particles=3, seed=1),
+        lambda: AveragedStream("constant", n_particles=3, seed=1),
+        lambda: mixtures.OnlineDPGMM(lambda_=1.0, seed=1),
+    ],
+)
+def test_names_that_a_model_cannot_use_are_warned_of(make: Any) -> None:
+    """It takes columns in their order, whatever their names say."""
+    X = np.arange(80.0).reshape(40, 2)
+    model = make()
+    model.update(X) if isinstance(model, mixtures.OnlineDPGMM) else model.update(
+        X, X[:, 0]
+    )
+    named = pd.DataFrame(X[:3], columns=["a", "b"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(pd.DataFrame(X[:3]))
+    with pytest.warns(ColumnsByPlaceWarning, match=r"named columns, \['b', 'a'\]"):
+        model.predict(named[["b", "a"]])

@@ -510,6 +510,11 @@ def test_what_cannot_learn_is_refused_by_name(model: Any) -> None:
         prequential(model, *data("constant"))
 
 
+def test_a_class_is_to_be_made_a_model_first() -> None:
+    with pytest.raises(ValueError, match=r"of the class first: DynamicTree\(\)\."):
+        prequential(DynamicTree, *data("constant"))  # type: ignore[arg-type]
+
+
 # ------------------------------------------------------------ weights
 @pytest.mark.parametrize("weighting", ["variance", "frequency"])
 def test_rows_are_foreseen_learned_and_scored_by_weight(weighting: str) -> None:

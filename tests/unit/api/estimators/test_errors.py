@@ -197,3 +197,14 @@ def test_arguments_of_a_constructor_are_named() -> None:
     make = DynamicMeansClusterer
     with pytest.raises(TypeError, match=r"Its arguments are lambda_, max_absence,"):
         make(n_components=3)
+
+
+def test_one_row_of_a_frame_and_rows_as_dicts_get_a_way_on() -> None:
+    """scikit-learn says that a series has no features, where text asks for a frame."""
+    X = pd.DataFrame({"a": [0.0, 1.0] * 15, "g": ["u", "v"] * 15})
+    model = DynamicTreeRegressor(n_clouds=1, n_particles=3, random_state=1)
+    model.fit(X, [0.0, 1.0] * 15)
+    with pytest.raises(ValueError, match=r"A row of a frame is X\.iloc\[\[0\]\]"):
+        model.predict(X.iloc[0])
+    with pytest.raises(ValueError, match=r"frame first: pandas\.DataFrame\(X\)"):
+        model.predict([{"a": 0.5, "g": "u"}])
