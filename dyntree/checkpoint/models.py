@@ -230,13 +230,13 @@ def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
 
 
 def _warn_of_formula(path: str | os.PathLike[str], notes: dict[str, Any]) -> None:
-    """Warn of an offset in a formula, without which trees predict something else."""
+    """Warn of an offset of a formula, without which trees predict something else."""
     design = notes.get("design")
     if isinstance(design, dict) and design.get("offsets"):
         warn(
             FormulaFileWarning,
             "{path} holds the formula {formula!r}, and its trees alone know nothing of "
-            "the offset. dyntree.formula.api.load returns the whole model.",
+            "the offset or exposure. dyntree.formula.api.load returns the whole model.",
             path=shown(os.fspath(path)),
             formula=notes.get("formula"),
         )

@@ -142,11 +142,13 @@ class OnlineModel(Learner, Savable, Protocol):
 def check_online_model(name: str, value: Any, kind: type = OnlineModel) -> None:
     """Raise ValueError unless an argument is an OnlineModel or a Learner."""
     if isinstance(value, type) or not isinstance(value, kind):
+        way = _way_online(value)
+        is_short = isinstance(value, type) or not way
         raise ArgumentError(
             name,
             "must be a model that learns online, such as DynamicTree or StreamingTree",
-            value if isinstance(value, type) else Message(type(value).__name__),
-            _way_online(value),
+            value if is_short else Message(type(value).__name__),
+            way,
         )
 
 

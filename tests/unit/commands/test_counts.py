@@ -18,6 +18,8 @@ from tests.unit.commands.conftest import run
 from tests.unit.commands.test_commands import complaint, exact
 
 SMALL: dict[str, Any] = {"n_particles": 20, "seed": 1}
+# files of formulas with offsets are opened for their trees
+pytestmark = pytest.mark.filterwarnings("ignore::dyntree.errors.FormulaFileWarning")
 FLAGS = ["--particles", "20", "--seed", "1", "--quiet"]
 COUNTS = ["--model", "negbin", "--exposure", "hours"]
 
