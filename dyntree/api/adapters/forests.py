@@ -76,6 +76,8 @@ class RiverRandomTreesClassifier(StreamClassifier):
     'high'
     """
 
+    _words = words_for("RiverRandomTreesClassifier")
+
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"n_trees": 5}

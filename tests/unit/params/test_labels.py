@@ -215,10 +215,12 @@ def test_faces_refuse_measurements_as_labels(
         adapters.RiverDynamicTreeClassifier(window=20, **SMALL),
         adapters.RiverRandomTreesClassifier(n_trees=3, seed=1),
     ):
+        other = type(face).__name__.replace("Classifier", "Regressor")
+        remedy = rf"a number with a fraction\. Such numbers need {other}\."
         for ready in (False, True):
-            with pytest.raises(ValueError, match=REMEDY):
+            with pytest.raises(ValueError, match=remedy):
                 face.learn_one({"x": 0.5}, 0.25)
-            with pytest.raises(ValueError, match=REMEDY):
+            with pytest.raises(ValueError, match=remedy):
                 face.learn_many(pd.DataFrame({"x": X[:, 0]}), pd.Series(MEASURED))
             if not ready:
                 face.learn_one({"x": 0.5}, 1.0)
