@@ -19,7 +19,7 @@ test_that("names with quotes are in backticks, and values have escapes", {
   expect_match(message, "column `my \"site\"` that", fixed = TRUE)
   remedy <- regmatches(message, regexpr("categories = list\\(`my \"site\"` = c", message))
   expect_length(remedy, 1)
-  expect_match(message, "or new_levels = \"grow\"", fixed = TRUE)
+  expect_match(message, "Make a model with new_levels = \"grow\", or", fixed = TRUE)
 })
 
 test_that("values in messages are R's own", {
