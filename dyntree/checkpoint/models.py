@@ -235,8 +235,9 @@ def _warn_of_formula(path: str | os.PathLike[str], notes: dict[str, Any]) -> Non
     if isinstance(design, dict) and design.get("offsets"):
         warn(
             FormulaFileWarning,
-            "{path} holds the formula {formula!r}, and its trees alone know nothing of "
-            "the offset or exposure. dyntree.formula.api.load returns the whole model.",
+            "{path} has the formula {formula!r}; load() returns the trees alone, which "
+            "predict without its offset or exposure. dyntree.formula.api.load returns "
+            "the whole model.",
             path=shown(os.fspath(path)),
             formula=notes.get("formula"),
         )

@@ -17,10 +17,7 @@ FEWEST = 3  # different dates, or numbers beside other text
 ENOUGH = 40  # different texts that show what a column holds
 SHARE = 10  # one different text in so many may be another one, beside the first
 ISO = ""
-HOURS = (
-    "%H:%M",
-    "%H:%M:%S",
-)  # of a day, few of which are levels as hours of a plan are
+HOURS = ("%H:%M", "%H:%M:%S")  # times of day: a few of them are levels
 FORMS = (
     ISO, "%Y-%m", "%m/%d/%Y", "%d/%m/%Y", "%Y/%m/%d", "%d.%m.%Y", *HOURS,
     "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M", "%Y/%m/%d %H:%M", "%d.%m.%Y %H:%M",

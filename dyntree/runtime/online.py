@@ -159,5 +159,5 @@ def _way_online(value: Any) -> str:
     if hasattr(value, "learn_one"):
         return "river's evaluate.progressive_val_score is for such models."
     if hasattr(value, "partial_fit"):
-        return "Pass a model without an interface, such as AveragedStream()."
+        return "Pass one of dyntree's own models, such as AveragedStream()."
     return ""

@@ -485,5 +485,5 @@ def test_a_formula_with_an_offset_is_more_than_its_trees(tmp_path: Path) -> None
         assert dtf.load(tmp_path / "m.dyn").nobs == 30
         if formula == "y ~ a":
             assert dyntree.load(tmp_path / "m.dyn").n_seen == 30
-    with pytest.warns(FormulaFileWarning, match="know nothing of the offset"):
+    with pytest.warns(FormulaFileWarning, match="predict without its offset"):
         dyntree.load(tmp_path / "m.dyn")
