@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 from dyntree.checkpoint.models import FORMAT, VERSION
 from dyntree.errors import CheckpointError, Message, shown
+from dyntree.runtime.parallel import late_interrupts
 from dyntree.storage.atomic_files import PRIVATE
 from dyntree.storage.one_writer import sole_writer
 
@@ -80,11 +81,12 @@ class KeyFile(MutableMapping[str, bytes]):
         self._stamp: tuple[int, ...] = ()  # of a file that is read as it stands
         if os.path.exists(self.path) and self._place() in inherited:
             raise forked(self.path)
-        if not read_only:
-            self._stack.enter_context(sole_writer(self.path))
         try:
-            self._open()
-            self._n = self._one("select count(*) from keys")[0]
+            with late_interrupts():  # nobody would close what is open by then
+                if not read_only:
+                    self._stack.enter_context(sole_writer(self.path))
+                self._open()
+                self._n = self._one("select count(*) from keys")[0]
         except BaseException:
             self.close()
             raise
@@ -218,10 +220,11 @@ class KeyFile(MutableMapping[str, bytes]):
 
     def close(self) -> None:
         """Close the file and let others write it; what was not committed is lost."""
-        self.is_closed = True
-        open_files.pop(id(self), None)
-        if not self._is_forked:
-            self._stack.close()
+        with late_interrupts():
+            self.is_closed = True
+            open_files.pop(id(self), None)
+            if not self._is_forked:
+                self._stack.close()
 
     def commit(self) -> None:
         """Have all changes on disk."""

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from dyntree.runtime.parallel import late_interrupts
 from dyntree.storage.one_writer import cause_of, sole_writer
 
 PART = ".dyntree-part"  # how the names of unfinished files end
@@ -264,11 +265,12 @@ def _part_of(
     # nobody else reads it before it has the mode of the file that it replaces
     first = mode if before is None else PRIVATE
     flags |= os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    number = os.open(part, flags, first)
     try:
-        with os.fdopen(number, "w+b") as file:
+        with late_interrupts():  # nobody would close it
+            file = os.fdopen(os.open(part, flags, first), "w+b")
+        with file:
             if before is not None:
-                _pass_on(target, before, number)
+                _pass_on(target, before, file.fileno())
             yield part, file
     finally:
         with suppress(OSError):

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dyntree.errors import ArgumentError, shown
+from dyntree.runtime.parallel import late_interrupts
 
 try:
     import fcntl
@@ -68,25 +69,26 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     ...     with sole_writer(f"{folder}/m.dyn"):
     ...         dyntree.save(model.update([[0.5]], [1.0]), f"{folder}/m.dyn")
     """
-    beside = lock_of(path)
-    file = None if fcntl is None else _locked(beside, os.fspath(path))
-    if file is None:
-        yield
-        return
+    beside, file = lock_of(path), None
     try:
-        try:
-            os.ftruncate(file, 0)
-            os.pwrite(file, MARK + str(os.getpid()).encode("ascii"), 0)
-        except OSError as error:
-            raise _failed(error, beside, path) from error
+        with late_interrupts():  # nobody would release it before the process ends
+            file = None if fcntl is None else _locked(beside, os.fspath(path))
+        if file is not None:
+            try:
+                os.ftruncate(file, 0)
+                os.pwrite(file, MARK + str(os.getpid()).encode("ascii"), 0)
+            except OSError as error:
+                raise _failed(error, beside, path) from error
         yield
     finally:
         if file in open_locks:  # not in a process that was forked meanwhile
             open_locks.remove(file)
-            with suppress(OSError):  # a lock file that stays locks nobody out
-                if _is_there(file, beside):  # and it is nobody else's
-                    os.unlink(beside)
-            os.close(file)
+            try:
+                with suppress(OSError):  # a lock file that stays locks nobody out
+                    if _is_there(file, beside):  # and it is nobody else's
+                        os.unlink(beside)
+            finally:
+                os.close(file)
 
 
 @contextmanager

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import signal
 import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,9 @@ import pytest
 from dyntree import KeyedStream
 from dyntree.errors import CheckpointError
 from dyntree.keyed import model as keyed_model
+from dyntree.keyed.key_file import KeyFile
+from dyntree.storage.atomic_files import replacing
+from dyntree.storage.one_writer import sole_writer
 from tests.helpers import model_bytes, mostly_slow
 from tests.kills import contents
 from tests.unit.keyed.test_model import KINDS, panel, small
@@ -131,7 +137,8 @@ def test_a_long_call_on_a_file_goes_back_to_its_last_commit(
     path = tmp_path / "fleet.db"
     model = small(store=path, hot=3)
     if how == "Ctrl-C":
-        _, n = interrupted(lambda: small(store=tmp_path / "b.db").update(X, y, key), 0)
+        with small(store=tmp_path / "b.db") as twin:
+            _, n = interrupted(lambda: twin.update(X, y, key), 0)
         assert interrupted(lambda: model.update(X, y, key), n * 2 // 3)[0]
     else:
 
@@ -149,6 +156,49 @@ def test_a_long_call_on_a_file_goes_back_to_its_last_commit(
     model.update(X[n:], y[n:], key[n:]).close()
     with small(store=path) as model:
         assert in_memory(model) == model_bytes(small().update(X, y, key))
+
+
+def open_in(folder: Path) -> list[Path]:
+    """Files of a folder that this process has open."""
+    names = map(os.path.realpath, Path("/proc/self/fd").glob("*"))
+    return [Path(name) for name in names if name.startswith(str(folder))]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for open files")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("context", [sole_writer, replacing])
+def test_an_interrupt_leaves_no_file_open(
+    context: Callable[[Path], AbstractContextManager[Any]], tmp_path: Path
+) -> None:
+    def use() -> None:
+        with context(tmp_path / "model.dyn"):
+            pass
+
+    _, n_calls = interrupted(use, 0)
+    for at in range(1, n_calls + 1):
+        interrupted(use, at)
+        assert not open_in(tmp_path)
+    use()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for open files")
+def test_an_interrupt_leaves_no_store_open(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.db"
+    KeyFile(path).close()  # which makes it
+    opened: list[KeyFile] = []
+    for at in itertools.count(1):
+        was_stopped, _ = interrupted(lambda: opened.append(KeyFile(path)), at)
+        if opened:
+            break
+        assert was_stopped
+        assert not open_in(tmp_path)
+    assert at > 10
+    _, n_calls = interrupted(opened.pop().close, 0)
+    for at in range(1, n_calls + 1):
+        file = KeyFile(path)
+        assert interrupted(file.close, at)[0]
+        file.close()
+        assert not open_in(tmp_path)
 
 
 def test_progress_that_raises_takes_a_call_back() -> None:
