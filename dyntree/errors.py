@@ -97,6 +97,10 @@ class ManyLabelsWarning(UserWarning):
     """Most labels of a classifier are new: the responses may be numbers, or names."""
 
 
+class TwoNumbersWarning(UserWarning):
+    """All responses are one of two whole numbers, which may be labels."""
+
+
 class SimilarLabelsWarning(UserWarning):
     """Labels differ in their type or their spelling alone, and are several classes."""
 
@@ -106,7 +110,7 @@ class DatesAsTextWarning(UserWarning):
 
 
 class FormulaFileWarning(UserWarning):
-    """A file has a formula with an offset, without which its trees alone predict."""
+    """A file has a formula, without which the trees in it take and predict others."""
 
 
 class UnseenWordsWarning(UserWarning):

@@ -42,7 +42,12 @@ from dyntree.encoding.tables import (
     table_of_inputs,
     with_response,
 )
-from dyntree.encoding.targets import refuse_measurements, sorted_labels, warn_of_labels
+from dyntree.encoding.targets import (
+    refuse_measurements,
+    sorted_labels,
+    warn_of_labels,
+    warn_of_two_numbers,
+)
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import (
     ArgumentError,
@@ -56,7 +61,7 @@ from dyntree.params.names import suggesting
 from dyntree.runtime.progress import Progress
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.tables import AveragedTrees
-from dyntree.trees.factory import Trees, make_tree
+from dyntree.trees.factory import Trees, default_leaves, make_tree
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -429,6 +434,8 @@ class DynamicTreeModel:
         self._blank = make_tree(options)
         if offsets is not None:
             offsets.check_model(self._blank.tree.options)
+        if model is None and not design.is_class:
+            warn_of_two_numbers(responses, default_leaves(options))
         if design.is_class and not is_named:
             refuse_measurements(responses)
             warn_of_labels(responses, None, 0, set())

@@ -39,6 +39,7 @@ from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import columns_of, response_name
 from dyntree.encoding.series import objects_of
 from dyntree.encoding.tables import Table, table_of
+from dyntree.encoding.targets import warn_of_two_numbers
 from dyntree.encoding.values import Vector
 from dyntree.errors import shown
 from dyntree.evaluate import Prequential, compare, prequential
@@ -271,6 +272,8 @@ def _model_and_rows(
         notes |= {} if over is None else {"exposure": over}
         shift = _shift(design, table)
         labels = [named_class(label, classes) for label in design.responses(table)]
+        if "model" not in options and not design.is_class:
+            warn_of_two_numbers(labels, model.model)
         learned = learned_response(model.tree.options, labels, shift)
         return model, _features(design, table), learned, weights, notes
     response, inputs = split_formula(formula, table.names, beside.values())
@@ -280,6 +283,8 @@ def _model_and_rows(
     X = read.columns(inputs)
     if "model" not in options:
         options = {"model": leaf_model_of(y.tolist(), options)} | options
+        if options["model"] != "class":
+            warn_of_two_numbers(y, options["model"])
     warn_of_text(X, [name for name in inputs if name not in named], as_cells)
     notes = {"formula": formula, "response": response}
     notes |= {} if over is None else {"exposure": over}

@@ -50,6 +50,7 @@ from dyntree.encoding.expressions import response_name
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
+from dyntree.encoding.targets import ENOUGH, warn_of_two_numbers
 from dyntree.encoding.values import Vector
 from dyntree.errors import Message, NotReadyError, in_words, without_row
 from dyntree.evaluate.delayed import DelayedLabels
@@ -130,6 +131,8 @@ class Session:
         self.bad = BadRows(
             arguments.bad_rows, arguments.most_bad, self.notes["bad"], self.resumed
         )
+        # the first responses, while the kind of the model rests on them alone
+        self.first: list[float] | None = None
         self.watch: Watch | None = None
         self.reports: Reports | None = None
         self._watches(arguments)
@@ -248,6 +251,8 @@ class Session:
                 notes["model"] = keyed_leaves(value)
             else:
                 notes["model"] = leaf_model_of([value], notes["options"])
+            if notes["model"] != "class":
+                self.first = []
             notes["kinds"] |= kinds_of(self.options, response)
             if self.key_by is None:
                 self.model = new_model(self.options)
@@ -515,6 +520,11 @@ class Session:
 
     def _scored(self, answer: Any, y: Any, name: str) -> Row:
         """Score a prediction if the stream is watched; return what its line adds."""
+        if self.first is not None:
+            self.first.append(y)
+            if len(self.first) == ENOUGH:
+                warn_of_two_numbers(self.first, self.notes["model"])
+                self.first = None
         if self.watch is None or answer is None or not has_answer(answer):
             return {}
         tail, is_alarm = self.watch.scored(answer, y)

@@ -18,12 +18,14 @@ from dyntree.errors import (
     ManyLabelsWarning,
     Message,
     SimilarLabelsWarning,
+    TwoNumbersWarning,
     warn,
 )
 from dyntree.params import as_array
 from dyntree.params.labels import checked_label
 
 MOST_NEW = 50  # by how many labels that were new may outnumber others, before a warning
+ENOUGH = 20  # responses, which are seldom two whole numbers if they are no labels
 MOST_EVENTS = 2.0**53  # that doubles count one by one
 TEXT_BESIDE = (
     "It is a number with a fraction, beside the text {text!r}{where}. If that means "
@@ -116,6 +118,37 @@ def are_labels(y: Any) -> bool:
     return ({*map(type, values)} <= {bool, np.bool_} and bool(values)) or any(
         value_kind(value) == LEVELS for value in values
     )
+
+
+def warn_of_two_numbers(y: Any, leaves: str) -> None:
+    """Warn of responses that are taken for numbers and may be labels, as 0 and 1.
+
+    Parameters
+    ----------
+    y : array_like of shape (n_rows,)
+    leaves : {"mixed", "linear", "constant"}
+        The model in the leaves that nobody named.
+    """
+    try:
+        values = np.asarray(y, np.float64)
+    except (TypeError, ValueError):  # whoever learns it says what is wrong with it
+        return
+    values = values[np.isfinite(values)]
+    if len(values) < ENOUGH:
+        return
+    low, high = float(values.min()), float(values.max())
+    is_low, is_high = values == low, values == high
+    if low == high or not (low.is_integer() and high.is_integer()):
+        return
+    if np.all(is_low | is_high):
+        warn(
+            TwoNumbersWarning,
+            "the responses are {low:g} and {high:g} alone, and are taken for numbers. "
+            "If they are labels, use model='class'; if they are numbers, "
+            f"model={leaves!r} says so.",
+            low=low,
+            high=high,
+        )
 
 
 def refuse_booleans(y: Any, argument: str = "y", column: str | None = None) -> None:

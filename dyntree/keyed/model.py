@@ -27,7 +27,7 @@ from dyntree.checkpoint.layout import require
 from dyntree.checkpoint.models import with_labels
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.row_alignment import check_paired
-from dyntree.encoding.targets import are_labels
+from dyntree.encoding.targets import are_labels, warn_of_two_numbers
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import (
     ArgumentError,
@@ -882,9 +882,12 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         before = dict(vars(self)) | {
             "_key_kinds": {*self._key_kinds}, "_waiting": [*self._waiting]
         }  # fmt: skip
-        if not self.is_ready and are_labels(y):
+        if not self.is_ready:
             options = self.state.options
-            self._begin(replace(options, model="class"))
+            if are_labels(y):
+                self._begin(replace(options, model="class"))
+            else:
+                warn_of_two_numbers(y, options.model)
         try:
             yield
         except BaseException:

@@ -18,7 +18,7 @@ from dyntree import checkpoint, params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
-from dyntree.encoding.targets import are_labels
+from dyntree.encoding.targets import are_labels, warn_of_two_numbers
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import MIXED, TreeOptions
 from dyntree.runtime.locking import locked
@@ -210,8 +210,11 @@ class TreeAverage(TreeModel, checkpoint.Stored):
             yield
             return
         before = dict(vars(self))
-        if not self.n_seen and are_labels(y):
-            vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
+        if not self.n_seen:
+            if are_labels(y):
+                vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
+            else:
+                warn_of_two_numbers(y, self.model)
         try:
             yield
         except BaseException:

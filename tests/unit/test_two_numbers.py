@@ -1,0 +1,105 @@
+"""Responses of two whole numbers, which may be labels: a warning where nobody chose."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dyntree import AveragedStream, AveragedTrees, DynamicTree, KeyedStream
+from dyntree.cli import main
+from dyntree.encoding.targets import ENOUGH
+from dyntree.errors import TwoNumbersWarning
+from dyntree.evaluate import prequential
+
+N = 40
+X = np.random.default_rng(3).random((N, 2))
+Y = np.where(X[:, 0] > 0.5, 1, 0)
+SMALL: dict[str, Any] = {"n_particles": 5, "seed": 1}
+Responses = Sequence[Any] | np.ndarray
+
+
+def formula(y: Responses, **more: Any) -> Any:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    data = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    return dtf.dynamic_tree("y ~ a + b", data, **more, **SMALL).fit()
+
+
+FACES: dict[str, tuple[Callable[..., Any], str]] = {
+    "stream": (lambda y, **more: AveragedStream(**SMALL, **more).update(X, y), "mixed"),
+    "trees": (
+        lambda y, **more: AveragedTrees(n_clouds=2, **SMALL, **more).update(X, y),
+        "mixed",
+    ),
+    "keys": (
+        lambda y, **more: KeyedStream(seed=1, **more).update(X, y, key=["u"] * N),
+        "linear",
+    ),
+    "evaluation": (
+        lambda y, **more: prequential(
+            AveragedStream(**SMALL, **more), X, y, start=5, progress=False
+        ),
+        "mixed",
+    ),
+    "formula": (formula, "mixed"),
+    "formula of a window": (
+        lambda y, **more: formula(y, window=30, **more),
+        "linear",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FACES)
+@pytest.mark.parametrize("pair", [(0, 1), (1, 2), (-1.0, 1.0)])
+def test_two_whole_numbers_may_be_labels(name: str, pair: tuple[float, float]) -> None:
+    learn, leaves = FACES[name]
+    y = np.where(Y, pair[1], pair[0])
+    expected = f"are {pair[0]:g} and {pair[1]:g} alone.*'class'.*'{leaves}' says so"
+    with pytest.warns(TwoNumbersWarning, match=expected):
+        learn(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        learn(y, model=leaves)
+        learn(y, model="class")
+
+
+@pytest.mark.parametrize("name", FACES)
+def test_other_responses_are_as_they_were(name: str) -> None:
+    learn, _ = FACES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        for y in (Y + 0.5, np.ones(N), np.arange(N) % 3, Y == 1, np.where(Y, "u", "v")):
+            learn(y)
+
+
+def test_a_few_rows_show_nothing() -> None:
+    model = AveragedTrees(n_clouds=2, **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        model.update(X[: ENOUGH - 1], Y[: ENOUGH - 1])
+        DynamicTree(**SMALL).update(X, Y)  # has linear leaves whatever comes
+
+
+@pytest.mark.filterwarnings("always::dyntree.errors.TwoNumbersWarning")
+@pytest.mark.parametrize("window", ["auto", "30"])
+@pytest.mark.parametrize("command", ["evaluate", "fit", "stream"])
+def test_a_shell_says_so_with_its_options(
+    command: str, window: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / "rows.csv"
+    pd.DataFrame(X, columns=["a", "b"]).assign(y=Y).to_csv(table, index=False)
+    call = [command, str(table), "--formula", "y ~ a + b", "--window", window]
+    call += ["--out", str(tmp_path / "out"), "--particles", "5"]
+    leaves = "mixed" if window == "auto" else "linear"
+    assert main(call) == 0
+    said = capsys.readouterr().err
+    assert f"use --model class; if they are numbers, --model {leaves} says so" in said
+    assert main([*call, "--model", leaves]) == 0
+    assert "alone" not in capsys.readouterr().err
