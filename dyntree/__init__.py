@@ -62,6 +62,13 @@ HOMES = {  # modules of the public names, imported where a name is first asked f
     "save": "checkpoint",
 }
 SUBPACKAGES = ("mixtures", "evaluate", "datasets")  # likewise
+FACES = {  # modules that are imported by their names
+    "api": "dyntree.api.estimators or dyntree.api.adapters",
+    "formula": "dyntree.formula.api",
+    "river": "dyntree.api.adapters",
+    "sklearn": "dyntree.api.estimators",
+    "R": "dyntree.api.rmirror",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -75,13 +82,20 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    """Where in the package a class is that is not here, for an error."""
-    if not name[:1].isupper():
+    """Where in the package a name is that is not here, for an error."""
+    if name in FACES:
+        return f"; import {FACES[name]}"
+    # who imports a module from the package asks for its name first
+    if name.startswith("_") or find_spec(f"dyntree.{name}") is not None:
         return ""
     for module in (
+        "dyntree.mixtures",
+        "dyntree.evaluate",
+        "dyntree.datasets",
+        "dyntree.formula.api",
         "dyntree.api.estimators",
         "dyntree.api.adapters",
-        "dyntree.mixtures",
+        "dyntree.api.rmirror",
     ):
         try:
             if name in import_module(module).__all__:

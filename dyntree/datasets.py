@@ -21,6 +21,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+__all__ = [
+    "EvolvingRows",
+    "evolving_flows",
+    "evolving_gaussians",
+    "evolving_topics",
+    "image_points",
+    "load_elec2",
+    "load_esoph",
+    "load_fashion_mnist",
+    "load_mcycle",
+    "load_quine",
+    "load_spambase",
+    "load_warpbreaks",
+    "patch_points",
+    "task_strokes",
+]
+
 ESOPH_LEVELS = {
     "agegp": ["25-34", "35-44", "45-54", "55-64", "65-74", "75+"],
     "alcgp": ["0-39g/day", "40-79", "80-119", "120+"],

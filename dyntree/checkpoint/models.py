@@ -230,17 +230,37 @@ def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
 
 
 def _warn_of_formula(path: str | os.PathLike[str], notes: dict[str, Any]) -> None:
-    """Warn of an offset of a formula, without which trees predict something else."""
+    """Warn of a formula, without which trees need other columns, or predict others."""
     design = notes.get("design")
-    if isinstance(design, dict) and design.get("offsets"):
+    if not isinstance(design, dict):
+        return
+    lacks = (
+        "predict without its offset or exposure"
+        if design.get("offsets")
+        else "neither make its terms nor transform its response"
+    )
+    if design.get("offsets") or not _takes_columns(design):
         warn(
             FormulaFileWarning,
             "{path} has the formula {formula!r}; load() returns the trees alone, which "
-            "predict without its offset or exposure. dyntree.formula.api.load returns "
-            "the whole model.",
+            "{lacks}. dyntree.formula.api.load returns the whole model.",
             path=shown(os.fspath(path)),
             formula=notes.get("formula"),
+            lacks=lacks,
         )
+
+
+def _takes_columns(design: dict[str, Any]) -> bool:
+    """Whether response and terms of a formula are columns of numbers as they are."""
+    try:
+        terms = design["terms"]
+        factors = [design["response"], *(factor for term in terms for factor in term)]
+        return all(len(term) == 1 for term in terms) and not any(
+            len(factor["steps"]) > 1 or factor.get("levels") or factor.get("basis")
+            for factor in factors
+        )
+    except UNSOUND:  # no header of ours, and not read here
+        return True
 
 
 def load_with(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Any]]:

@@ -38,22 +38,28 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "n_iter": ("max_iter", "n_sweeps"), "covariance_type": ("covariance", "family"),
     "warmup": ("warm_up",), "T_Q": ("max_absence",), "k_tau": ("reach",),
     "labels": ("classes",), "levels": ("categories",),
+    "with_interval": ("with_dist",), "return_std": ("with_dist",),
+    "return_dist": ("with_dist",), "sample_weight": ("w",),
 }  # fmt: skip
-WEIGHTS = {"sample_weight", "sample_weights", "weight", "weights", "freq_weights"}
-METHODS = {
-    "fit": "update", "partial_fit": "update", "learn": "update", "learn_many": "update",
-    "train": "update", "predict_proba": "predict(X).proba",
-    "predict_log_proba": "predict(X).proba", "score": "predict(X).log_density",
-    "alc": "acquisition", "alm": "acquisition",
-    "predict_interval": "predict(X).quantile",
-    "predict_quantiles": "predict(X).quantile", "predict_one": "predict",
-    "sample_y": "posterior_draws", "summary": "facts",
-    "feature_importances_": "importance", "feature_importances": "importance",
-    "get_params": "options", "loglik": "log_evidence", "n_trees": "options",
-    "learn_one": "update", "get_margeff": "avg_comparisons",
-    "marginal_effects": "avg_comparisons", "margins": "avg_comparisons",
-    "slopes": "avg_comparisons", "avg_slopes": "avg_comparisons",
-    "pvalues": "conf_int", "tvalues": "conf_int", "aic": "llf", "bic": "llf",
+WEIGHTS = {"w", "sample_weight", "sample_weights", "weight", "weights", "freq_weights"}
+METHODS = {  # likewise
+    "fit": ("update", "learn_one"), "partial_fit": ("update", "learn_one"),
+    "learn": ("update", "learn_one"), "learn_many": ("update",),
+    "train": ("update", "learn_one"), "update": ("learn_one",),
+    "learn_one": ("update",), "predict_one": ("predict",), "predict": ("predict_one",),
+    "predict_proba": ("predict(X).proba", "predict_proba_one"),
+    "predict_log_proba": ("predict(X).proba", "predict_proba_one"),
+    "score": ("predict(X).log_density",), "alc": ("acquisition",),
+    "alm": ("acquisition",),
+    "predict_interval": ("predict(X).quantile", "predict_interval_one"),
+    "predict_quantiles": ("predict(X).quantile", "predict_interval_one"),
+    "sample_y": ("posterior_draws",), "summary": ("facts",),
+    "feature_importances_": ("importance",), "feature_importances": ("importance",),
+    "get_params": ("options",), "loglik": ("log_evidence",), "n_trees": ("options",),
+    "get_margeff": ("avg_comparisons",), "marginal_effects": ("avg_comparisons",),
+    "margins": ("avg_comparisons",), "slopes": ("avg_comparisons",),
+    "avg_slopes": ("avg_comparisons",), "pvalues": ("conf_int",),
+    "tvalues": ("conf_int",), "aic": ("llf",), "bic": ("llf",),
 }  # fmt: skip
 FUNCTIONS = {  # of the package, where others have methods
     "save": "dyntree.save(model, path)", "to_file": "dyntree.save(model, path)",
@@ -125,10 +131,9 @@ class SuggestingAttributes:
         """What is meant by an attribute that there is not, or None."""
         if name in FUNCTIONS:
             return FUNCTIONS[name]
-        meant = METHODS.get(name, "")
-        head = meant.split("(")[0]
-        if head and hasattr(type(self), head):
-            return meant
+        for meant in METHODS.get(name, ()):
+            if hasattr(type(self), meant.split("(")[0]):
+                return meant
         public = tuple(one for one in dir(self) if not one.startswith("_"))
         return suggested(name, public)
 

@@ -141,6 +141,12 @@ def test_classes_of_other_modules_are_located() -> None:
         dyntree.DynamicTreeRegressor  # noqa: B018
     with pytest.raises(AttributeError, match=r"it is in dyntree\.mixtures"):
         dyntree.OnlineDPGMM  # noqa: B018
+    with pytest.raises(AttributeError, match=r"it is in dyntree\.formula\.api"):
+        dyntree.dynamic_tree  # noqa: B018
+    with pytest.raises(AttributeError, match=r"it is in dyntree\.datasets"):
+        dyntree.load_mcycle  # noqa: B018
+    with pytest.raises(AttributeError, match=r"; import dyntree\.api\.adapters"):
+        dyntree.river  # noqa: B018
     assert dyntree.datasets.load_mcycle is not None
     assert not hasattr(dyntree, "Nothing")
     assert not hasattr(dyntree, "nothing")

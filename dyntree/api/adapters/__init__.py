@@ -9,6 +9,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from dyntree.api.adapters.anomalies import RiverAnomalyDetector, RiverChangeAlarm
+from dyntree.api.adapters.answers import RowDistribution
 from dyntree.api.adapters.forests import (
     RiverRandomTreesClassifier,
     RiverRandomTreesRegressor,
@@ -19,7 +20,6 @@ from dyntree.api.adapters.mixtures import (
     RiverDPMPPCAClusterer,
     RiverHDPHSMMClusterer,
 )
-from dyntree.api.adapters.streams import RowDistribution
 from dyntree.api.adapters.trees import (
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,

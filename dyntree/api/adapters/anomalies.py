@@ -17,6 +17,7 @@ from dyntree.api.adapters.trees import (
 )
 from dyntree.errors import ArgumentError
 from dyntree.evaluate.alarm import ChangeAlarm
+from dyntree.params.names import Suggesting
 
 try:
     from river.base import SupervisedAnomalyDetector
@@ -24,7 +25,7 @@ except ImportError:  # before river 0.26
     from river.anomaly.base import SupervisedAnomalyDetector
 
 
-class RiverAnomalyDetector(SupervisedAnomalyDetector):
+class RiverAnomalyDetector(Suggesting, SupervisedAnomalyDetector):
     """An anomaly detector for river, based on the predictive distribution of a model.
 
     The score is 1 minus the tail probability (see `Prediction` and `ClassPrediction`).
@@ -93,7 +94,7 @@ class RiverAnomalyDetector(SupervisedAnomalyDetector):
         return 1.0 - self.model.tail_probability_one(x, y)
 
 
-class RiverChangeAlarm(DriftDetector):
+class RiverChangeAlarm(Suggesting, DriftDetector):
     """A `ChangeAlarm` as a drift detector of river.
 
     As for river's detectors, large values are bad: errors, losses or anomaly scores.

@@ -21,7 +21,7 @@ BEFOREHAND = {  # adapters know no levels before there are rows of them
     "out, convert it to numbers or dates, or name the levels to use: ": "out, or "
     "convert it to numbers or dates",
     "out, make it numbers, or name the levels to use: ": "out, or make it numbers",
-    ", or, if they are levels, name them: ": "",
+    ", or, if they are levels, name them: ": ", or ignore this if they are levels",
     ", or name all levels at the start: ": "",
     "; name the levels of such a column at the start: ": "",
 }

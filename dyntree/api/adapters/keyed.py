@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from river import base
 
 from dyntree import params
+from dyntree.api.adapters.answers import LabelAnswers, RowAnswers, RowDistribution
 from dyntree.api.adapters.base import (
     Row,
     best_labels,
@@ -19,7 +19,6 @@ from dyntree.api.adapters.base import (
     series_of,
     words_for,
 )
-from dyntree.api.adapters.streams import RowDistribution
 from dyntree.encoding.columns import unusable, value_kind
 from dyntree.encoding.growing_map import check_row
 from dyntree.encoding.row_alignment import check_paired
@@ -27,7 +26,8 @@ from dyntree.encoding.values import is_missing
 from dyntree.errors import ArgumentError, Speaking, UnseenLevelWarning, warn
 from dyntree.keyed.keys import warn_without_key
 from dyntree.keyed.model import KeyedStream
-from dyntree.summaries import ClassPrediction
+from dyntree.params.names import Suggesting
+from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.model import DynamicTree
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 WITHOUT = ["key", "classes", "categories", "store"]
 
 
-class KeyedAdapter(Speaking, base.Estimator):
+class KeyedAdapter(Speaking, Suggesting, base.Estimator):
     """What adapters around a model for keys have in common.
 
     Parameters
@@ -112,11 +112,11 @@ class KeyedAdapter(Speaking, base.Estimator):
         self.stream.update([own], [y], [key], progress=False)
         self._names = tuple(own)
 
-    def _predict(self, records: list[Row]) -> Any:
-        """The prediction at rows; None before the first row, or without any."""
+    def _answers(self, records: list[Row]) -> Any:
+        """The prediction at rows, also before the first row was learned."""
         pairs = [numbered(row, self._apart, x) for row, x in enumerate(records)]
         if not self.stream.is_ready or not pairs:
-            return None
+            return blank_prediction(self.stream.state.options, len(pairs))
         rows, keys = zip(*pairs, strict=True)
         return self.stream.predict([*rows], [*keys])
 
@@ -140,7 +140,7 @@ class KeyedAdapter(Speaking, base.Estimator):
 
 
 @params.derived(KeyedStream, DynamicTree, without=WITHOUT)
-class RiverKeyedRegressor(KeyedAdapter, base.MiniBatchRegressor):
+class RiverKeyedRegressor(KeyedAdapter, RowAnswers, base.MiniBatchRegressor):
     """A model for every key as a river regressor.
 
     The features are those of the first row: others that come later are left out, with a
@@ -203,10 +203,13 @@ class RiverKeyedRegressor(KeyedAdapter, base.MiniBatchRegressor):
         -------
         float or RowDistribution
         """
-        prediction = self._predict([x])
-        if prediction is None:
-            prediction = blank_prediction(self.stream.state.options, 1)
+        prediction = self._answer(x)
         return RowDistribution(prediction) if with_dist else float(prediction.mean[0])
+
+    def _answer(self, x: Row) -> Prediction:
+        prediction = self._answers([x])
+        assert isinstance(prediction, Prediction)
+        return prediction
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
         """Predictive means of rows, as a Series with the index of X.
@@ -219,14 +222,13 @@ class RiverKeyedRegressor(KeyedAdapter, base.MiniBatchRegressor):
         -------
         Series of shape (n_rows,)
         """
-        prediction = self._predict(records_of(X))
-        mean = np.zeros(len(X)) if prediction is None else prediction.mean.copy()
+        mean = self._answers(records_of(X)).mean.copy()
         answer: pd.Series[float] = series_of(X, mean)
         return answer
 
 
 @params.derived(KeyedStream, DynamicTree, without=WITHOUT)
-class RiverKeyedClassifier(KeyedAdapter, base.MiniBatchClassifier):
+class RiverKeyedClassifier(KeyedAdapter, LabelAnswers, base.MiniBatchClassifier):
     """A model for every key as a river classifier.
 
     New labels are learned when they first appear; features are as in
@@ -291,25 +293,13 @@ class RiverKeyedClassifier(KeyedAdapter, base.MiniBatchClassifier):
         -------
         dict of float
         """
-        prediction = self._predict([x])
-        if prediction is None:
-            return {}
+        prediction = self._answer(x)
         return dict(zip(prediction.classes, prediction.proba[0].tolist(), strict=True))
 
-    def predict_one(self, x: Row) -> Hashable:
-        """Most probable label at a row; None before the first label.
-
-        Parameters
-        ----------
-        x : dict
-            With the key.
-
-        Returns
-        -------
-        hashable
-        """
-        proba = self.predict_proba_one(x)
-        return max(proba, key=proba.__getitem__) if proba else None
+    def _answer(self, x: Row) -> ClassPrediction:
+        prediction = self._answers([x])
+        assert isinstance(prediction, ClassPrediction)
+        return prediction
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Probabilities at rows, as a frame with the index of X and a column per label.
@@ -322,7 +312,7 @@ class RiverKeyedClassifier(KeyedAdapter, base.MiniBatchClassifier):
         -------
         DataFrame of shape (n_rows, n_classes)
         """
-        answer: pd.DataFrame = proba_frame(X, self._answer(X))
+        answer: pd.DataFrame = proba_frame(X, self._answers(records_of(X)))
         return answer
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[Any]:
@@ -336,13 +326,5 @@ class RiverKeyedClassifier(KeyedAdapter, base.MiniBatchClassifier):
         -------
         Series of shape (n_rows,)
         """
-        answer: pd.Series[Any] = best_labels(X, self._answer(X))
+        answer: pd.Series[Any] = best_labels(X, self._answers(records_of(X)))
         return answer
-
-    def _answer(self, X: Any) -> ClassPrediction:
-        """Probabilities at the rows of a frame, also before the first label."""
-        prediction = self._predict(records_of(X))
-        if prediction is None:
-            prediction = blank_prediction(self.stream.state.options, len(X))
-        assert isinstance(prediction, ClassPrediction)
-        return prediction

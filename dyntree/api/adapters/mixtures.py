@@ -11,12 +11,13 @@ from river import base
 from dyntree import params
 from dyntree.api.adapters.base import Row, checked_frame, series_of
 from dyntree.mixtures import OnlineDPGMM, OnlineDPMPPCA, OnlineHDPHSMM
+from dyntree.params.names import Suggesting
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class MixtureAdapter(base.Clusterer):
+class MixtureAdapter(Suggesting, base.Clusterer):
     """What adapters around small-variance mixtures have in common.
 
     Rows have the features of the first row, in any order, and finite numbers.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from river import base, conf
+from river import base
 
 from dyntree import params
+from dyntree.api.adapters.answers import LabelAnswers, RowAnswers, RowDistribution
 from dyntree.api.adapters.base import (
     Row,
     best_labels,
@@ -39,6 +39,7 @@ from dyntree.errors import (
     rename,
     warn,
 )
+from dyntree.params.names import Suggesting
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.stream import AveragedStream
@@ -52,45 +53,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LABEL = (str, int, bool)  # labels that need no look
-
-
-@dataclass(frozen=True)
-class RowDistribution:
-    """Predictive distribution of the response at one row.
-
-    Attributes
-    ----------
-    prediction : Prediction
-        The prediction, which has this row only.
-    """
-
-    prediction: Prediction
-
-    @property
-    def mu(self) -> float:
-        """Mean."""
-        return float(self.prediction.mean[0])
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation."""
-        return float(np.sqrt(self.prediction.var[0]))
-
-    def __call__(self, y: float) -> float:
-        """Density at y."""
-        return float(np.exp(self.prediction.log_density([y])[0]))
-
-    def cdf(self, y: float) -> float:
-        """Probability of a response <= y."""
-        return float(self.prediction.cdf([y])[0])
-
-    def tail_probability(self, y: float) -> float:
-        """Two-sided tail probability of a response; small means anomalous."""
-        return float(self.prediction.tail_probability([y])[0])
-
-    def ppf(self, q: float) -> float:
-        """Point below which the response has probability q, in (0, 1)."""
-        return float(self.prediction.quantile(q)[0])
 
 
 Stream = StreamingTree | AveragedStream | RandomTreesStream
@@ -124,7 +86,7 @@ def misspelt(
     return None
 
 
-class StreamAdapter(Speaking, base.Estimator):
+class StreamAdapter(Speaking, Suggesting, base.Estimator):
     """What adapters around a stream have in common: rows as dicts or frames.
 
     Parameters
@@ -287,7 +249,7 @@ class StreamAdapter(Speaking, base.Estimator):
         return int(super()._raw_memory_usage) + self.stream.memory_usage()
 
 
-class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
+class StreamRegressor(StreamAdapter, RowAnswers, base.MiniBatchRegressor):
     """A stream of real responses, or of counts, as a regressor of river."""
 
     exposure: str | None = None  # of random trees, which have none
@@ -378,45 +340,10 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
                 mean = self.stream.tree.mean_at(row)
             return mean if exposure is None else exposure * mean
 
-    def tail_probability_one(self, x: Row, y: float) -> float:
-        """Two-sided tail probability of a response at a row; small is anomalous.
-
-        Parameters
-        ----------
-        x : dict
-        y : float
-
-        Returns
-        -------
-        float
-            Except for counts, it is 1 until two distinct responses have come.
-        """
+    def _answer(self, x: Row) -> Prediction:
         x, exposure = self._apart(x)
         with self.stream.exclusive():
-            prediction = self._predict(self._asked(x), exposure)
-        return float(prediction.tail_probability([y])[0])
-
-    def predict_interval_one(self, x: Row, level: float = 0.9) -> conf.Interval:
-        """Central interval of the response at a row with probability `level`.
-
-        Parameters
-        ----------
-        x : dict
-        level : float in (0, 1), default 0.9
-
-        Returns
-        -------
-        river.conf.Interval
-            It is infinite until two distinct responses have come.
-        """
-        if not 0.0 < params.real("level", level) < 1.0:
-            raise ArgumentError("level", "must be in (0, 1)", level)
-        tail = 0.5 - level / 2.0
-        x, exposure = self._apart(x)
-        with self.stream.exclusive():
-            prediction = self._predict(self._asked(x), exposure)
-        low, high = prediction.quantile([tail, 1.0 - tail])[0]
-        return conf.Interval(lower=float(low), upper=float(high))
+            return self._predict(self._asked(x), exposure)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series[float]:
         """Predictive means of rows, as a Series with the index of X.
@@ -448,7 +375,7 @@ class StreamRegressor(StreamAdapter, base.MiniBatchRegressor):
         return prediction
 
 
-class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
+class StreamClassifier(StreamAdapter, LabelAnswers, base.MiniBatchClassifier):
     """A stream of labels as a classifier of river."""
 
     @property
@@ -492,38 +419,9 @@ class StreamClassifier(StreamAdapter, base.MiniBatchClassifier):
             )
             return dict(zip(tree.classes or (), proba.tolist(), strict=True))
 
-    def predict_one(self, x: Row) -> Hashable:
-        """Most probable label at a row; None before the first label.
-
-        Parameters
-        ----------
-        x : dict
-
-        Returns
-        -------
-        hashable
-        """
-        proba = self.predict_proba_one(x)
-        return max(proba, key=proba.__getitem__) if proba else None
-
-    def tail_probability_one(self, x: Row, y: Hashable) -> float:
-        """Total probability of the labels that are not more probable than `y`.
-
-        Parameters
-        ----------
-        x : dict
-        y : hashable
-
-        Returns
-        -------
-        float
-            A small value is anomalous. It is 0 for an unknown label, and 1 before the
-            first label has come.
-        """
+    def _answer(self, x: Row) -> ClassPrediction:
         with self.stream.exclusive():
-            prediction = self._prediction_at(self._asked(x))
-        tail = prediction.tail_probability([y])
-        return float(tail[0]) if prediction.classes else 1.0
+            return self._prediction_at(self._asked(x))
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Probabilities at rows, as a frame with the index of X and a column per label.

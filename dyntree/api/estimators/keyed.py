@@ -21,9 +21,10 @@ from dyntree import params
 from dyntree.api.estimators.arguments import RandomState, seed_of
 from dyntree.api.estimators.base import Estimator, words_for
 from dyntree.api.estimators.rows import as_frame, holds_more, unchanged_on_errors
+from dyntree.api.estimators.supervised import RealAnswers
 from dyntree.encoding.frames import is_frame
 from dyntree.encoding.targets import refuse_booleans
-from dyntree.encoding.values import Matrix, Vector
+from dyntree.encoding.values import Matrix
 from dyntree.errors import ArgumentError
 from dyntree.keyed.keys import warn_without_key
 from dyntree.keyed.model import KeyedStream
@@ -105,11 +106,11 @@ class KeyedMixin(Estimator):
             self.model_ = model
         return self
 
-    def _prediction(self, X: Any) -> Any:
+    def _prediction(self, X: Any, **more: Any) -> Any:
         """The model's prediction at the rows of X."""
         check_is_fitted(self)
         rows = self._rows(X, False)
-        return self.model_.predict(rows, **self._given(X, rows))
+        return self.model_.predict(rows, **self._given(X, rows), **more)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -118,7 +119,7 @@ class KeyedMixin(Estimator):
 
 
 @params.derived(KeyedStream, DynamicTree, without=WITHOUT)
-class KeyedRegressor(KeyedMixin, RegressorMixin, BaseEstimator):
+class KeyedRegressor(KeyedMixin, RealAnswers, RegressorMixin, BaseEstimator):
     """A model for every key as a scikit-learn regressor.
 
     Rows are learned in the order given. `fit` starts anew, and `partial_fit` adds to
@@ -186,27 +187,6 @@ class KeyedRegressor(KeyedMixin, RegressorMixin, BaseEstimator):
         refuse_booleans(y)
         first = not hasattr(self, "model_")
         return self._taught(X, column_or_1d(y, warn=True), first)
-
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> Vector | tuple[Vector, Vector]:
-        """Predictive mean of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        return_std : bool, default False
-            Whether to return the standard deviation of each response, too.
-
-        Returns
-        -------
-        mean : ndarray of shape (n_rows,)
-        std : ndarray of shape (n_rows,)
-            With `return_std` only.
-        """
-        prediction = self._prediction(X)
-        mean: Vector = prediction.mean.copy()
-        return (mean, prediction.std) if return_std else mean
 
 
 @params.derived(KeyedStream, DynamicTree, without=WITHOUT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -278,7 +279,60 @@ class TreesMixin(Estimator):
         return shares.copy()
 
 
-class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
+class RealAnswers(Estimator):
+    """Answers of a regressor whose model predicts distributions."""
+
+    @abstractmethod
+    def _prediction(self, X: Any, **more: Any) -> Any:
+        """The model's prediction at the rows of X."""
+
+    def predict(
+        self, X: Any, return_std: bool = False
+    ) -> Vector | tuple[Vector, Vector]:
+        """Predictive mean of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        return_std : bool, default False
+            Whether to return the predictive standard deviations, too. Leaves with fewer
+            than three degrees of freedom count as in `dyntree.Prediction.var`.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or two of them
+            The means, and the standard deviations if they are requested.
+        """
+        return self._predict(X, return_std)
+
+    def _predict(
+        self, X: Any, return_std: bool, **more: Any
+    ) -> Vector | tuple[Vector, Vector]:
+        prediction = self._prediction(X, **more)
+        mean: Vector = prediction.mean.copy()
+        return (mean, prediction.std) if return_std else mean
+
+    def predict_quantiles(self, X: Any, q: ArrayLike = (0.05, 0.5, 0.95)) -> Vector:
+        """Quantiles of the predictive distribution of each row.
+
+        Parameters
+        ----------
+        X : array_like of shape (n_rows, n_features)
+        q : float or array_like of shape (n_q,), default (0.05, 0.5, 0.95)
+            Probabilities in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
+        """
+        return self._predict_quantiles(X, q)
+
+    def _predict_quantiles(self, X: Any, q: ArrayLike, **more: Any) -> Vector:
+        quantiles: Vector = self._prediction(X, **more).quantile(q)
+        return quantiles
+
+
+class OnlineRegressor(TreesMixin, RealAnswers, RegressorMixin, BaseEstimator):
     """A regressor whose `_fresh` makes its model."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -317,51 +371,6 @@ class OnlineRegressor(TreesMixin, RegressorMixin, BaseEstimator):
         first = not hasattr(self, "model_")
         rows, responses = self._checked(X, y, first, y_numeric=True)
         return self._learn(rows, responses, first, sample_weight)
-
-    def predict(
-        self, X: Any, return_std: bool = False
-    ) -> Vector | tuple[Vector, Vector]:
-        """Predictive mean of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        return_std : bool, default False
-            Whether to return the predictive standard deviations, too. Leaves with fewer
-            than three degrees of freedom count as in `dyntree.Prediction.var`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or two of them
-            The means, and the standard deviations if they are requested.
-        """
-        return self._predict(X, return_std)
-
-    def _predict(
-        self, X: Any, return_std: bool, **more: Any
-    ) -> Vector | tuple[Vector, Vector]:
-        prediction = self._prediction(X, **more)
-        mean: Vector = prediction.mean.copy()
-        return (mean, np.sqrt(prediction.var)) if return_std else mean
-
-    def predict_quantiles(self, X: Any, q: ArrayLike = (0.05, 0.5, 0.95)) -> Vector:
-        """Quantiles of the predictive distribution of each row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n_rows, n_features)
-        q : float or array_like of shape (n_q,), default (0.05, 0.5, 0.95)
-            Probabilities in (0, 1).
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), or (n_rows, n_q) for a sequence of probabilities
-        """
-        return self._predict_quantiles(X, q)
-
-    def _predict_quantiles(self, X: Any, q: ArrayLike, **more: Any) -> Vector:
-        quantiles: Vector = self._prediction(X, **more).quantile(q)
-        return quantiles
 
 
 def check_labels(labels: Any) -> None:

@@ -487,3 +487,20 @@ def test_a_formula_with_an_offset_is_more_than_its_trees(tmp_path: Path) -> None
             assert dyntree.load(tmp_path / "m.dyn").n_seen == 30
     with pytest.warns(FormulaFileWarning, match="predict without its offset"):
         dyntree.load(tmp_path / "m.dyn")
+
+
+@pytest.mark.parametrize(
+    "formula", ["log(y) ~ a", "y ~ a:e", "y ~ poly(a, 2)", "y ~ c"]
+)
+def test_trees_of_other_columns_than_those_of_a_file_are_warned_of(
+    formula: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    data = {"a": [k / 30 for k in range(30)], "e": [k % 7 for k in range(30)]}
+    data |= {"y": [9.0 + a for a in data["a"]], "c": [*"uvw" * 10]}
+    fit = dtf.dynamic_tree(formula, data, n_particles=5, seed=1).fit()
+    fit.save(tmp_path / "m.dyn")
+    with pytest.warns(FormulaFileWarning, match="neither make its terms nor"):
+        dyntree.load(tmp_path / "m.dyn")

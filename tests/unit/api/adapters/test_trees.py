@@ -16,8 +16,11 @@ from river import compose, datasets, evaluate, metrics, preprocessing
 
 from dyntree import StreamingTree
 from dyntree.api.adapters import (
+    RiverChangeAlarm,
+    RiverDPGMMClusterer,
     RiverDynamicTreeClassifier,
     RiverDynamicTreeRegressor,
+    RiverKeyedClassifier,
     RiverKeyedRegressor,
     RiverRandomTreesRegressor,
 )
@@ -547,8 +550,54 @@ def test_no_advice_names_levels_beforehand() -> None:
     assert not [text for text in said if "categories" in text or "categorical" in text]
     for ending in (
         "or convert it to numbers or dates.",
-        "Convert the column to numbers.",
+        "numbers, or ignore this if they are levels.",
         "Use encode_levels='onehot' for a feature each.",
         "Learn such rows first.",
     ):
         assert [text for text in said if text.endswith(ending)], ending
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "meant"),
+    [
+        (RiverDynamicTreeRegressor, "fit", "learn_one"),
+        (RiverDynamicTreeRegressor, "predict_quantiles", "predict_interval_one"),
+        (RiverDynamicTreeClassifier, "predict_proba", "predict_proba_one"),
+        (RiverKeyedRegressor, "update", "learn_one"),
+        (RiverRandomTreesRegressor, "predict", "predict_one"),
+        (RiverChangeAlarm, "learn_one", "update"),
+        (RiverDPGMMClusterer, "predict", "predict_one"),
+    ],
+)
+def test_wrong_names_get_a_suggestion(kind: Any, name: str, meant: str) -> None:
+    model = kind()
+    with pytest.raises(AttributeError, match=rf"{kind.__name__}.* mean {meant}\?"):
+        getattr(model, name)
+    assert isinstance(pickle.loads(pickle.dumps(model)).clone(), kind)
+
+
+@pytest.mark.parametrize("kind", [RiverDynamicTreeRegressor, RiverKeyedRegressor])
+def test_wrong_arguments_name_the_class_of_the_user(kind: Any) -> None:
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.predict_one.*with_dist\?"):
+        kind().predict_one({"x": 1.0}, with_interval=True)
+
+
+@pytest.mark.filterwarnings("ignore::dyntree.errors.MissingKeyWarning")
+def test_rows_with_keys_have_the_answers_of_others() -> None:
+    x, model = {"k": "a", "x": 0.5}, RiverKeyedRegressor(key="k", n_particles=5, seed=1)
+    assert model.predict_interval_one(x).lower == -math.inf
+    assert model.tail_probability_one(x, 3.0) == 1.0
+    labels = RiverKeyedClassifier(key="k", n_particles=5, seed=1)
+    assert labels.tail_probability_one(x, "u") == 1.0
+    for k in range(60):
+        row = {"k": "ab"[k % 2], "x": k / 60}
+        model.learn_one(row, k / 60 + k % 2)
+        labels.learn_one(row, "uv"[k % 2])
+    told = model.stream.predict([{"x": 0.5}], ["a"])
+    interval = model.predict_interval_one(x, level=0.8)
+    assert [interval.lower, interval.upper] == told.quantile([0.1, 0.9])[0].tolist()
+    assert model.tail_probability_one(x, 3.0) == told.tail_probability([3.0])[0]
+    proba = labels.predict_proba_one(x)
+    assert labels.tail_probability_one(x, "v") == proba["v"] < proba["u"]
+    with pytest.raises(ValueError, match="level"):
+        model.predict_interval_one(x, level=1.0)

@@ -35,6 +35,10 @@ def test_keys_are_columns_of_frames_by_name_or_place(numbers: bool) -> None:
         assert "sensor" not in fit.model_.feature_names
         assert fit.n_features_in_ == frame.shape[1]
     np.testing.assert_array_equal(by_name.predict(frame), by_place.predict(frame))
+    told = by_name.model_.predict(frame, key="sensor")
+    np.testing.assert_array_equal(
+        by_name.predict_quantiles(frame, [0.1, 0.9]), told.quantile([0.1, 0.9])
+    )
     if numbers:
         of_array = KeyedRegressor(key=0, **SMALL).fit(frame.to_numpy(), y)
         assert len(of_array.model_) == 4
