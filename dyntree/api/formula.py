@@ -434,7 +434,7 @@ class DynamicTreeModel:
         self._blank = make_tree(options)
         if offsets is not None:
             offsets.check_model(self._blank.tree.options)
-        if model is None and not design.is_class:
+        if model is None and not design.is_class and response.is_of_column:
             warn_of_two_numbers(responses, default_leaves(options))
         if design.is_class and not is_named:
             refuse_measurements(responses)

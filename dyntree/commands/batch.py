@@ -272,7 +272,8 @@ def _model_and_rows(
         notes |= {} if over is None else {"exposure": over}
         shift = _shift(design, table)
         labels = [named_class(label, classes) for label in design.responses(table)]
-        if "model" not in options and not design.is_class:
+        is_open = "model" not in options and design.response.is_of_column
+        if is_open and not design.is_class:
             warn_of_two_numbers(labels, model.model)
         learned = learned_response(model.tree.options, labels, shift)
         return model, _features(design, table), learned, weights, notes

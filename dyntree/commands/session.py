@@ -203,7 +203,12 @@ class Session:
     def _check_notes(self, wanted: Row) -> None:
         """Refuse a checkpoint that no stream wrote, or one of other options."""
         if not {*self.notes} >= NOTES:
-            raise ValueError(f"{self.path} is not a checkpoint of a stream.")
+            raise ValueError(
+                f"{self.path} is not a checkpoint of a stream, but another model. A "
+                "stream continues only what a stream has written: name another "
+                "--checkpoint and learn all rows, or learn more rows in Python by "
+                "dyntree.load and update."
+            )
         if differences := option_differences(self.notes, wanted):
             raise ValueError(
                 f"--resume needs the options of the first call; {differences}. Give "

@@ -704,8 +704,8 @@ class FeatureMap(ColumnFeatures):
         unseen = np.argwhere(codes[:, places] < 0.0)
         if not len(unseen):
             return
-        row, k = unseen[0]
-        name = [*self.levels_of][k]
+        name = [*self.levels_of][unseen[0, 1]]
+        row, text = self.first_unseen(X, codes, name)
         meant = None if name in self.declared else self.meaning_of(X, name)
         remedy = Message(
             "Make a model with new_levels='grow', or name all levels at the start: "
@@ -715,11 +715,20 @@ class FeatureMap(ColumnFeatures):
         raise ArgumentError(
             argument,
             "must hold known levels in column {label!r}",
-            level_text((named_columns(X) or {})[name].objects()[row]),
+            text,
             meant.remedy(name) if meant else remedy,
             row=row,
             label=name,
         )
+
+    def first_unseen(self, X: Any, codes: Matrix, name: str) -> tuple[int, str]:
+        """The first row with a level of a column that is not known, and that level."""
+        column = (named_columns(X) or {})[name]
+        if name not in self.levels_of:
+            row, value = next(iter(column.present()))
+            return row, level_text(value)
+        row = int(np.argmax(codes[:, self.column_places[name]] < 0.0))
+        return row, level_text(column.objects()[row])
 
     def meaning_of(self, X: Any, name: str) -> Meaning | None:
         """What a column of X should hold in place of text; None where it is meant."""

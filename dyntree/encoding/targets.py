@@ -120,6 +120,32 @@ def are_labels(y: Any) -> bool:
     )
 
 
+class NumbersWatch:
+    """The first responses of a model whose leaves nobody named; they may be labels."""
+
+    def __init__(self) -> None:
+        self.first, self.is_done = np.empty(0), False
+
+    def look(self, y: Any, leaves: str) -> None:
+        """Look at responses that are to be learned, and warn once.
+
+        Parameters
+        ----------
+        y : array_like of shape (n_rows,)
+        leaves : {"mixed", "linear"}
+            What the leaves hold.
+        """
+        if self.is_done:
+            return
+        try:
+            self.first = np.concatenate([self.first, np.asarray(y, np.float64)])
+        except (TypeError, ValueError):  # whoever learns it says what is wrong with it
+            return
+        if np.isfinite(self.first).sum() >= ENOUGH:
+            warn_of_two_numbers(self.first, leaves)
+            self.first, self.is_done = np.empty(0), True
+
+
 def warn_of_two_numbers(y: Any, leaves: str) -> None:
     """Warn of responses that are taken for numbers and may be labels, as 0 and 1.
 

@@ -27,7 +27,7 @@ from dyntree.checkpoint.layout import require
 from dyntree.checkpoint.models import with_labels
 from dyntree.encoding.feature_map import Encoded, FeatureMap, is_nothing, take
 from dyntree.encoding.row_alignment import check_paired
-from dyntree.encoding.targets import are_labels, warn_of_two_numbers
+from dyntree.encoding.targets import NumbersWatch, are_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import (
     ArgumentError,
@@ -297,6 +297,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         self._n_uncommitted = 0  # rows since the last commit
         self._call: dict[str, Any] | None = None  # what a call under way takes back
         self._is_open = model is None and classes is None
+        self._watch = NumbersWatch() if self._is_open else None
         self._lock = ModelLock()
         usual = "linear" if classes is None else "class"
         leaves: dict[str, Any] = {"classes": classes, "categories": categories}
@@ -876,18 +877,17 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @contextmanager
     def _leaves_for(self, y: Any) -> Iterator[None]:
         """Let the first responses choose labels, if nobody named a model."""
+        if self._watch is not None and not self.is_classifier:
+            self._watch.look(y, self.state.options.model)
         if not self._is_open:
             yield
             return
         before = dict(vars(self)) | {
             "_key_kinds": {*self._key_kinds}, "_waiting": [*self._waiting]
         }  # fmt: skip
-        if not self.is_ready:
+        if not self.is_ready and are_labels(y):
             options = self.state.options
-            if are_labels(y):
-                self._begin(replace(options, model="class"))
-            else:
-                warn_of_two_numbers(y, options.model)
+            self._begin(replace(options, model="class"))
         try:
             yield
         except BaseException:

@@ -41,6 +41,8 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "with_interval": ("with_dist",), "return_std": ("with_dist",),
     "return_dist": ("with_dist",), "sample_weight": ("w",),
 }  # fmt: skip
+ONE_WINDOW = "dyntree.StreamingTree has it. AveragedStream averages several windows."
+ELSEWHERE = {"window": ONE_WINDOW, "drift": ONE_WINDOW}  # of trees, and where it is
 WEIGHTS = {"w", "sample_weight", "sample_weights", "weight", "weights", "freq_weights"}
 METHODS = {  # likewise
     "fit": ("update", "learn_one"), "partial_fit": ("update", "learn_one"),
@@ -97,6 +99,8 @@ def check_accepted(owner: str, passed: Iterable[str], names: tuple[str, ...]) ->
 
 def _remedy(owner: str, name: str, names: tuple[str, ...]) -> str:
     """What to do about an argument that `owner` does not have."""
+    if name in ELSEWHERE and "n_particles" in names:
+        return f" {ELSEWHERE[name]}"
     meant = suggested(name, names)
     if meant:
         return f" Did you mean {meant}?"

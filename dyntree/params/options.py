@@ -105,6 +105,14 @@ def tree_prior_of(name: str, value: Any) -> tuple[float, float]:
     return alpha, beta
 
 
+def window_size(name: str, value: Any, least: int, most: int) -> int:
+    """Return the most rows of one window, an int from `least` to `most`."""
+    if value == AUTO:
+        remedy = "AveragedStream averages several windows by itself."
+        raise ArgumentError(name, f"must be an int >= {least}", value, remedy)
+    return count(name, value, least, most)
+
+
 @dataclass(frozen=True)
 class NIG:
     """A fixed prior for regression leaves (native rules).
@@ -492,7 +500,7 @@ class StreamOptions:
     """Options of the online scheme, which runs a dynamic tree in a window."""
 
     window: int = option(
-        500, "most rows to hold", count, 2, MAX_ROWS, shell="--window N"
+        500, "most rows to hold", window_size, 2, MAX_ROWS, shell="--window N"
     )
     discard: str | None = option(
         None, "which row retires; the default depends on the model", one_of, DISCARDS,

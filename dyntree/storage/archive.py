@@ -25,6 +25,7 @@ HEADER = "header.json"
 MAX_HEADER = 1 << 24  # bytes
 MAX_VALUES = 1 << 21  # of a header, each of which takes about 60 bytes of memory
 MAX_MEMBERS = 1 << 14
+END, END_BYTES = b"PK\x05\x06", 18  # the last record of a zip file, without a comment
 MAGIC = b"\x93NUMPY\x01\x00"
 LAYOUT = re.compile(
     rb"\{'descr': '(<f8|<i4|<i8|<u8)', 'fortran_order': False, "
@@ -111,6 +112,9 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
     try:
         with zipfile.ZipFile(file) as archive:
             members = _members(archive, file.seek(0, 2))
+            file.seek(-len(END) - END_BYTES, 2)
+            if not file.read().startswith(END):
+                raise CheckpointError("there are other bytes after the model")
             text = archive.read(HEADER)
             if (n_values := _most_values(text)) > MAX_VALUES:
                 raise CheckpointError(
@@ -150,6 +154,11 @@ def _members(archive: zipfile.ZipFile, n_bytes: int) -> list[str]:
     if len(infos) > MAX_MEMBERS or len(set(names)) != len(names) or HEADER not in names:
         raise CheckpointError(
             Message("it has no {header}, or members that do not belong", header=HEADER)
+        )
+    if min(info.header_offset for info in infos) != 0:
+        raise CheckpointError(
+            "there are other bytes before the model, as in a file of pickle or joblib, "
+            "which may hold more than it. Read the file by the library that wrote it"
         )
     for info in infos:
         plain = info.filename == HEADER or re.fullmatch(r"\w+\.npy", info.filename)

@@ -65,6 +65,8 @@ forget=0.0 with window=None. Set window=..., the most rows to hold.
     given = {k: v for k, v in options.items() if (k, v) != ("n_particles", None)}
     if given.get("model") is not None:
         one_of("model", given["model"], (MIXED, *MODELS))
+    if given.get("model") is given.get("classes") is None:
+        given["model"] = default_leaves(given)  # faces know if responses are labels
     n_clouds, shuffle = given.pop("n_clouds", None), given.pop("shuffle", True)
     window = given.get("window")
     if n_clouds is None:
@@ -164,8 +166,6 @@ def _average(
                 )
             )
     known = defaults_of(kind)
-    if options.get("model") is None and options.get("classes") is None:
-        options = options | {"model": MIXED}  # faces know whether responses are labels
     return kind(**{name: value for name, value in options.items() if name in known})
 
 

@@ -44,6 +44,7 @@ from dyntree.trees.learning.check import (
     is_idle,
     responses_of,
     stored,
+    watch_of,
     with_effects,
 )
 from dyntree.trees.learning.exposures import (
@@ -284,6 +285,7 @@ class DynamicTree(TreePredictions, checkpoint.Stored):
         # a table at once may have more levels than regressions take late
         settles_all = options.has_slopes
         self.state = TreeState(options, given_or_drawn(seed), settles_all=settles_all)
+        self.state.watch = watch_of(options, model)
         self._lock = self.state.lock
 
     @classmethod

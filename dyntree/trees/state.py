@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.levels import LevelCounts
-from dyntree.encoding.targets import Exposed
+from dyntree.encoding.targets import Exposed, NumbersWatch
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message, NotReadyError
 from dyntree.params import N_SCALE, TreeOptions
@@ -55,6 +55,8 @@ class TreeState:
         Effects of levels, once there are trees and a column has many levels.
     cross_fits : bool
         Whether rows of a table get effects of levels by rows before and after them.
+    watch : NumbersWatch or None
+        Of responses, if nobody named what the leaves of a single model hold.
     lock : ModelLock
         Acquired by whoever learns or asks.
     """
@@ -74,6 +76,7 @@ class TreeState:
     n_repeated: int = 0
     effects: Any = None
     cross_fits: bool = False
+    watch: NumbersWatch | None = None
     lock: Any = field(default_factory=ModelLock)
 
     @property

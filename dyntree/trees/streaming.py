@@ -18,7 +18,7 @@ from dyntree.runtime.seeds import given_or_drawn
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.trees.base import TreeModel
 from dyntree.trees.files import stream_arrays, stream_state
-from dyntree.trees.learning.check import checked, learnable, learnable_row
+from dyntree.trees.learning.check import checked, learnable, learnable_row, watch_of
 from dyntree.trees.learning.parts import warn_degenerate
 from dyntree.trees.learning.warmup import learn_table
 from dyntree.trees.learning.weights import Responses, one_weight
@@ -134,6 +134,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
         options = StreamOptions.given(**window_options)
         tree = TreeOptions(**params.given_options(given, params.TREE_OPTIONS))
         state = TreeState(tree, given_or_drawn(seed))
+        state.watch = watch_of(tree, model)
         options = options.for_model(tree)
         options.check_model(tree)
         self._hold(state, options, False)

@@ -154,7 +154,7 @@ def test_classes_of_other_modules_are_located() -> None:
 
 def test_an_argument_that_no_other_resembles_gets_a_way_on() -> None:
     with pytest.raises(TypeError, match=r"help\(AveragedTrees\) lists its arguments"):
-        dyntree.AveragedTrees(window=10)  # type: ignore[call-arg]
+        dyntree.AveragedTrees(width=10)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("package", [evaluate, checkpoint, summaries, params, mixtures])

@@ -11,7 +11,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dyntree import AveragedStream, AveragedTrees, DynamicTree, KeyedStream
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    KeyedStream,
+    StreamingTree,
+)
 from dyntree.cli import main
 from dyntree.encoding.targets import ENOUGH
 from dyntree.errors import TwoNumbersWarning
@@ -32,12 +38,29 @@ def formula(y: Responses, **more: Any) -> Any:
     return dtf.dynamic_tree("y ~ a + b", data, **more, **SMALL).fit()
 
 
+def by_rows(model: Any, **more: Any) -> Callable[..., Any]:
+    def learn(y: Responses, **options: Any) -> Any:
+        made = model(**more, **options)
+        for row, one in zip(X, y, strict=True):
+            made.update([row], [one])
+        return made
+
+    return learn
+
+
+def once(model: Any, **more: Any) -> Callable[..., Any]:
+    return lambda y, **options: model(**more, **options).update(X, y)
+
+
 FACES: dict[str, tuple[Callable[..., Any], str]] = {
-    "stream": (lambda y, **more: AveragedStream(**SMALL, **more).update(X, y), "mixed"),
-    "trees": (
-        lambda y, **more: AveragedTrees(n_clouds=2, **SMALL, **more).update(X, y),
-        "mixed",
-    ),
+    "stream": (once(AveragedStream, **SMALL), "mixed"),
+    "stream by rows": (by_rows(AveragedStream, **SMALL), "mixed"),
+    "trees": (once(AveragedTrees, n_clouds=2, **SMALL), "mixed"),
+    "one average": (once(AveragedTrees, n_clouds=1, **SMALL), "linear"),
+    "tree": (once(DynamicTree, **SMALL), "linear"),
+    "tree by rows": (by_rows(DynamicTree, **SMALL), "linear"),
+    "window": (once(StreamingTree, window=30, **SMALL), "linear"),
+    "window by rows": (by_rows(StreamingTree, window=30, **SMALL), "linear"),
     "keys": (
         lambda y, **more: KeyedStream(seed=1, **more).update(X, y, key=["u"] * N),
         "linear",
@@ -62,8 +85,9 @@ def test_two_whole_numbers_may_be_labels(name: str, pair: tuple[float, float]) -
     learn, leaves = FACES[name]
     y = np.where(Y, pair[1], pair[0])
     expected = f"are {pair[0]:g} and {pair[1]:g} alone.*'class'.*'{leaves}' says so"
-    with pytest.warns(TwoNumbersWarning, match=expected):
+    with pytest.warns(TwoNumbersWarning, match=expected) as warned:
         learn(y)
+    assert len([one for one in warned if one.category is TwoNumbersWarning]) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error", TwoNumbersWarning)
         learn(y, model=leaves)
@@ -75,7 +99,7 @@ def test_other_responses_are_as_they_were(name: str) -> None:
     learn, _ = FACES[name]
     with warnings.catch_warnings():
         warnings.simplefilter("error", TwoNumbersWarning)
-        for y in (Y + 0.5, np.ones(N), np.arange(N) % 3, Y == 1, np.where(Y, "u", "v")):
+        for y in (Y + 0.5, np.ones(N), np.arange(N) % 3):
             learn(y)
 
 
@@ -84,7 +108,17 @@ def test_a_few_rows_show_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", TwoNumbersWarning)
         model.update(X[: ENOUGH - 1], Y[: ENOUGH - 1])
-        DynamicTree(**SMALL).update(X, Y)  # has linear leaves whatever comes
+
+
+def test_regressors_and_rules_of_r_take_numbers() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        DynamicTree(rules="r", **SMALL).update(X, Y)
+        pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+        from dyntree.api.estimators import DynamicTreeRegressor
+
+        for options in ({}, {"n_clouds": 1}, {"window": 30}, {"window": "auto"}):
+            DynamicTreeRegressor(n_particles=5, random_state=1, **options).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("always::dyntree.errors.TwoNumbersWarning")

@@ -58,6 +58,7 @@ LABEL = (str, int, bool)  # labels that need no look
 Stream = StreamingTree | AveragedStream | RandomTreesStream
 MOST_NAMED = 5  # features that a warning lists
 MOST_COMPARED = 10  # names, of which one may be misspelt
+SHORTEST = 4  # letters of a name that another one may go on from
 ALIKE = 0.8  # share of letters of two names in common from which one may be misspelt
 DIGITS = re.compile(r"\d+")
 
@@ -74,16 +75,26 @@ def misspelt(
     --------
     >>> misspelt({"Temp", "x9"}, {"temp", "x1"}), misspelt({"sensor_12"}, {"sensor_13"})
     (('Temp', 'temp'), None)
+    >>> misspelt({"temperature"}, {"temp"})
+    ('temperature', 'temp')
     """
     if max(len(strange), len(lacking)) > MOST_COMPARED:
         return None
     for name in sorted(map(str, strange)):
         digits = DIGITS.findall(name)
         for other in sorted(map(str, lacking)):
-            ratio = SequenceMatcher(None, name.casefold(), other.casefold()).ratio()
-            if ratio >= ALIKE and DIGITS.findall(other) == digits:
+            if DIGITS.findall(other) == digits and _alike(name, other):
                 return name, other
     return None
+
+
+def _alike(name: str, other: str) -> bool:
+    """Whether two names have most letters in common, or one goes on from the other."""
+    name, other = name.casefold(), other.casefold()
+    short, long = sorted((name, other), key=len)
+    if len(short) >= SHORTEST and long.startswith(short):
+        return True
+    return SequenceMatcher(None, name, other).ratio() >= ALIKE
 
 
 class StreamAdapter(Speaking, Suggesting, base.Estimator):

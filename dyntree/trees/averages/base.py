@@ -18,7 +18,7 @@ from dyntree import checkpoint, params
 from dyntree._core.student_mixture import moments
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.feature_map import Encoded
-from dyntree.encoding.targets import are_labels, warn_of_two_numbers
+from dyntree.encoding.targets import NumbersWatch, are_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.params import MIXED, TreeOptions
 from dyntree.runtime.locking import locked
@@ -122,6 +122,7 @@ class TreeAverage(TreeModel, checkpoint.Stored):
     members: list[Any]
     seed: int
     _model: str
+    _watch: NumbersWatch | None = None  # of responses, if nobody named the leaves
     _is_open: bool  # whether the first rows may yet choose the leaves, by being labels
     _span: tuple[float, float] | None  # lowest and highest response, see `_is_held`
 
@@ -206,15 +207,14 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
         An error in the body undoes it.
         """
+        if self._watch is not None and not self.is_classifier:
+            self._watch.look(y, self.model)
         if not self._is_open:
             yield
             return
         before = dict(vars(self))
-        if not self.n_seen:
-            if are_labels(y):
-                vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
-            else:
-                warn_of_two_numbers(y, self.model)
+        if not self.n_seen and are_labels(y):
+            vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
         try:
             yield
         except BaseException:

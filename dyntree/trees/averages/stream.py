@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree._core.trees import one_row
+from dyntree.encoding.targets import NumbersWatch
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
 from dyntree.params import MIXED, NIG
@@ -311,6 +312,7 @@ class AveragedStream(TreeAverage):
         self.seed = given_or_drawn(seed)
         self._lock = ModelLock()
         self._is_open = model is None and classes is None and members is None
+        self._watch = NumbersWatch() if model is classes is None else None
         self._follows_width = members if isinstance(members, str) else members is None
         self._n_particles = n_particles
         self._linear = params.flag("linear", linear)

@@ -17,7 +17,7 @@ from dyntree._core import averaging, student_mixture
 from dyntree.checkpoint.layout import require
 from dyntree.encoding.feature_map import Encoded, take
 from dyntree.encoding.levels import LevelCounts
-from dyntree.encoding.targets import label_codes, warn_of_labels
+from dyntree.encoding.targets import NumbersWatch, label_codes, warn_of_labels
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
 from dyntree.params import MIXED, NIG, TreeOptions
@@ -484,6 +484,7 @@ class AveragedTrees(TreeAverage, Sequence[Any]):
     ) -> None:
         options = averaged_options(locals())
         self._is_open = model is None and classes is None
+        self._watch = NumbersWatch() if self._is_open else None
         n_clouds = params.count("n_clouds", n_clouds, 1)
         self.seed = given_or_drawn(seed)
         self.shuffle = params.flag("shuffle", shuffle)

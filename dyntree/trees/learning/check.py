@@ -14,6 +14,7 @@ from dyntree.encoding.levels import ColumnFeatures, warn_full
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.targets import (
     Exposed,
+    NumbersWatch,
     classes_of_type,
     count_list,
     label_codes,
@@ -33,6 +34,7 @@ from dyntree.errors import (
     UnseenLevelWarning,
     warn,
 )
+from dyntree.params import TreeOptions
 from dyntree.trees.learning.exposures import (
     apart,
     in_exposure_units,
@@ -143,11 +145,20 @@ def checked(state: TreeState, X: Any, y: Any) -> tuple[Matrix, list[Any], Growth
     return rows, labels, growth
 
 
+def watch_of(options: TreeOptions, model: str | None) -> NumbersWatch | None:
+    """A look at the first responses, if nobody named the `model` of native trees."""
+    is_named = model is not None or options.classes is not None
+    return None if is_named or options.rules == "r" else NumbersWatch()
+
+
 def _numbers_of(state: TreeState, y: Any, n_rows: int) -> Vector:
     """Responses of a model of real numbers, checked; R takes booleans as 0 and 1."""
     if state.options.rules == "native":
         refuse_booleans(y)
-    return real_response(y, n_rows, state.options.rules)
+    numbers = real_response(y, n_rows, state.options.rules)
+    if state.watch is not None:
+        state.watch.look(numbers, state.options.model)
+    return numbers
 
 
 def with_levels(
@@ -278,15 +289,20 @@ def encoded(
     if late:
         state.warned.update(("unseen", name) for name in late)
         meant = features.meaning_of(X, late[0])
-        warn_unseen(late, state.options.new_levels == "grow", meant)
+        first = features.first_unseen(X, codes, late[0])
+        warn_unseen(late, state.options.new_levels == "grow", meant, first)
     return features.expand(codes)
 
 
-def warn_unseen(names: Sequence[str], grows: bool, meant: Meaning | None) -> None:
+def warn_unseen(
+    names: Sequence[str], grows: bool, meant: Meaning | None, first: tuple[int, str]
+) -> None:
     """Warn of columns with levels that are not known and count as missing.
 
-    `meant` is what the first column should hold in place of text, if anything.
+    `meant` is what the first column should hold in place of text, if anything, and
+    `first` the first row with such a level of it, and that level.
     """
+    row, level = first
     when = "are later than the first trees"
     way = Message("Make a model with new_levels='grow'")
     if grows:
@@ -294,10 +310,13 @@ def warn_unseen(names: Sequence[str], grows: bool, meant: Meaning | None) -> Non
     remedy = "{way}, or name all levels at the start: {declared}."
     warn(
         UnseenLevelWarning,
-        "X has levels in {listed} that {when}; they count as missing, and such rows "
-        "are predicted over all levels, by how often each was learned. {remedy}",
+        "X has levels in {listed} that {when}, as {level!r} in row {row}; they count "
+        "as missing, and such rows are predicted over all levels, by how often each "
+        "was learned. {remedy}",
         listed=listed(names),
         when=when,
+        level=level,
+        row=row,
         remedy=meant.remedy(names[0])
         if meant
         else Message(remedy, declared=declared(names[0]), way=way),

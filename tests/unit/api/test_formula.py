@@ -168,6 +168,7 @@ def saved(folder: Path, **options: Any) -> tuple[Any, Path]:
     return fit, path
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.FormulaFileWarning")
 @pytest.mark.parametrize("options", [{}, {"window": 30, "missing": "drop"}])
 def test_a_file_goes_on_bit_for_bit(tmp_path: Path, options: dict[str, Any]) -> None:
     fit, path = saved(tmp_path, **options)

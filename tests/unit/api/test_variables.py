@@ -417,6 +417,7 @@ def test_bad_questions() -> None:
             ask()
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.TwoNumbersWarning")
 def test_several_responses_are_asked_one_by_one() -> None:
     data = table()
     several = dtf.dynamic_tree("y + t ~ a*b", data, **SMALL).fit()

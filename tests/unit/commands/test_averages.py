@@ -17,6 +17,7 @@ from tests.unit.commands.test_commands import complaint, exact, table
 AUTO = ["--window", "auto", "--particles", "6", "--seed", "1"]
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.FormulaFileWarning")
 @pytest.mark.parametrize("formula", ["y ~ .", "y ~ p + C(site)"])
 def test_an_average_is_fitted_and_asked(formula: str, tmp_path: Path) -> None:
     if "C(" in formula:

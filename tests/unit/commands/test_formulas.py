@@ -108,6 +108,7 @@ def test_evaluate_and_info(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "steps" not in said
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.FormulaFileWarning")
 @pytest.mark.parametrize("name", ["constant", "class"])
 def test_a_stream_is_resumed_without_a_trace(tmp_path: Path, name: str) -> None:
     path, frame = table(tmp_path, name)
@@ -193,6 +194,7 @@ def test_plain_formulas_need_no_formulaic(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.FormulaFileWarning")
 @pytest.mark.parametrize("response", ["y > 0", "I(-1 < y <= 1)"])
 def test_comparisons_are_classified(response: str, tmp_path: Path) -> None:
     """In every command; the labels are truth values, as of a formula in Python."""

@@ -422,7 +422,7 @@ def test_files_that_are_no_store_are_refused(fleet: Fleet, capsys: Any) -> None:
     for path, told in [
         (text, "a.txt cannot be opened: file is not a database"),
         (tree, "m.dyn cannot be opened: file is not a database"),
-        (fleet.store, "fleet.db is not a checkpoint of a stream."),
+        (fleet.store, "fleet.db is not a checkpoint of a stream, but another model."),
     ]:
         before, fleet.store = path.read_bytes(), path
         assert fleet() == 1

@@ -71,6 +71,7 @@ def test_named_levels_are_found_however_they_are_written(
         assert losses(command, given, formula, "--levels", levels) == expected
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.FormulaFileWarning")
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("formula", ["y ~ s + x", "y ~ C(s) + x"])
 def test_a_saved_model_finds_them_too(formula: str, tmp_path: Path) -> None:

@@ -216,6 +216,7 @@ def test_many_columns_have_fewer_members() -> None:
     assert model_bytes(by_row) == model_bytes(many)
 
 
+@pytest.mark.filterwarnings("ignore::dyntree.errors.TwoNumbersWarning")
 @pytest.mark.parametrize("maker", [AveragedStream, AveragedTrees])
 @pytest.mark.parametrize(
     ("labels", "model"),
