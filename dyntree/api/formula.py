@@ -33,6 +33,7 @@ from dyntree.api.terms import parse, without
 from dyntree.encoding.design import Design
 from dyntree.encoding.expressions import Expression
 from dyntree.encoding.gaps import complete_rows, no_complete_row
+from dyntree.encoding.row_alignment import warn_of_times
 from dyntree.encoding.tables import (
     Table,
     is_row,
@@ -344,6 +345,8 @@ class DynamicTreeModel:
         """
         options = params.given_options(locals() | options, OPTIONS)
         drops = params.one_of("missing", missing, MISSING) == "drop"
+        if options["window"] is not None:
+            warn_of_times(data, set(), "data")
         table = table_of(data)
         given = RowWeights.given(weights, freq_weights)
         row_weights = None if given is None else given.of(table, drops)

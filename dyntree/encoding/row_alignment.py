@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from dyntree.errors import IndexOrderWarning, Message, warn
 
+TIMES = ("datetime64", "period")  # kinds of an index of pandas that is one of times
 PAIRINGS = (
     "Give {name}.loc[{argument}.index] to pair them by index, or {name}.to_numpy() to "
     "pair them by position."
@@ -77,6 +78,40 @@ def warn_of_order(X: Any, values: Any, name: str) -> None:
         name=name,
         argument="X",
         difference=difference,
+    )
+
+
+def warn_of_times(X: Any, warned: set[Hashable], name: str = "X") -> None:
+    """Warn once of rows of a stream whose index goes back in time.
+
+    Parameters
+    ----------
+    X : object
+        Rows in any form. Frames of pandas may have an index of times.
+    warned : set
+        What there was a warning of.
+    name : str, default "X"
+        What the warning calls the rows.
+    """
+    if not hasattr(X, "iloc") or "times" in warned:
+        return
+    times = X.index
+    if times.inferred_type not in TIMES or times.is_monotonic_increasing:
+        return
+    warned.add("times")
+    pairs = zip(times[1:], times[:-1], strict=True)
+    row = next((k for k, (own, before) in enumerate(pairs, 1) if own < before), None)
+    if row is None:  # a time is missing
+        return
+    warn(
+        IndexOrderWarning,
+        "{name} goes back in time: row {row} has index {own} after {before}. The rows "
+        "of a stream are learned in the order given; {name}.sort_index() puts them in "
+        "the order of time.",
+        name=name,
+        row=row,
+        own=str(times[row]),
+        before=str(times[row - 1]),
     )
 
 

@@ -11,7 +11,11 @@ import numpy as np
 
 from dyntree import params
 from dyntree.encoding.feature_map import Encoded, take
-from dyntree.encoding.row_alignment import check_paired, rows_and_responses
+from dyntree.encoding.row_alignment import (
+    check_paired,
+    rows_and_responses,
+    warn_of_times,
+)
 from dyntree.encoding.targets import Exposed, label_codes
 from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, LearnedRowsWarning, Message, warn
@@ -229,6 +233,8 @@ def prequential(
     if exposure is not None:
         trees = getattr(model, "tree", model)  # of a recorder, too
         y = with_exposure(_tree_options(trees, "exposure"), X, y, exposure)
+    if not hasattr(model, "key"):  # each of whose keys has times of its own
+        warn_of_times(X, model.state.warned if hasattr(model, "state") else set())
     rows, y = model.preview(X, y, start)
     n_rows = len(y)
     delay = min(delay, n_rows)

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from dyntree import checkpoint, params
+from dyntree.encoding.row_alignment import warn_of_times
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import Message
 from dyntree.runtime.locking import locked
@@ -104,6 +105,7 @@ class RowLearner(TreePredictions, checkpoint.Stored):
     ) -> None:
         """Check and learn rows of any form."""
         state = self.state
+        warn_of_times(X, state.warned)
         if self.is_frozen:
             checked(state, X, y)
             return

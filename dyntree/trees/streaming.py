@@ -9,6 +9,7 @@ import numpy as np
 
 from dyntree import checkpoint, params
 from dyntree._core.trees.window import roll
+from dyntree.encoding.row_alignment import warn_of_times
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import StaleWindowWarning, warn
 from dyntree.params import NIG, StreamOptions, TreeOptions
@@ -244,6 +245,7 @@ class StreamingTree(TreeModel, checkpoint.Stored):
     ) -> None:
         """Check and learn rows of any form."""
         state = self.state
+        warn_of_times(X, state.warned)
         if self.is_frozen:
             checked(state, X, y)
             return

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dyntree import checkpoint, params
 from dyntree._core import averaging
 from dyntree._core.trees import one_row
+from dyntree.encoding.row_alignment import warn_of_times
 from dyntree.encoding.targets import NumbersWatch
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError
@@ -568,6 +569,7 @@ class AveragedStream(TreeAverage):
         progress: Progress,
     ) -> None:
         """Check and learn rows of any form."""
+        warn_of_times(X, self.state.warned)
         if self.is_frozen:
             checked(self.state, X, y)
             return
@@ -654,6 +656,7 @@ class AveragedStream(TreeAverage):
         for member in fresh:
             member.state.n_scale = self.state.n_scale
             member.state.settles_all = self.state.settles_all
+        fresh[0].state.warned = set(self.state.warned)
         share_warnings(fresh)
         return fresh
 

@@ -1,0 +1,97 @@
+"""Rows of a stream whose index goes back in time: a warning, once, in every face."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dyntree import (
+    AveragedStream,
+    AveragedTrees,
+    DynamicTree,
+    KeyedStream,
+    LinearStream,
+    RandomTreesStream,
+    StreamingTree,
+)
+from dyntree.errors import IndexOrderWarning
+from dyntree.evaluate import prequential
+
+SMALL: dict[str, Any] = {"n_particles": 5, "seed": 1}
+
+
+def rows(n: int = 60) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    days = pd.date_range("2024-01-01", periods=n, freq="D")
+    data = pd.DataFrame({"a": rng.random(n), "b": rng.random(n)}, index=days)
+    return data.assign(y=data.a + rng.normal(0.0, 0.1, n))
+
+
+def model(make: Callable[[], Any]) -> Callable[[pd.DataFrame], Any]:
+    def learn(data: pd.DataFrame) -> Any:
+        made = make()
+        for part in (data.iloc[:40], data.iloc[40:]):
+            made.update(part[["a", "b"]], part.y)
+        return made
+
+    return learn
+
+
+def evaluated(make: Callable[[], Any]) -> Callable[[pd.DataFrame], Any]:
+    return lambda data: prequential(
+        make(), data[["a", "b"]], data.y, start=5, progress=False
+    )
+
+
+def formula(data: pd.DataFrame, window: Any = 30) -> Any:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    return dtf.dynamic_tree("y ~ a + b", data, window=window, **SMALL).fit()
+
+
+STREAMS: dict[str, Callable[[pd.DataFrame], Any]] = {
+    "average": model(lambda: AveragedStream("mixed", **SMALL)),
+    "window": model(lambda: StreamingTree(window=30, **SMALL)),
+    "forest": model(lambda: RandomTreesStream("constant", n_trees=3, seed=1)),
+    "regression": model(lambda: LinearStream("poisson", seed=1)),
+    "evaluation": evaluated(lambda: AveragedStream("mixed", **SMALL)),
+    "evaluation of a tree": evaluated(lambda: DynamicTree(**SMALL)),
+    "formula of a window": formula,
+}
+
+
+@pytest.mark.parametrize("index", ["dates", "periods"])
+@pytest.mark.parametrize("name", STREAMS)
+def test_rows_that_go_back_in_time_are_warned_of_once(name: str, index: str) -> None:
+    data = rows()
+    if name == "regression":
+        data["y"] = data.y.round().clip(0.0)
+    if index == "periods":
+        data = data.to_period("D")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndexOrderWarning)
+        STREAMS[name](data)
+    shuffled = data.iloc[[1, 0, *range(2, 50), 58, *range(50, 58), 59]]
+    expected = r"row 1 has index 2024-01-01.* after 2024-01-02.*sort_index\(\)"
+    with pytest.warns(IndexOrderWarning, match=expected) as warned:
+        STREAMS[name](shuffled)
+    assert len([one for one in warned if one.category is IndexOrderWarning]) == 1
+
+
+def test_others_may_have_any_order() -> None:
+    """Tables, rows of several keys, and an index that is no time."""
+    data = rows()[::-1]
+    X, y = data[["a", "b"]], data.y
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndexOrderWarning)
+        AveragedTrees("mixed", n_clouds=2, **SMALL).update(X, y)
+        KeyedStream("linear", seed=1).update(X, y, key=["u"] * len(X))
+        StreamingTree(window=30, **SMALL).update(X.reset_index(drop=True), y.to_numpy())
+        StreamingTree(window=30, **SMALL).update(X.to_numpy(), y)
+        formula(data, window=None)
