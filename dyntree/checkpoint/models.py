@@ -201,8 +201,9 @@ def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
     Returns
     -------
     DynamicTree, StreamingTree or another model
-        Of a file with a formula these are the trees alone, with a warning if it has an
-        offset: `dyntree.formula.api.load` returns the whole model.
+        Of a file with a formula these are the trees alone, with a warning unless its
+        terms and response are columns as they are: `dyntree.formula.api.load` returns
+        the whole model.
         With `with_position`, a tuple of the model and the position.
 
     Raises

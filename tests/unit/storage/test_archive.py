@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -85,3 +86,30 @@ def test_what_is_written_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ValueError, match=r"at most 100 names and values; got"):
             archive.write(file, header, {})
         assert not file.getvalue()
+
+
+def saved(options: dict[str, int]) -> bytes:
+    file = io.BytesIO()
+    archive.write(file, {"model": "tree", **options}, {})
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        pickle.dumps([saved({"k": 1}), 0]),
+        pickle.dumps({"scaler": "dropped", "model": saved({"k": 1})}),
+        saved({"k": 1}) + saved({"k": 2}),
+        b"\0" + saved({"k": 1}),
+    ],
+)
+def test_other_bytes_before_a_model_are_refused(around: bytes) -> None:
+    """As in a pickle, which may hold a scaler that the model's rows went through."""
+    with pytest.raises(CheckpointError, match="other bytes before the model"):
+        archive.read(io.BytesIO(around))
+
+
+def test_other_bytes_after_a_model_are_refused() -> None:
+    for more in (b"\0", b"more", b"\0" * 30):
+        with pytest.raises(CheckpointError, match="after the model|not a zip file"):
+            archive.read(io.BytesIO(saved({"k": 1}) + more))
