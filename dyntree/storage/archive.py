@@ -114,7 +114,7 @@ def read(file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
             members = _members(archive, file.seek(0, 2))
             file.seek(-len(END) - END_BYTES, 2)
             if not file.read().startswith(END):
-                raise CheckpointError("there are other bytes after the model")
+                raise CheckpointError("it has other bytes after the model")
             text = archive.read(HEADER)
             if (n_values := _most_values(text)) > MAX_VALUES:
                 raise CheckpointError(
@@ -155,10 +155,13 @@ def _members(archive: zipfile.ZipFile, n_bytes: int) -> list[str]:
         raise CheckpointError(
             Message("it has no {header}, or members that do not belong", header=HEADER)
         )
-    if min(info.header_offset for info in infos) != 0:
+    start = min(info.header_offset for info in infos)
+    if start < 0:
+        raise CheckpointError("it is broken (bytes are missing)")
+    if start > 0:
         raise CheckpointError(
-            "there are other bytes before the model, as in a file of pickle or joblib, "
-            "which may hold more than it. Read the file by the library that wrote it"
+            "it has other bytes before the model, as a file of pickle or joblib has, "
+            "which may hold more than it. Read it by the library that wrote it"
         )
     for info in infos:
         plain = info.filename == HEADER or re.fullmatch(r"\w+\.npy", info.filename)
