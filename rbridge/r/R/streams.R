@@ -345,6 +345,7 @@ predict.dyntree_trees <- function(object, newdata,
                                   se.fit = FALSE, ...) {
   no_more(...)
   call <- sys.call()
+  idle <- c(probs = !missing(probs), level = !missing(level) && missing(interval))
   is_class <- object$model == "class"
   choices <- if (is_class) c("class", "prob") else c("response", "quantile", "sd")
   type <- if (missing(type) || (is_class && identical(type, "response"))) choices[1L] else
@@ -365,6 +366,7 @@ predict.dyntree_trees <- function(object, newdata,
   } else if (type == "quantile") {
     check_shares(probs, "probs", Inf, call)
   }
+  check_idle(idle, type, interval, call)
   check_exposed(object$model, exposure)
   is_stored <- missing(newdata)
   if (is_stored) {
