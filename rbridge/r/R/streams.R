@@ -97,6 +97,8 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   given$exposure <- exposed(if (is_count) offset, rows[["(exposure)"]])
   options$seed <- seed_for(seed, call)
   found <- made(face, options, given, "data", call, row.names(inputs))
+  if (face == "dyntree_stream" && is.null(options$model)) # averages warn themselves
+    warn_of_two_numbers(given$y, found$value$model, call)
   object <- list(call = called(matched, face), terms = terms, inputs = kinds_of(inputs),
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
