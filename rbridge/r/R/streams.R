@@ -283,11 +283,11 @@ new_inputs <- function(object, newdata, terms, grows, call) {
   })
 }
 
-check_levels <- function(value, known, column, remedy, call, rows) {
+check_levels <- function(value, known, column, remedy, call, rows, name = "newdata") {
   new <- which(!is.na(value) & !value %in% known)
   if (length(new))
-    stop(simpleError(paste0("column ", name_of(column), " of newdata must hold levels that the ",
-                            "model knows, ", quoted(known), "; got ", quoted(value[new[1L]]),
+    stop(simpleError(paste0("column ", name_of(column), " of ", name, " must hold levels that ",
+                            "the model knows, ", quoted(known), "; got ", quoted(value[new[1L]]),
                             " in row ", row_label(new[1L], rows), ". ", remedy), call))
 }
 
