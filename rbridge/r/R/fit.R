@@ -9,6 +9,7 @@ dynaTree.default <- function(X, y, N = 1000,
                              verb = round(length(y) / 10), exposure = NULL,
                              weights = NULL, offset = NULL, ...) {
   no_more(...)
+  check_order(y, "y", "dynaTree")
   names_model <- !missing(model)
   model <- chosen(model, "model", c("constant", "linear", "class", "prior", counts))
   native <- rules() == "native"
@@ -62,6 +63,7 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                       ...) {
   no_others(c("quants", "ei", "class", "nns", "nME", "span", "method", "categ", "rect",
               "approx"), ...)
+  refuse_formula(y, "y")
   names_model <- !missing(model)
   native <- rules() == "native"
   inputs <- fit_inputs(X, native = native)

@@ -2,9 +2,7 @@
 
 # A matrix of numbers, as R's dynaTree takes a vector, a matrix or a data frame.
 as_inputs <- function(X, name = "X") {
-  if (inherits(X, "formula"))
-    stop(name, " must hold numbers; got a formula, which only dynaTree() takes.",
-         call. = FALSE)
+  refuse_formula(X, name)
   if (is.data.frame(X)) check_columns(X, name)
   if (!is.matrix(X)) {
     if (!is.data.frame(X) && !is_plain(X)) refuse(X, name, "hold numbers")
@@ -13,6 +11,19 @@ as_inputs <- function(X, name = "X") {
   if (is.logical(X)) storage.mode(X) <- "double"
   if (!is_number(X)) refuse(X, name, "hold numbers")
   X
+}
+
+refuse_formula <- function(x, name) {
+  if (inherits(x, "formula"))
+    stop(name, " must hold numbers; got a formula, which only dynaTree() takes.",
+         call. = FALSE)
+}
+
+# Refuses a formula behind the data, in the place of what comes second.
+check_order <- function(x, name, face, call = NULL) {
+  if (inherits(x, "formula"))
+    stop(simpleError(paste0("the formula must come first, ", face, "(formula, data); got it as ",
+                            name, "."), call))
 }
 
 check_columns <- function(X, name) {

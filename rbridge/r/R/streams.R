@@ -51,6 +51,7 @@ dyntree_average <- function(formula, data = NULL,
 
 # matched: the matched call, of which model.frame() takes its part in `frame`.
 fit_trees <- function(face, matched, data, frame, options, seed, call) {
+  check_order(data, "data", face, call)
   named <- as.list(matched)[intersect(c("weights", "exposure"), names(matched))]
   asked <- matched[c(1L, match(c("formula", "subset", "weights", "exposure"),
                                names(matched), 0L))]
