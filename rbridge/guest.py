@@ -26,6 +26,7 @@ from dyntree.api.rmirror.handles import Handle
 from dyntree.api.rmirror.inputs import InputSpec
 from dyntree.api.rmirror.variables import tree_means
 from dyntree.encoding.as_text import meaning
+from dyntree.encoding.targets import warn_of_two_numbers
 from dyntree.errors import Message, in_words
 
 from . import counts, native, weights
@@ -62,6 +63,7 @@ def _warn_of_text(name: str, texts: Sequence[str]) -> None:
 
 _OTHERS: dict[str, Callable[..., Any]] = {
     "warn_of_text": _warn_of_text,
+    "warn_of_two_numbers": warn_of_two_numbers,
     "treestats": tree_means,  # no pandas for R
     "quantiles": quantiles,
     "of_mean": of_mean,

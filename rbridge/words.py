@@ -30,6 +30,9 @@ PHRASES: Mapping[str, str] = MappingProxyType(
         "rules take no missing values: leave such rows out, or fit with " + NATIVE,
         "Give missing values as NaN (in R as NA), or drop such rows": "Give missing "
         "values as NA, or leave such rows out",
+        "If they are labels, use model='class'": "If they are labels, make them a "
+        "factor, or use model='class'",
+        "Number the classes from 1": "Number the classes from 1, or give a factor",
         "Call update first": "Call update() first",
         "Call update with": "Call update() with",
         "as a frame or as dicts with that column": "as a frame with that column",

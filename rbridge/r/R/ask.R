@@ -6,6 +6,7 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
                             level = 0.95, se.fit = FALSE, ...) {
   no_more(...)
   call <- sys.call()
+  idle <- c(probs = !missing(probs), level = !missing(level) && missing(interval))
   kind <- if (missing(interval)) "none" else chosen(interval, "interval", intervals_known)
   check_flag(se.fit, "se.fit")
   if (kind != "none") {
@@ -21,6 +22,7 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
   check_flag(quants, "quants")
   check_flag(ei, "ei")
   if (!is.null(type) && !identical(type, "interval")) type <- of_model(object, type)
+  if (is_native(object) || !is.null(type)) check_idle(idle, type, kind) # R's ignores others
   asked <- if (!missing(XX)) XX
   if (missing(XX)) { # at the active rows
     if (!is.null(exposure)) stop_beside("exposure")
@@ -41,7 +43,9 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
       more <- lapply(more, function(values) values[-gaps])
     }
     if (!is.null(type) && !nrow(XX)) { # no answers, as those of the active rows are made
-      answer <- predict.dyntree(object, type = type, probs = probs)
+      answer <- if (type %in% c("quantile", "interval"))
+        predict.dyntree(object, type = type, probs = probs) else
+        predict.dyntree(object, type = type)
       answer <- if (is.matrix(answer)) answer[0L, , drop = FALSE] else answer[0L]
       answer <- stats::napredict(gaps, named(answer, names))
       return(if (!se.fit) answer else list(fit = answer, se.fit = stats::napredict(
@@ -74,6 +78,21 @@ predict.dyntree <- function(object, XX, yy = NULL, quants = TRUE, ei = FALSE, ve
 }
 
 intervals_known <- c("none", "confidence", "prediction")
+
+# Refuses probabilities that have no effect. Beside interval = "none" that is named, a level
+# has none for lm() either, and functions that draw a fit pass both.
+# idle: whether probs is given, and whether level is without an interval.
+check_idle <- function(idle, type, interval, call = NULL) {
+  with <- if (interval != "none") paste0("with interval = \"", interval, "\"") else
+    if (is.null(type)) "without a type" else paste0("with type = \"", type, "\"")
+  if (idle[["probs"]] && (interval != "none" || !any(type %in% c("quantile", "interval"))))
+    stop(simpleError(paste0("probs is for type = \"quantile\"; got it ", with,
+                            if (interval != "none") ". Give level in its place." else
+                              ". Give that type, or leave probs out."), call))
+  if (idle[["level"]])
+    stop(simpleError(paste0("level is for interval = \"confidence\" or \"prediction\"; got it ",
+                            "without an interval. Give one, or leave level out."), call))
+}
 
 labels_left <- function(names, gaps) if (is.null(gaps)) names else names[-gaps]
 

@@ -9,6 +9,8 @@ dynaTree.default <- function(X, y, N = 1000,
                              verb = round(length(y) / 10), exposure = NULL,
                              weights = NULL, offset = NULL, ...) {
   no_more(...)
+  check_order(y, "y", "dynaTree")
+  names_model <- !missing(model)
   model <- chosen(model, "model", c("constant", "linear", "class", "prior", counts))
   native <- rules() == "native"
   check_exposed(model, exposure)
@@ -36,6 +38,7 @@ dynaTree.default <- function(X, y, N = 1000,
   reply <- ask("dynaTree", c(given, learned$beside), call, tree, rules = rules(),
               save = TRUE, rows = labels_of(learned))
   fields <- named_fields(reply$value, colnames(inputs))
+  if (native && !names_model) warn_of_two_numbers(learned$y, model)
   cloud <- new_cloud(tree, reply$saved, fields$lpred, fields$time,
                      rownames(learned$X), learned$offset)
   if (!is.null(learned$offset)) fields$y <- fields$y + learned$offset
@@ -60,6 +63,8 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                       ...) {
   no_others(c("quants", "ei", "class", "nns", "nME", "span", "method", "categ", "rect",
               "approx"), ...)
+  refuse_formula(y, "y")
+  names_model <- !missing(model)
   native <- rules() == "native"
   inputs <- fit_inputs(X, native = native)
   X <- no_coding(inputs)
@@ -82,11 +87,16 @@ dynaTrees <- function(X, y, N = 1000, R = 10, sub = length(y),
                 pverb = pverb, ...)
   given$classes <- declared_classes(labels, model, native)
   fields <- ask("dynaTrees", given, sys.call(), rules = rules())$value
+  if (native && !names_model) warn_of_two_numbers(given$y, model)
   object <- structure(named_fields(fields, colnames(X)), class = c("dyntree", "dynaTree"))
   if (!rows) dimnames(object[["XX"]]) <- dimnames(X_like(object, given$XX))
   if (plotit && !rows) plot(object, proj = proj)
   object
 }
+
+# Warns of responses that may be labels, such as 0 and 1, where nobody has named the model.
+warn_of_two_numbers <- function(y, model, call = NULL)
+  ask("warn_of_two_numbers", list(y = y, leaves = model), call)
 
 # Rows that weigh nothing, or are not there, are left out; beside an offset the trees
 # learn the rest of a response.

@@ -2,9 +2,7 @@
 
 # A matrix of numbers, as R's dynaTree takes a vector, a matrix or a data frame.
 as_inputs <- function(X, name = "X") {
-  if (inherits(X, "formula"))
-    stop(name, " must hold numbers; got a formula, which only dynaTree() takes.",
-         call. = FALSE)
+  refuse_formula(X, name)
   if (is.data.frame(X)) check_columns(X, name)
   if (!is.matrix(X)) {
     if (!is.data.frame(X) && !is_plain(X)) refuse(X, name, "hold numbers")
@@ -13,6 +11,19 @@ as_inputs <- function(X, name = "X") {
   if (is.logical(X)) storage.mode(X) <- "double"
   if (!is_number(X)) refuse(X, name, "hold numbers")
   X
+}
+
+refuse_formula <- function(x, name) {
+  if (inherits(x, "formula"))
+    stop(name, " must hold numbers; got a formula, which only dynaTree() takes.",
+         call. = FALSE)
+}
+
+# Refuses a formula behind the data, in the place of what comes second.
+check_order <- function(x, name, face, call = NULL) {
+  if (inherits(x, "formula"))
+    stop(simpleError(paste0("the formula must come first, ", face, "(formula, data); got it as ",
+                            name, "."), call))
 }
 
 check_columns <- function(X, name) {
@@ -134,11 +145,24 @@ designed <- function(object, frame) {
 new_frame <- function(object, X, name = "XX", terms = attr(object, "terms")) {
   check_variables(object, X, name)
   X <- gaps_of_kind(X, attr(terms, "dataClasses"), attr(object, "times"))
-  frame <- stats::model.frame(terms, X, xlev = attr(object, "xlevels"),
-                              na.action = stats::na.pass) # to be refused, not dropped
-  no_integer64(frame)
+  frame <- no_integer64(stats::model.frame(terms, X, na.action = stats::na.pass))
+  frame <- known_levels(frame, attr(object, "xlevels"), name, row_names(object, X),
+                        is_native(object))
   stats::.checkMFClasses(attr(attr(object, "terms"), "dataClasses"), frame)
   same_times(frame, attr(object, "times"), name)
+}
+
+# A frame whose factors have the levels of the fit; columns of other kinds stay as they are.
+known_levels <- function(frame, xlevels, name, rows, native) {
+  remedy <- if (native) "Leave such rows out, give NA, or fit with a factor that declares it." else
+    "Leave such rows out, or fit with rows that have it."
+  for (column in intersect(names(xlevels), names(frame)[are_levels(frame)])) {
+    known <- xlevels[[column]]
+    value <- frame[[column]]
+    check_levels(as.character(value), known, column, remedy, NULL, rows, name)
+    frame[[column]] <- factor(value, levels = known, exclude = NULL)
+  }
+  frame
 }
 
 check_variables <- function(object, X, name) {

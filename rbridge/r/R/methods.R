@@ -111,11 +111,16 @@ refusal <- function(generic, object, why, call)
                      if (!is.null(object$model)) paste0(" with model = \"", object$model, "\""),
                      ": ", why), call)
 
+no_penalty <- paste("they have no number of parameters. Compare logLik() over the same rows,",
+                    "which needs no penalty.")
+
 reasons <- c(
   case.names = "they store no rows.",
   anova = "it fits rows again in other orders. Compare logLik() over the same rows.",
   deviance = "they have a log evidence or a free energy in its place.",
   df.residual = "they have no number of parameters.",
+  AIC = no_penalty,
+  BIC = no_penalty,
   sigma = "they have no response.",
   fitted = "they store no rows. Call predict() with rows.",
   residuals = "they have no response.",

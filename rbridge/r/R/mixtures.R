@@ -6,6 +6,7 @@ dp_gmm <- function(x, data = NULL, lambda = "auto", criterion = c("radius", "obj
                    warm_up = 500, ...) {
   no_more(...)
   call <- sys.call()
+  check_order(data, "data", "dp_gmm", call)
   options <- given_options(call)
   fit_mixture("dp_gmm", mixture_rows(x, data, call), list(), options, match.call(), call)
 }

@@ -51,6 +51,7 @@ dyntree_average <- function(formula, data = NULL,
 
 # matched: the matched call, of which model.frame() takes its part in `frame`.
 fit_trees <- function(face, matched, data, frame, options, seed, call) {
+  check_order(data, "data", face, call)
   named <- as.list(matched)[intersect(c("weights", "exposure"), names(matched))]
   asked <- matched[c(1L, match(c("formula", "subset", "weights", "exposure"),
                                names(matched), 0L))]
@@ -97,6 +98,8 @@ fit_trees <- function(face, matched, data, frame, options, seed, call) {
   given$exposure <- exposed(if (is_count) offset, rows[["(exposure)"]])
   options$seed <- seed_for(seed, call)
   found <- made(face, options, given, "data", call, row.names(inputs))
+  if (face == "dyntree_stream" && is.null(options$model)) # averages warn themselves
+    warn_of_two_numbers(given$y, found$value$model, call)
   object <- list(call = called(matched, face), terms = terms, inputs = kinds_of(inputs),
                  xlevels = levels_in(inputs), factors = stats::.getXlevels(terms, rows),
                  model = NULL, seed = options$seed)
@@ -281,11 +284,11 @@ new_inputs <- function(object, newdata, terms, grows, call) {
   })
 }
 
-check_levels <- function(value, known, column, remedy, call, rows) {
+check_levels <- function(value, known, column, remedy, call, rows, name = "newdata") {
   new <- which(!is.na(value) & !value %in% known)
   if (length(new))
-    stop(simpleError(paste0("column ", name_of(column), " of newdata must hold levels that the ",
-                            "model knows, ", quoted(known), "; got ", quoted(value[new[1L]]),
+    stop(simpleError(paste0("column ", name_of(column), " of ", name, " must hold levels that ",
+                            "the model knows, ", quoted(known), "; got ", quoted(value[new[1L]]),
                             " in row ", row_label(new[1L], rows), ". ", remedy), call))
 }
 
@@ -345,6 +348,7 @@ predict.dyntree_trees <- function(object, newdata,
                                   se.fit = FALSE, ...) {
   no_more(...)
   call <- sys.call()
+  idle <- c(probs = !missing(probs), level = !missing(level) && missing(interval))
   is_class <- object$model == "class"
   choices <- if (is_class) c("class", "prob") else c("response", "quantile", "sd")
   type <- if (missing(type) || (is_class && identical(type, "response"))) choices[1L] else
@@ -365,6 +369,7 @@ predict.dyntree_trees <- function(object, newdata,
   } else if (type == "quantile") {
     check_shares(probs, "probs", Inf, call)
   }
+  check_idle(idle, type, interval, call)
   check_exposed(object$model, exposure)
   is_stored <- missing(newdata)
   if (is_stored) {

@@ -65,3 +65,44 @@ test_that("R's rules learn the labels that rows have", {
                   verb = 0)
   expect_identical(sort(unique(fit$y)), c(1, 2))
 })
+
+test_that("responses 0 and 1 give one warning where nobody named the model", {
+  set.seed(6)
+  d <- data.frame(x = runif(40), y = rep(c(0, 1), 20))
+  faces$matrix <- function(f, d) dynaTree(matrix(d$x), d$y, N = 10, verb = 0)
+  faces$repeats <- function(f, d) dynaTrees(matrix(d$x), d$y, N = 10, R = 2, verb = 0, pverb = 0)
+  faces$of_stream <- function(f, d)
+    dyntree_average(f, d, stream = TRUE, n_particles = 5, seed = 1)
+  heard <- function(code) {
+    texts <- character()
+    withCallingHandlers(code, warning = function(w) {
+      texts <<- c(texts, conditionMessage(w))
+      invokeRestart("muffleWarning")
+    })
+    texts
+  }
+  native()
+  for (name in names(faces)) {
+    texts <- heard(fit <- faces[[name]](y ~ x, d))
+    expect_length(texts, 1L)
+    expect_match(texts, "responses are 0 and 1 alone", fixed = TRUE)
+    expect_match(texts, "make them a factor, or use model = \"class\"; if", fixed = TRUE)
+    expect_match(texts, paste0("model = \"", fit$model, "\" says so"), fixed = TRUE)
+    expect_silent(faces[[name]](y ~ x, transform(d, y = y + x)))
+    expect_silent(faces[[name]](y ~ x, d[1:19, ]))
+  }
+  expect_silent(dynaTree(y ~ x, d, model = "constant", N = 10, verb = 0))
+  expect_silent(dynaTree(matrix(d$x), d$y + 1, model = "class", N = 10, verb = 0))
+  expect_error(dynaTree(y ~ x, d, model = "class", N = 10, verb = 0), ", or give a factor")
+  expect_silent(dyntree_stream(y ~ x, d, model = "linear", n_particles = 5, seed = 1))
+  expect_silent(dyntree_stream(y ~ x, d, classes = 0:1, n_particles = 5, seed = 1))
+  expect_silent(dyntree_stream(factor(y) ~ x, d, n_particles = 5, seed = 1))
+  expect_silent(anova(dynaTree(y ~ x, d, model = "linear", N = 5, verb = 0), repeats = 2))
+})
+
+test_that("CRAN's rules take 0 and 1 for numbers without a word", {
+  d <- data.frame(x = 1:40 / 40, y = rep(c(0, 1), 20))
+  expect_silent(dynaTree(matrix(d$x), d$y, N = 10, verb = 0))
+  expect_silent(dynaTree(y ~ x, d, N = 10, verb = 0))
+  expect_silent(dynaTrees(matrix(d$x), d$y, N = 10, R = 2, verb = 0, pverb = 0))
+})

@@ -123,3 +123,18 @@ test_that("the response among the inputs is dropped with a warning, as by lm()",
     options(old)
   }
 })
+
+test_that("a formula behind the data says that it comes first", {
+  d <- data.frame(x = 1:30, y = (1:30)^2)
+  faces <- list(dynaTree = dynaTree, dyntree_stream = dyntree_stream,
+                dyntree_average = dyntree_average, dp_gmm = dp_gmm)
+  for (rules in c("r", "native")) {
+    old <- options(dyntree.rules = rules)
+    for (name in names(faces))
+      expect_error(faces[[name]](d, y ~ x),
+                   paste0("the formula must come first, ", name, "(formula, data); got it as"),
+                   fixed = TRUE)
+    expect_error(dynaTrees(d, y ~ x), "a formula, which only dynaTree() takes", fixed = TRUE)
+    options(old)
+  }
+})

@@ -42,8 +42,10 @@ test_that("what a frame of the fit cannot be is refused", {
   d <- mixed()
   fit <- dynaTree(d, seq_len(40) / 9, N = 5, verb = 0)
   before <- predict(fit, d)$mean
-  expect_error(predict(fit, transform(d, soil = "mud")), "soil has new level mud")
-  expect_error(update(fit, transform(d, text = "s"), 1:40), "text has new level s")
+  expect_error(predict(fit, transform(d, soil = "mud")), 
+               "column \"soil\" of XX must hold levels .*, \"clay\", .* got \"mud\" in row 1[.] Leave")
+  expect_error(update(fit, transform(d, text = "s"), 1:40), 
+               "column \"text\" of X must hold levels .* got \"s\" in row 1[.]")
   expect_error(predict(fit, d[c("soil", "z")]), "the columns of the fit; it has no size")
   expect_error(predict(fit, transform(d, z = "a")), "'z' was fitted with type \"numeric\"")
   d$list <- as.list(1:40)
@@ -52,6 +54,22 @@ test_that("what a frame of the fit cannot be is refused", {
   expect_identical(predict(fit, mixed())$mean, before)
   options(dyntree.rules = "r")
   expect_error(dynaTree(mixed(), 1:40), "column \"soil\" is a factor.*dyntree.rules = \"native\"")
+})
+
+test_that("a new level is named with its row and with what helps, under both rules", {
+  d <- mixed()
+  d$y <- seq_len(40) / 9
+  helps <- c(native = "give NA, or fit with a factor", r = "or fit with rows that have it")
+  for (rules in names(helps)) {
+    old <- options(dyntree.rules = rules)
+    linear <- dynaTree(y ~ factor(soil) + text + z, d, model = "linear", N = 5, verb = 0)
+    new <- data.frame(soil = c("loam", "mud"), text = "u", z = 1, row.names = c("a", "b"))
+    for (ask in list(predict, coef, function(fit, X) update(fit, X, 1:2), alc, qEI))
+      expect_error(ask(linear, new),
+                   paste0("column \"factor[(]soil[)]\".*got \"mud\" in row \"b\"[.] .*",
+                          helps[[rules]]))
+    options(old)
+  }
 })
 
 test_that("levels that are declared and do not occur are known under native rules", {
@@ -67,7 +85,7 @@ test_that("levels that are declared and do not occur are known under native rule
     expect_identical(predict(one, silt)$mean, predict(one, clay)$mean) # until it is learned
     after <- update(one, silt, silt$y, verb = 0)
     expect_lt(max(abs(predict(after, silt)$mean - 50)), 5)
-    expect_error(predict(one, transform(silt, soil = "mud")), "new level mud")
+    expect_error(predict(one, transform(silt, soil = "mud")), "got \"mud\" in row 1[.]")
   }
   seen <- transform(d, soil = droplevels(soil))
   fits <- lapply(list(d, seen), function(rows) {

@@ -74,3 +74,52 @@ test_that("what has no interval says so", {
   expect_error(predict(dynaTree(y ~ x, d, N = 5, verb = 0), d, se.fit = TRUE,
                        type = "quantile"), "se.fit = TRUE is for type = \"response\"")
 })
+
+test_that("probabilities that would have no effect are refused", {
+  native()
+  d <- mixed_rows()
+  new <- d[1:3, ]
+  fits <- list(
+    tree = dynaTree(y ~ x, d, N = 10, verb = 0),
+    matrix = dynaTree(matrix(d$y), d$y, N = 10, verb = 0),
+    counts = dynaTree(round(exp(y)) ~ x, d, N = 10, model = "poisson", verb = 0),
+    labels = dynaTree(k ~ x, d, N = 10, verb = 0),
+    stream = dyntree_stream(y ~ x, d, n_particles = 10, seed = 1),
+    memories = dyntree_stream(k ~ x, d, window = "auto", n_particles = 5, seed = 1),
+    average = dyntree_average(y ~ x, d, n_clouds = 2, n_particles = 10, seed = 1))
+  for (name in names(fits)) {
+    fit <- fits[[name]]
+    if (name == "matrix") new <- matrix(1:3)
+    expect_error(predict(fit, new, probs = 0.5), "^probs is for type = \"quantile\"; got it with")
+    expect_error(predict(fit, probs = 0.5), "^probs is for type = \"quantile\"; got it with")
+    expect_error(predict(fit, new, level = 0.5), "^level is for interval = .*without an interval")
+    new <- d[1:3, ]
+    type <- if (identical(fit$model, "class")) "prob" else "response"
+    if (name == "matrix") next
+    expect_error(predict(fit, new, type = type, probs = 0.5), paste0("type = \"", type, "\""))
+    expect_error(predict(fit, new, type = type, level = 0.5), "without an interval")
+    if (type == "prob") next
+    expect_error(predict(fit, new, type = "quantile", level = 0.5), "without an interval")
+    expect_error(predict(fit, new, se.fit = TRUE, probs = 0.5), "with type = \"response\"")
+    expect_error(predict(fit, new, interval = "prediction", probs = 0.5),
+                 "with interval = \"prediction\". Give level in its place")
+    expect_silent(predict(fit, new[0, ], type = "quantile", probs = 0.5))
+  }
+})
+
+test_that("what draws a fit passes a level beside interval = \"none\", as lm() takes it", {
+  native()
+  d <- mixed_rows()
+  for (fit in list(dynaTree(y ~ x, d, N = 10, verb = 0),
+                   dyntree_average(y ~ x, d, n_clouds = 2, n_particles = 10, seed = 1)))
+    expect_identical(predict(fit, newdata = d[1:3, ], type = "response", se.fit = FALSE,
+                             level = 0.95, interval = "none"),
+                     predict(fit, d[1:3, ], type = "response"))
+})
+
+test_that("CRAN's predict() takes what it ignores, and no more", {
+  fit <- fitted_tree()
+  expect_identical(predict(fit, rows()$X, probs = 0.5)$q1, predict(fit, rows()$X)$q1)
+  expect_identical(predict(fit, rows()$X, level = 0.5)$q1, predict(fit, rows()$X)$q1)
+  expect_error(predict(fit, rows()$X, type = "response", probs = 0.5), "probs is for type")
+})

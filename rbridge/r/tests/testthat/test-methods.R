@@ -41,6 +41,8 @@ test_that("what has no meaning for a class of fits is an error, and not NULL", {
                                            class(fits[[name]])[1]))
   for (name in names(fits)) for (ask in list(df.residual, vcov)) refused(ask, name)
   for (name in c("dp_gmm", "ddp", "topics")) refused(logLik, name)
+  for (name in setdiff(names(fits), "canopy")) for (ask in list(AIC, BIC)) refused(ask, name)
+  expect_error(AIC(fits$tree, fits$labels, k = 3), "AIC.* no number of parameters. Compare logLik")
   refused(formula, "topics")
   expect_error(formula(fits$dp_gmm), "fitted to rows and has no formula")
   expect_identical(formula(dp_gmm(~ a + b, data = clusters())), ~ a + b, ignore_attr = TRUE)

@@ -38,7 +38,7 @@ calls <- alist(
                         yy = NULL, varstats = FALSE, lhs = NULL, plotit = FALSE,
                         rorder = TRUE, verb = 0, pverb = 0),
   predict = predict(fit, XX = X[1:3, ], yy = 1:3, quants = TRUE, ei = FALSE,
-                    verb = 0, exposure = NULL, type = "response", probs = c(0.1, 0.9),
+                    verb = 0, exposure = NULL, type = "response",
                     offset = NULL, na.action = NULL),
   quantile = predict(fit, XX = X[1:3, ], type = "quantile", probs = 0.5),
   update = update(copy(fit), X = X[1:2, ], y = 1:2, verb = 0, exposure = NULL,
