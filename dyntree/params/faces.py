@@ -140,15 +140,18 @@ def _bound(whole: Signature, name: str, /, *given: Any, **options: Any) -> Any:
 
 
 def _check_by_place(whole: Signature, name: str, given: tuple[Any, ...]) -> None:
-    """Refuse arguments by place that have to be named, with the name of the first."""
+    """Refuse arguments by place that have to be named; the example is a default.
+
+    What was passed may be no value of that argument.
+    """
     kinds = [one.kind for one in whole.parameters.values()]
     by_place = kinds.count(Parameter.POSITIONAL_OR_KEYWORD)
     if len(given) <= by_place or Parameter.KEYWORD_ONLY not in kinds:
         return
-    first = [*whole.parameters][kinds.index(Parameter.KEYWORD_ONLY)]
+    first = [*whole.parameters.values()][kinds.index(Parameter.KEYWORD_ONLY)]
     raise TypeError(
         f"{name}() got too many positional arguments. Name them, such as "
-        f"{first}={short(given[by_place])}."
+        f"{first.name}={short(first.default)}."
     )
 
 
