@@ -18,6 +18,7 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "seed": ("random_state",), "threads": ("n_jobs",), "n_jobs": ("threads",),
     "n_threads": ("threads", "n_jobs"), "num_threads": ("threads", "n_jobs"),
     "n_trees": ("n_particles", "n_trees"), "n_estimators": ("n_particles", "n_trees"),
+    "trees": ("n_particles", "n_trees"),
     "n_models": ("n_clouds", "n_particles"), "N": ("n_particles",),
     "num_particles": ("n_particles",), "particles": ("n_particles",),
     "minp": ("min_leaf",), "min_samples_leaf": ("min_leaf",),
