@@ -113,9 +113,11 @@ def with_options(
                 parameters.setdefault(name, named)
         whole = whole.replace(parameters=[*parameters.values()])
 
+        name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
         @wraps(function)
         def filled(*arguments: Any, **options: Any) -> Answer:
-            return function(**_bound(whole, function.__name__, *arguments, **options))
+            return function(**_bound(whole, name, *arguments, **options))
 
         filled.__signature__ = whole  # type: ignore[attr-defined]
         if function.__doc__:

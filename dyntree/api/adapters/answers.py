@@ -12,12 +12,12 @@ from river import conf
 from dyntree import params
 from dyntree.api.adapters.base import Row
 from dyntree.errors import ArgumentError, Speaking
-from dyntree.params.names import Suggesting
+from dyntree.params.names import Suggesting, SuggestingAttributes
 from dyntree.summaries import ClassPrediction, Prediction
 
 
 @dataclass(frozen=True)
-class RowDistribution:
+class RowDistribution(SuggestingAttributes):
     """Predictive distribution of the response at one row.
 
     Attributes
@@ -25,6 +25,8 @@ class RowDistribution:
     prediction : Prediction
         The prediction, which has this row only.
     """
+
+    _nested = ("prediction",)
 
     prediction: Prediction
 
