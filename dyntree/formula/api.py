@@ -9,6 +9,8 @@ Examples
 'high'
 """
 
+from typing import TYPE_CHECKING
+
 from dyntree.api.comparing import compare, cross_val
 from dyntree.api.formula import DynamicTreeModel
 from dyntree.api.multi_response import dynamic_tree
@@ -18,4 +20,5 @@ load = DynamicTreeModel.load
 
 __all__ = ["DynamicTreeModel", "compare", "cross_val", "dynamic_tree", "load"]
 SAVING = "Results save themselves: fit.save(path)."
-__getattr__ = suggesting_module(__name__, __all__, {"save": SAVING, "dump": SAVING})
+if not TYPE_CHECKING:  # which knows all names that there are
+    __getattr__ = suggesting_module(__name__, __all__, {"save": SAVING, "dump": SAVING})

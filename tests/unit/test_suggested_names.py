@@ -8,6 +8,7 @@ import pickle
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,25 @@ def test_what_has_no_file_is_not_said_to_be_saved(objects: dict[str, Any]) -> No
         with pytest.raises(AttributeError) as caught:
             objects[name].save  # noqa: B018
         assert "dyntree.save" not in str(caught.value)
+
+
+def test_what_adapters_say_of_saving_works(tmp_path: Path) -> None:
+    pytest.importorskip("river", reason="river is not installed")
+    from dyntree.api import adapters
+
+    n_asked = 0
+    for kind in (getattr(adapters, name) for name in adapters.__all__):
+        said = ""
+        try:
+            blank(kind).save  # noqa: B018
+        except AttributeError as error:
+            said = str(error)
+        if "dyntree.save(adapter.stream, path)" in said:
+            dyntree.save(kind().stream, tmp_path / kind.__name__)
+            n_asked += 1
+        else:
+            assert "dyntree.save" not in said
+    assert n_asked == 6
 
 
 WRONG_ARGUMENTS: list[tuple[Callable[[dict[str, Any]], Any], str, str]] = [

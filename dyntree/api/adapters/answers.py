@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from river import conf
@@ -14,6 +15,13 @@ from dyntree.api.adapters.base import Row
 from dyntree.errors import ArgumentError, Speaking
 from dyntree.params.names import Suggesting, SuggestingAttributes
 from dyntree.summaries import ClassPrediction, Prediction
+
+SAVING = MappingProxyType(
+    dict.fromkeys(
+        ("save", "to_file", "dump"),
+        "Pickle it, or call dyntree.save(adapter.stream, path).",
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,8 @@ class RowDistribution(SuggestingAttributes):
 class RowAnswers(Speaking, Suggesting):
     """Answers about the response of one row, a number."""
 
+    _hints = SAVING
+
     @abstractmethod
     def _answer(self, x: Row) -> Prediction:
         """The prediction at a row, also before the first row was learned."""
@@ -101,6 +111,8 @@ class RowAnswers(Speaking, Suggesting):
 
 class LabelAnswers(Speaking, Suggesting):
     """Answers about the label of one row."""
+
+    _hints = SAVING
 
     @abstractmethod
     def _answer(self, x: Row) -> ClassPrediction:
