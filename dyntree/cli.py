@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import math
+import re
 import signal
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
@@ -25,6 +27,7 @@ from dyntree.commands.terminal import forget_unwritten, open_closed, say
 from dyntree.commands.words import PREDICT, SHELL
 from dyntree.errors import Words, in_words, shown
 from dyntree.params import TreeOptions
+from dyntree.params.names import suggested
 
 FAILED, WRONG_USE = 1, 2  # exit codes
 TABLE = "CSV, NDJSON (packed: .gz, .bz2, .xz, .zst), Parquet or Arrow file, or - (CSV)"
@@ -65,10 +68,46 @@ class WrongUse(ValueError):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose messages stay on one line."""
+    """A parser whose messages fit a line, and suggest an option for an unknown one."""
+
+    words: Sequence[str] = ()  # of a call of a command
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._subparsers is None:
+            self.words = args
+        parsed = super().parse_known_args(args, namespace)
+        if any(self._unknown().values()):
+            super().error(shown(self._said_of_unknown()))
+        return parsed
 
     def error(self, message: str) -> NoReturn:
-        super().error(shown(message))
+        unknown = self._said_of_unknown()
+        super().error(shown(f"{message}; {unknown}" if unknown else message))
+
+    def _said_of_unknown(self) -> str:
+        said = (
+            f"{name} is unknown" + (f"; did you mean {meant}?" if meant else "")
+            for name, meant in self._unknown().items()
+        )
+        return "; ".join(said).replace("?;", "?")
+
+    def _unknown(self) -> dict[str, str | None]:
+        """Options of a call that this command does not have; what may be meant."""
+        flags = self._option_string_actions
+        names = {action.dest: flag for flag, action in flags.items()}
+        names |= {_bare(flag): flag for flag in flags}
+        words = takewhile(lambda word: word != "--", self.words)
+        return {
+            name: names.get(suggested(_bare(name), tuple(names)) or "")
+            for name in (word.partition("=")[0] for word in words)
+            if re.fullmatch(r"--?[A-Za-z][\w-]*", name)
+            and not any(flag.startswith(name) for flag in flags)
+        }
+
+
+def _bare(flag: str) -> str:
+    """An option as a name of Python."""
+    return flag.lstrip("-").replace("-", "_")
 
 
 def parser() -> argparse.ArgumentParser:

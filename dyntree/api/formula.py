@@ -58,7 +58,12 @@ from dyntree.errors import (
 )
 from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder, of_rows
 from dyntree.params.labels import Level
-from dyntree.params.names import suggesting
+from dyntree.params.names import (
+    ARGUMENTS,
+    SuggestingAttributes,
+    suggested,
+    suggesting,
+)
 from dyntree.runtime.progress import Progress
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.tables import AveragedTrees
@@ -74,11 +79,23 @@ OPTIONS = {
     "seed": None,
 }
 del OPTIONS["categories"], OPTIONS["weighting"]  # which weights tell
+OF_MODEL = *OPTIONS, "weights", "freq_weights", "offset", "exposure", "missing"
 NOT_BY_FORMULA = params.only_for("r") | {"weighting"}
+OF_RESULTS = {  # attributes that a model does not have
+    name: f"{name} belongs to the results of a fit, and this model has none: call "
+    f"fit(), and {name} of what it returns."
+    for name in dir(DynamicTreeResults)
+    if not name.startswith("_")
+}
+IN_FIT = {  # arguments that fit() does not have
+    f"fit({name})": f"Pass {meant} to dynamic_tree(), which makes the model."
+    for name in (*OF_MODEL, *ARGUMENTS)
+    if (meant := suggested(name, OF_MODEL))
+}
 
 
 @suggesting
-class DynamicTreeModel:
+class DynamicTreeModel(SuggestingAttributes):
     """A dynamic tree model of a data set, with the interface of a statsmodels model.
 
     The constructor takes responses and inputs, `from_formula` takes a formula, and
@@ -148,6 +165,8 @@ class DynamicTreeModel:
     grows: bool = False  # whether rows of the data bring levels
     _blank: Trees | None = None
     _start: Trees | None = None  # that rows of the data were learned by, if not blank
+
+    _hints = MappingProxyType(OF_RESULTS | IN_FIT)
 
     @params.with_options(StreamingTree, without=NOT_BY_FORMULA)
     def __init__(
@@ -452,14 +471,6 @@ class DynamicTreeModel:
     def endog_names(self) -> str:
         """The response as the formula has it."""
         return self.design.response.label
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(DynamicTreeResults, name):
-            raise AttributeError(f"DynamicTreeModel has no attribute {name!r}.")
-        raise AttributeError(
-            f"{name} belongs to the results of a fit, and this model has none: call "
-            f"fit(), and {name} of what it returns."
-        )
 
     def __repr__(self) -> str:
         """Formula, rows and features, for a prompt."""

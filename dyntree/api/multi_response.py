@@ -16,13 +16,14 @@ from dyntree.encoding.expressions import Expression, sides, summands
 from dyntree.encoding.inverses import Inverse
 from dyntree.encoding.tables import is_row, plain_data
 from dyntree.errors import ArgumentError, Message, shown_as
-from dyntree.params.names import check_accepted
+from dyntree.params.names import SuggestingAttributes, check_accepted, suggesting
 from dyntree.runtime.progress import Progress
 
 One = TypeVar("One")
 
 
-class ByResponse(Mapping[str, One]):
+@suggesting
+class ByResponse(SuggestingAttributes, Mapping[str, One]):
     """Something for each response, by name.
 
     Parameters
@@ -54,6 +55,7 @@ class ByResponse(Mapping[str, One]):
         return list(self)
 
 
+@suggesting
 class MultiResponseModel(ByResponse[DynamicTreeModel]):
     """Independent models of several responses of the same inputs.
 
@@ -76,6 +78,8 @@ class MultiResponseModel(ByResponse[DynamicTreeModel]):
     {'up': 1.0, 'down': 0.5}
     """
 
+    _hints = DynamicTreeModel._hints
+
     def fit(self, *, progress: Progress = None) -> MultiResponseResults:
         """Fit every model; see `DynamicTreeModel.fit`.
 
@@ -93,6 +97,7 @@ class MultiResponseModel(ByResponse[DynamicTreeModel]):
         )
 
 
+@suggesting
 class MultiResponseResults(ByResponse[DynamicTreeResults]):
     """Independent fits of several responses; a mapping of names to results.
 
@@ -107,7 +112,7 @@ class MultiResponseResults(ByResponse[DynamicTreeResults]):
                 f"{name} is defined for one response; ask the fits of {list(self)} one "
                 f"by one, for example results[{next(iter(self))!r}].{name}."
             )
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
+        return super().__getattr__(name)  # type: ignore[misc] # hidden from mypy
 
     @property
     def nobs(self) -> dict[str, int]:

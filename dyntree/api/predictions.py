@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from dyntree import params
 from dyntree.api.offsets import prediction_of
 from dyntree.encoding.tables import Table
 from dyntree.encoding.values import Matrix, Vector
+from dyntree.params.names import SuggestingAttributes, suggesting
 from dyntree.summaries import ClassPrediction, Prediction
 from dyntree.summaries.draws import interval_levels
 from dyntree.trees.factory import Trees
@@ -19,7 +21,8 @@ N_DRAWS = 1000  # behind intervals of probabilities
 MOST_DRAWN = 1 << 22  # probabilities in memory at a time
 
 
-class PredictionResults:
+@suggesting
+class PredictionResults(SuggestingAttributes):
     """Predictive distributions of rows, with the row labels of the caller.
 
     Attributes
@@ -27,6 +30,14 @@ class PredictionResults:
     distribution : Prediction or ClassPrediction
         The distributions themselves, with methods for quantiles, densities and draws.
     """
+
+    _hints = MappingProxyType(
+        dict.fromkeys(
+            ("interval", "intervals", "predict_interval", "quantiles"),
+            "summary_frame(alpha=0.1) has intervals of 90 %.",
+        )
+    )
+    _nested = ("distribution",)
 
     def __init__(
         self,

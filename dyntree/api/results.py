@@ -163,7 +163,13 @@ class DynamicTreeResults(Suggesting):
 
     _hints = MappingProxyType(
         dict.fromkeys(
-            ("predict_interval", "predict_quantiles", "quantile", "quantiles"),
+            (
+                "predict_interval",
+                "predict_quantiles",
+                "interval",
+                "quantile",
+                "quantiles",
+            ),
             INTERVALS,
         )
         | dict.fromkeys(("predict_proba", "predict_log_proba"), PROBABILITIES)

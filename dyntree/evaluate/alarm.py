@@ -13,6 +13,7 @@ import numpy as np
 from dyntree import params
 from dyntree.checkpoint import Stored, savable
 from dyntree.errors import ArgumentError, Message
+from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
 from dyntree.runtime.seeds import given_or_drawn
@@ -67,7 +68,7 @@ class Block:
 
 
 @savable
-class ChangeAlarm(Stored):
+class ChangeAlarm(Suggesting, Stored):
     """An alarm for worse scores of a stream, with a given false alarm rate.
 
     The alarm takes one number per row, which is small if the row was predicted badly.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Hashable, Mapping
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from dyntree.params.labels import (
     plain_label,
     to_json,
 )
+from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import locked
 from dyntree.runtime.online import Arrays, Header, OnlineModel, check_online_model
 from dyntree.runtime.parallel import late_interrupts
@@ -34,7 +36,7 @@ WORD = 8  # bytes of a number by which text is stored
 
 
 @savable
-class DelayedLabels(Stored):
+class DelayedLabels(Suggesting, Stored):
     """Predicts rows when they come, and learns them when their labels come.
 
     Rows wait for their labels in a store of bounded size, under a key that the caller
@@ -75,6 +77,14 @@ class DelayedLabels(Stored):
     >>> late.learn("order 17", 41.0), late.n_pending, model.n_seen
     (True, 0, 41)
     """
+
+    _hints = MappingProxyType(
+        dict.fromkeys(
+            ("fit", "partial_fit", "predict", "predict_one", "learn_one", "update"),
+            "predict_later(key, row) takes a row, and learn(key, y) its label.",
+        )
+    )
+    _nested = ("model",)
 
     def __init__(self, model: OnlineModel, *, max_pending: int = 10_000) -> None:
         check_online_model("model", model)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -79,6 +80,14 @@ class Prequential(Record):
         The numbers of the rows that were skipped because of `on_bad_rows`, and the
         reasons.
     """
+
+    _hints = MappingProxyType(
+        dict.fromkeys(
+            ("error", "accuracy", "mse", "mae", "score"),
+            "scores.error is of labels, scores.rmse of numbers.",
+        )
+    )
+    _nested = ("scores",)
 
     rows: Codes
     y: Vector

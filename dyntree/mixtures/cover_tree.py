@@ -19,6 +19,7 @@ from dyntree.mixtures.neighbours import neighbours
 from dyntree.mixtures.shared.arrays import Arrays, Ids
 from dyntree.mixtures.shared.base import StoredArrays
 from dyntree.mixtures.shared.checks import not_negative, within
+from dyntree.params.names import Suggesting
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.seeds import given_or_drawn
 
@@ -103,7 +104,7 @@ class TreeRows:
 
 
 @checkpoint.savable
-class CoverTree(StoredArrays):
+class CoverTree(Suggesting, StoredArrays):
     """Exact nearest neighbours by Euclidean distance.
 
     The tree consists of nested balls: the children of a ball lie in it, and their radii

@@ -113,9 +113,11 @@ def with_options(
                 parameters.setdefault(name, named)
         whole = whole.replace(parameters=[*parameters.values()])
 
+        name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
         @wraps(function)
         def filled(*arguments: Any, **options: Any) -> Answer:
-            return function(**_bound(whole, function.__name__, *arguments, **options))
+            return function(**_bound(whole, name, *arguments, **options))
 
         filled.__signature__ = whole  # type: ignore[attr-defined]
         if function.__doc__:
@@ -140,15 +142,18 @@ def _bound(whole: Signature, name: str, /, *given: Any, **options: Any) -> Any:
 
 
 def _check_by_place(whole: Signature, name: str, given: tuple[Any, ...]) -> None:
-    """Refuse arguments by place that have to be named, with the name of the first."""
+    """Refuse arguments by place that have to be named; the example is a default.
+
+    What was passed may be no value of that argument.
+    """
     kinds = [one.kind for one in whole.parameters.values()]
     by_place = kinds.count(Parameter.POSITIONAL_OR_KEYWORD)
     if len(given) <= by_place or Parameter.KEYWORD_ONLY not in kinds:
         return
-    first = [*whole.parameters][kinds.index(Parameter.KEYWORD_ONLY)]
+    first = [*whole.parameters.values()][kinds.index(Parameter.KEYWORD_ONLY)]
     raise TypeError(
         f"{name}() got too many positional arguments. Name them, such as "
-        f"{first}={short(given[by_place])}."
+        f"{first.name}={short(first.default)}."
     )
 
 

@@ -18,6 +18,7 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "seed": ("random_state",), "threads": ("n_jobs",), "n_jobs": ("threads",),
     "n_threads": ("threads", "n_jobs"), "num_threads": ("threads", "n_jobs"),
     "n_trees": ("n_particles", "n_trees"), "n_estimators": ("n_particles", "n_trees"),
+    "trees": ("n_particles", "n_trees"),
     "n_models": ("n_clouds", "n_particles"), "N": ("n_particles",),
     "num_particles": ("n_particles",), "particles": ("n_particles",),
     "minp": ("min_leaf",), "min_samples_leaf": ("min_leaf",),
@@ -36,6 +37,7 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "folds": ("n_folds",), "cv": ("n_folds",),
     "n_topics": ("max_topics", "init_topics"), "max_iters": ("max_iter",),
     "n_iter": ("max_iter", "n_sweeps"), "covariance_type": ("covariance", "family"),
+    "rate": ("false_alarm_rate",), "delta": ("false_alarm_rate",),
     "warmup": ("warm_up",), "T_Q": ("max_absence",), "k_tau": ("reach",),
     "labels": ("classes",), "levels": ("categories",),
     "with_interval": ("with_dist",), "return_std": ("with_dist",),
@@ -45,10 +47,11 @@ ONE_WINDOW = "dyntree.StreamingTree has it. AveragedStream averages several wind
 ELSEWHERE = {"window": ONE_WINDOW, "drift": ONE_WINDOW}  # of trees, and where it is
 WEIGHTS = {"w", "sample_weight", "sample_weights", "weight", "weights", "freq_weights"}
 METHODS = {  # likewise
-    "fit": ("update", "learn_one"), "partial_fit": ("update", "learn_one"),
-    "learn": ("update", "learn_one"), "learn_many": ("update",),
-    "train": ("update", "learn_one"), "update": ("learn_one",),
-    "learn_one": ("update",), "predict_one": ("predict",), "predict": ("predict_one",),
+    **dict.fromkeys(
+        ("fit", "partial_fit", "learn", "learn_many", "train", "update", "learn_one"),
+        ("update", "learn_one", "append"),
+    ),
+    "predict_one": ("predict",), "predict": ("predict_one",),
     "predict_proba": ("predict(X).proba", "predict_proba_one"),
     "predict_log_proba": ("predict(X).proba", "predict_proba_one"),
     "score": ("predict(X).log_density",), "alc": ("acquisition",),
@@ -62,6 +65,8 @@ METHODS = {  # likewise
     "margins": ("avg_comparisons",), "slopes": ("avg_comparisons",),
     "avg_slopes": ("avg_comparisons",), "pvalues": ("conf_int",),
     "tvalues": ("conf_int",), "aic": ("llf",), "bic": ("llf",),
+    "plot": ("plot_partial",), "dump": ("save",), "to_file": ("save",),
+    "mean": ("predicted_mean", "mu"), "std": ("se_obs", "sigma", "sd"),
 }  # fmt: skip
 FUNCTIONS = {  # of the package, where others have methods
     "save": "dyntree.save(model, path)", "to_file": "dyntree.save(model, path)",
@@ -112,10 +117,34 @@ def _remedy(owner: str, name: str, names: tuple[str, ...]) -> str:
     )  # fmt: skip
 
 
+def suggesting_module(
+    module: str, names: Iterable[str], hints: Mapping[str, str]
+) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module, which suggests a name for a wrong one.
+
+    Parameters
+    ----------
+    module : str
+    names : iterable of str
+        The public names of the module.
+    hints : mapping of str to str
+        Names that users try, and what to do here.
+    """
+
+    def refuse(name: str) -> Any:
+        meant = None if name.startswith("_") else suggested(name, tuple(names))
+        hint = hints.get(name) or (f"Did you mean {meant}?" if meant else "")
+        said = f"module {module!r} has no attribute {name!r}. {hint}".rstrip()
+        raise AttributeError(said, name=name)
+
+    return refuse
+
+
 class SuggestingAttributes:
     """Base class of objects whose errors suggest an attribute for a wrong one."""
 
     _hints: Mapping[str, str] = MappingProxyType({})  # names of others, what to do here
+    _nested: tuple[str, ...] = ()  # attributes whose own attributes may be meant
 
     if not TYPE_CHECKING:  # which knows all attributes that there are
 
@@ -133,11 +162,15 @@ class SuggestingAttributes:
 
     def _meant(self, name: str) -> str | None:
         """What is meant by an attribute that there is not, or None."""
-        if name in FUNCTIONS:
+        kind = type(self)
+        if name in FUNCTIONS and hasattr(kind, "to_arrays"):  # which are saved
             return FUNCTIONS[name]
         for meant in METHODS.get(name, ()):
-            if hasattr(type(self), meant.split("(")[0]):
+            if hasattr(kind, meant.split("(")[0]):
                 return meant
+        for part in self._nested:
+            if hasattr(vars(self).get(part), name):
+                return f"{part}.{name}"
         public = tuple(one for one in dir(self) if not one.startswith("_"))
         return suggested(name, public)
 
@@ -151,7 +184,11 @@ class Suggesting(SuggestingAttributes):
 
 
 def suggesting(kind: Kind) -> Kind:
-    """Let constructor and methods of a class suggest a name for a wrong argument."""
+    """Let constructor and methods of a class suggest a name for a wrong argument.
+
+    The class is one of `SuggestingAttributes`, whose `_hints` may say what to do about
+    an argument of a method: ``{"fit(seed)": "Pass it to the model."}``.
+    """
     for name, method in list(vars(kind).items()):
         is_public = name == "__init__" or not name.startswith("_")
         if is_public and isfunction(method) and name not in QUICK:
@@ -172,7 +209,11 @@ def _checked(method: Callable[..., Any]) -> Callable[..., Any]:
         for name in given:  # of every call, so nothing more where all is well
             if name not in parameters:
                 what = "" if method.__name__ == "__init__" else f".{method.__name__}"
-                check_accepted(type(self).__name__ + what, given, names)
+                owner = type(self).__name__ + what
+                if hint := self._hints.get(f"{method.__name__}({name})"):
+                    said = f"{owner}() got an unexpected argument {name!r}. {hint}"
+                    raise TypeError(said)
+                check_accepted(owner, given, names)
         return method(self, *args, **given)
 
     return checked

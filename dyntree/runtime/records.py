@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from dyntree.params.names import SuggestingAttributes
+
 MOST_ITEMS = 4  # of a sequence that are shown one by one
 MOST_NUMBERS = 8  # of an array
 
 
-class Record:
+class Record(SuggestingAttributes):
     """An answer whose fields are arrays: long ones are shown by their shapes.
 
     Classes are dataclasses with ``repr=False``.

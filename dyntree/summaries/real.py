@@ -17,7 +17,6 @@ from dyntree._core import student_mixture as core
 from dyntree._core.trees.leaf import LEAST_DF
 from dyntree.encoding.targets import real_response
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.params.names import SuggestingAttributes
 from dyntree.runtime.records import Record
 
 
@@ -185,7 +184,7 @@ class StudentMixture(RowMixture, Record):
         return result
 
 
-class Distribution(SuggestingAttributes, Record):
+class Distribution(Record):
     """A predictive distribution, which is no array: errors say what has one."""
 
     _arrays = ""  # what has arrays, for a message

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from river import conf
@@ -12,12 +13,19 @@ from river import conf
 from dyntree import params
 from dyntree.api.adapters.base import Row
 from dyntree.errors import ArgumentError, Speaking
-from dyntree.params.names import Suggesting
+from dyntree.params.names import Suggesting, SuggestingAttributes
 from dyntree.summaries import ClassPrediction, Prediction
+
+SAVING = MappingProxyType(
+    dict.fromkeys(
+        ("save", "to_file", "dump"),
+        "Pickle it, or call dyntree.save(adapter.stream, path).",
+    )
+)
 
 
 @dataclass(frozen=True)
-class RowDistribution:
+class RowDistribution(SuggestingAttributes):
     """Predictive distribution of the response at one row.
 
     Attributes
@@ -25,6 +33,8 @@ class RowDistribution:
     prediction : Prediction
         The prediction, which has this row only.
     """
+
+    _nested = ("prediction",)
 
     prediction: Prediction
 
@@ -57,6 +67,8 @@ class RowDistribution:
 
 class RowAnswers(Speaking, Suggesting):
     """Answers about the response of one row, a number."""
+
+    _hints = SAVING
 
     @abstractmethod
     def _answer(self, x: Row) -> Prediction:
@@ -99,6 +111,8 @@ class RowAnswers(Speaking, Suggesting):
 
 class LabelAnswers(Speaking, Suggesting):
     """Answers about the label of one row."""
+
+    _hints = SAVING
 
     @abstractmethod
     def _answer(self, x: Row) -> ClassPrediction:

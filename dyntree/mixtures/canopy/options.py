@@ -9,6 +9,7 @@ from dyntree import params
 from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import not_negative, within
+from dyntree.params.names import SuggestingAttributes, suggesting
 from dyntree.params.table import check_options, checked
 
 FAMILIES = ("spherical", "spherical_tied", "diag", "full", "poisson", "multinomial")
@@ -23,8 +24,9 @@ STEPS = ("map", "sample")
 MOST_COMPONENTS = 2**24
 
 
+@suggesting
 @dataclass(frozen=True, kw_only=True)
-class MixturePrior:
+class MixturePrior(SuggestingAttributes):
     """Prior of every component, in the units of the columns.
 
     Parameters
@@ -82,8 +84,9 @@ class MixturePrior:
         return cls(reg_covar=reg_covar)
 
 
+@suggesting
 @dataclass(frozen=True, kw_only=True)
-class CanopyOptions:
+class CanopyOptions(SuggestingAttributes):
     """Options that control the cost of sweeps and their additional steps.
 
     Parameters

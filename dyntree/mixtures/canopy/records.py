@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from dyntree.params.names import SuggestingAttributes
+
 
 @dataclass(frozen=True)
-class CanopySweep:
+class CanopySweep(SuggestingAttributes):
     """Record of one sweep.
 
     Parameters

@@ -24,6 +24,7 @@ from dyntree.mixtures.ddp.transitions import (
     checked_parameters,
 )
 from dyntree.mixtures.shared.arrays import Ids, constants
+from dyntree.params.names import SuggestingAttributes
 
 
 def vector(name: str, value: Any, width: int, positive: bool = False) -> Vector:
@@ -86,7 +87,7 @@ def spread_of(rows: Matrix, centre: Any, otherwise: Any = 1.0) -> Vector:
     return spread
 
 
-class Family(ABC):
+class Family(SuggestingAttributes, ABC):
     """A kind of particle; options hold what the user gave, `resolved` the rest."""
 
     transitions: tuple[type, ...]

@@ -27,12 +27,14 @@ from dyntree.mixtures.ddp.transitions import (
     steps_of,
 )
 from dyntree.mixtures.shared.arrays import Ids, means_of
+from dyntree.params.names import suggesting
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 LEAST = 1e-100  # variance of a location, as a share of that of rows
 FARTHEST = 1e140  # standard deviations, so that sums of squares are finite
 
 
+@suggesting
 @dataclass(frozen=True)
 class GaussianKnownVariance(Family):
     """Gaussian rows around an unknown location, with known variance R.

@@ -17,8 +17,10 @@ from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.ddp.families import Family, frozen_value, vector
 from dyntree.mixtures.ddp.transitions import Discount, OwnTransition, Parameters
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.params.names import suggesting
 
 
+@suggesting
 @dataclass(frozen=True)
 class Multinomial(Family):
     """Counts of words; a particle is a distribution over the words.

@@ -42,6 +42,7 @@ from dyntree.mixtures.ddp.transitions import (
     steps_of,
 )
 from dyntree.mixtures.shared.arrays import Ids, constants, means_of
+from dyntree.params.names import suggesting
 
 LEAST_KAPPA = 1e-100  # rows that a centre is known from, after any step
 OF_SPREAD = 0.1  # default scale of the base, over the variances of rows
@@ -310,6 +311,7 @@ class Regression(Family):
         return found + found.T
 
 
+@suggesting
 @dataclass(frozen=True)
 class GaussianUnknown(Regression):
     """Gaussian rows of unknown mean and covariance: normal-inverse-Wishart.
@@ -464,6 +466,7 @@ class GaussianUnknown(Regression):
         )
 
 
+@suggesting
 @dataclass(frozen=True)
 class AffineFlow(Regression):
     """Pairs of a location x and a velocity v = B'(1, x - c) + noise, all unknown.

@@ -13,6 +13,7 @@ from dyntree import params
 from dyntree.encoding.values import Vector
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import not_negative, within
+from dyntree.params.names import SuggestingAttributes, suggesting
 from dyntree.params.table import check_options, checked
 
 
@@ -44,8 +45,9 @@ def steps_of(name: str, value: Any, width: int) -> Vector:
     return np.broadcast_to(found, (width,))
 
 
+@suggesting
 @dataclass(frozen=True)
-class RandomWalk:
+class RandomWalk(SuggestingAttributes):
     """Locations take a Gaussian step each phase, optionally pulled back to the base.
 
     Parameters
@@ -71,8 +73,9 @@ class RandomWalk:
         check_options(self)
 
 
+@suggesting
 @dataclass(frozen=True)
-class Discount:
+class Discount(SuggestingAttributes):
     """Knowledge of a location fades: the sums of its rows are discounted in each phase.
 
     Parameters
@@ -106,8 +109,9 @@ class Discount:
         check_options(self)
 
 
+@suggesting
 @dataclass(frozen=True)
-class ConstantVelocity:
+class ConstantVelocity(SuggestingAttributes):
     """Locations move on with a velocity of their own, which changes a little.
 
     It is for `GaussianUnknown`. Variances are in units of the particle's own covariance

@@ -12,6 +12,7 @@ import numpy as np
 from dyntree import params
 from dyntree.errors import ArgumentError, Message
 from dyntree.mixtures.shared.checks import not_negative
+from dyntree.params.names import SuggestingAttributes, suggesting
 from dyntree.params.table import check_options, checked
 
 FAMILIES = ("auto", "full", "diag", "multinomial")
@@ -55,8 +56,9 @@ def count_or(name: str, value: Any, word: str, *bounds: int) -> int | str:
     return word if value == word else params.count(name, value, *bounds)
 
 
+@suggesting
 @dataclass(frozen=True, kw_only=True)
-class HDPPrior:
+class HDPPrior(SuggestingAttributes):
     """Priors of a topic model, on the scale of the first epoch.
 
     Parameters
@@ -128,8 +130,9 @@ class HDPPrior:
             )
 
 
+@suggesting
 @dataclass(frozen=True, kw_only=True)
-class HDPOptions:
+class HDPOptions(SuggestingAttributes):
     """Options of the search of a topic model; the defaults suit most data.
 
     Parameters

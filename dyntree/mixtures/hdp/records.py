@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.mixtures.shared.arrays import Ids
+from dyntree.params.names import SuggestingAttributes
 from dyntree.runtime.records import Record
 
 
 @dataclass(frozen=True)
-class SweepReport:
+class SweepReport(SuggestingAttributes):
     """One variational sweep of an epoch.
 
     Attributes
@@ -34,7 +35,7 @@ class SweepReport:
 
 
 @dataclass(frozen=True)
-class EpochReport:
+class EpochReport(SuggestingAttributes):
     """Report of an epoch that is about to become part of a model.
 
     Attributes
@@ -122,7 +123,7 @@ class TopicTable(Record):
 
 
 @dataclass(frozen=True)
-class MemoryReport:
+class MemoryReport(SuggestingAttributes):
     """Memory in bytes, by use.
 
     Attributes

@@ -56,6 +56,22 @@ CASES: list[Case] = [
     (ROWS, "fit FILE --formula y '~' p TO", None, "put a formula in quotes"),
     (ROWS, "predict FILE FILE -o a.csv", None,
      "unrecognized arguments: -o a.csv; dyntree predict --help lists those"),
+    *[(None, f"fit a.csv {more} TO", None, said) for more, said in [
+        ("--forumla 'y ~ p'", "required: --formula; --forumla is unknown; did you "
+         "mean --formula?"),
+        ("--forumla='y ~ p'", "--forumla is unknown; did you mean --formula?"),
+        ("-formula 'y ~ p'", "-formula is unknown; did you mean --formula?"),
+        ("--target y", "required: --formula; --target is unknown"),
+        ("OF --target y", "unrecognized arguments: --target y; dyntree fit --help"),
+        ("OF --threads 2", "unrecognized arguments: --threads 2; dyntree fit --help"),
+        ("OF --nu 5 --random-state=1 --target y", "error: --nu is unknown; "
+         "--random-state is unknown; did you mean --seed? --target is unknown"),
+    ]],
+    *[(None, f"* a.csv OF --{word} 5", None, f"--{word} is unknown; did you mean {it}?")
+      for word, it in [("trees", "--particles"), ("n-particles", "--particles"),
+                       ("n_estimators", "--particles"), ("random-state", "--seed"),
+                       ("min_samples_leaf", "--min-leaf"), ("max-rows", "--window"),
+                       ("categories", "--levels"), ("grace-period", "--min-leaf")]],
     (ROWS, "stream FILE OF TO --particles 0", 2,
      "--particles must be a whole number >= 1; got 0."),
     (ROWS, "stream FILE OF TO --min-leaf 0", 2,
@@ -174,6 +190,21 @@ def test_a_complaint_is_one_line_that_names_the_fault(
         assert (out, err) == ("", f"{last}\n")
     if parts[0] != "stream" or code == 2 or "no row" in said or "header" in said:
         assert {path.name for path in tmp_path.iterdir()} <= {name}
+
+
+def test_a_misspelt_option_of_each_command_gets_a_suggestion(capsys: Any) -> None:
+    n_asked = 0
+    for action in cli.parser()._actions:
+        commands = action.choices if isinstance(action.choices, dict) else {}
+        for command, parser in commands.items():
+            for flag in (one for one in parser._option_string_actions if len(one) > 6):
+                wrong = flag[:4] + flag[5:]
+                with pytest.raises(SystemExit):
+                    cli.main([command, wrong])
+                meant = f"{wrong} is unknown; did you mean {flag}?"
+                assert meant in capsys.readouterr().err
+                n_asked += 1
+    assert n_asked > 50
 
 
 @pytest.mark.parametrize("by_formula", [False, True])

@@ -190,11 +190,18 @@ def test_suggestions_leave_the_rest_as_it_was(name: str) -> None:
     assert not hasattr(again, "n_features_in_")
 
 
-def test_arguments_of_a_constructor_are_named() -> None:
-    make: Any = DynamicTreeClassifier
-    with pytest.raises(TypeError, match=r"Name them, such as model='logit'\."):
-        make("logit")
-    make = DynamicMeansClusterer
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_arguments_of_a_constructor_are_named(name: str) -> None:
+    """The example is a default: what was passed may be no value of that argument."""
+    make = getattr(estimators, name)
+    with pytest.raises(TypeError, match="Name them, such as ") as caught:
+        make(*["linear"] * 30)
+    argument, value = str(caught.value)[:-1].rpartition(" ")[2].split("=")
+    assert repr(make().get_params()[argument]) == value
+
+
+def test_a_wrong_argument_of_a_short_constructor_lists_its_arguments() -> None:
+    make: Any = DynamicMeansClusterer
     with pytest.raises(TypeError, match=r"Its arguments are lambda_, max_absence,"):
         make(n_components=3)
 
