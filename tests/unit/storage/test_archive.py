@@ -111,5 +111,5 @@ def test_other_bytes_before_a_model_are_refused(around: bytes) -> None:
 
 def test_other_bytes_after_a_model_are_refused() -> None:
     for more in (b"\0", b"more", b"\0" * 30):
-        with pytest.raises(CheckpointError, match="after the model|not a zip file"):
+        with pytest.raises(CheckpointError, match=r"after the model|not a zip file"):
             archive.read(io.BytesIO(saved({"k": 1}) + more))
