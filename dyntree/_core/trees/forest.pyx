@@ -285,14 +285,14 @@ cdef class Forest(RandomTrees):
                     first_way(&room, gaps)
                     while True:
                         n = self.walk(&self.trees[k], &X[j, 0], now, False, &room)
+                        if n_found + n > most:    # a row of many ways
+                            parts.append(np.array(out[:n_found]))
+                            starts[j + 1] += n_found
+                            n_found = 0
                         self.write_laws(&self.trees[k], n, now, &room, &out[n_found, 0])
                         n_found += n
                         if not (gaps and self.next_way(&room)):
                             break
-                        if n_found + self.most_depth + 1 > most:    # a row of many ways
-                            parts.append(np.array(out[:n_found]))
-                            starts[j + 1] += n_found
-                            n_found = 0
                 parts.append(np.array(out[:n_found]))
                 starts[j + 1] += n_found
         finally:

@@ -207,3 +207,26 @@ def test_the_mixture_of_a_row_has_the_density_that_is_learned() -> None:
     np.testing.assert_allclose(exp(made.update(X[250:251], y[250:251])[0]), density)
     assert (of_mean < scale).all()
     assert (df > 2.0).all()
+
+
+def test_a_row_of_many_ways_has_room_for_all() -> None:
+    """More components than a row without gaps can have; memory was written beyond."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    y = X[:, 0] + np.sin(3.0 * X[:, 1])
+    options = {"n_classes": 0, "n_trees": 20, "least_held": 4, "most_held": 8}
+    made = forest((y.mean(), y.std()), **options)
+    made.update(X, y)
+    usual = (options["n_trees"] + 1) * (OPTIONS["most_depth"] + 1)
+    for column in range(3):
+        Z = X[:300].copy()
+        Z[:, column] = np.nan
+        start, *parts = made.mixture(Z)
+        assert np.diff(start).max() > 2 * usual
+        assert start[-1] == len(parts[0])
+        shares = np.add.reduceat(parts[0], start[:-1])
+        np.testing.assert_allclose(shares, 1.0, rtol=0, atol=1e-12)
+        for row in range(0, 300, 50):
+            _, *alone = made.mixture(Z[[row]])
+            for part, own in zip(parts, alone, strict=True):
+                assert np.array_equal(part[start[row] : start[row + 1]], own)
