@@ -54,6 +54,7 @@ from dyntree.errors import (
     ArgumentError,
     CheckpointError,
     Message,
+    MissingInputWarning,
     UnseenLevelWarning,
 )
 from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder, of_rows
@@ -732,7 +733,9 @@ class DynamicTreeModel(SuggestingAttributes):
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])
             if fit.nobs:
-                prediction = prediction_of(fit.tree, asked, shift, own)
+                with warnings.catch_warnings():  # of a row that it learns next
+                    warnings.simplefilter("ignore", MissingInputWarning)
+                    prediction = prediction_of(fit.tree, asked, shift, own)
             else:
                 prediction = blank_prediction(fit.inner.options, 1)
             notes.add(prediction, y, not fit.nobs, counts)

@@ -7,7 +7,8 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,13 @@ from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
 from dyntree.encoding.targets import ENOUGH, warn_of_two_numbers
 from dyntree.encoding.values import Vector
-from dyntree.errors import Message, NotReadyError, in_words, without_row
+from dyntree.errors import (
+    Message,
+    MissingInputWarning,
+    NotReadyError,
+    in_words,
+    without_row,
+)
 from dyntree.evaluate.delayed import DelayedLabels
 from dyntree.keyed.model import KeyedStream
 from dyntree.storage.atomic_files import is_database, is_replaceable, sweep
@@ -74,6 +81,14 @@ NOTES = {  # of every stream
     "formula", "separator", "decimal", "format", "options", "kinds", "input", "inputs",
     "rows", "learned", "bytes", "bad",
 }  # fmt: skip
+
+
+@contextmanager
+def _without_gaps_named() -> Iterator[None]:
+    """Without the warning of missing inputs, which is for rows that are not learned."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MissingInputWarning)
+        yield
 
 
 class Session:
@@ -482,7 +497,9 @@ class Session:
         plain = None if self.design is not None else self.model.plain_row(x)
         # nothing has to look at a plain row again
         asked: Any = x if plain is None else Encoded(plain)
-        prediction = self._prediction_at(asked, exposure, shift)
+        is_learned_next = plain is None and y is not None
+        with _without_gaps_named() if is_learned_next else nullcontext():
+            prediction = self._prediction_at(asked, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)
         marks: Row = {}

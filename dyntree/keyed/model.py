@@ -877,7 +877,8 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @contextmanager
     def _leaves_for(self, y: Any) -> Iterator[None]:
         """Let the first responses choose labels, if nobody named a model."""
-        if self._watch is not None and not self.is_classifier:
+        has_labels = self._is_open and not self.is_ready and are_labels(y)
+        if self._watch is not None and not (has_labels or self.is_classifier):
             self._watch.look(y, self.state.options.model)
         if not self._is_open:
             yield
@@ -885,7 +886,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         before = dict(vars(self)) | {
             "_key_kinds": {*self._key_kinds}, "_waiting": [*self._waiting]
         }  # fmt: skip
-        if not self.is_ready and are_labels(y):
+        if has_labels:
             options = self.state.options
             self._begin(replace(options, model="class"))
         try:

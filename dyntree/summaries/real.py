@@ -248,7 +248,12 @@ class Prediction(Distribution):
             ("interval", "quantiles", "conf_int", "predict_interval"),
             "quantile([0.05, 0.95]) has an interval of 90 %.",
         )
-        | {"median": "quantile(0.5) has it.", "values": "Use mean or quantile(q)."}
+        | dict.fromkeys(("ppf", "confint"), "quantile(q) has it.")
+        | {
+            "mu": "mean has it.",
+            "median": "quantile(0.5) has it.",
+            "values": "Use mean or quantile(q).",
+        }
     )
     _least_df = 0.0  # for which fewer degrees of freedom count in variances
 

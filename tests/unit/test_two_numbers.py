@@ -103,6 +103,15 @@ def test_other_responses_are_as_they_were(name: str) -> None:
             learn(y)
 
 
+@pytest.mark.parametrize("name", ["stream", "trees", "keys", "evaluation", "formula"])
+def test_labels_are_no_numbers(name: str) -> None:
+    learn, _ = FACES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        for y in (Y == 1, np.where(Y, "u", "v"), np.where(Y, "7", "12")):
+            learn(y)
+
+
 def test_a_few_rows_show_nothing() -> None:
     model = AveragedTrees(n_clouds=2, **SMALL)
     with warnings.catch_warnings():

@@ -59,7 +59,7 @@ Stream = StreamingTree | AveragedStream | RandomTreesStream
 MOST_NAMED = 5  # features that a warning lists
 MOST_COMPARED = 10  # names, of which one may be misspelt
 SHORTEST = 4  # letters of a name that another one may go on from
-ALIKE = 0.8  # share of letters of two names in common from which one may be misspelt
+ALIKE = 0.75  # share of letters of two names in common from which one may be misspelt
 DIGITS = re.compile(r"\d+")
 
 
@@ -75,8 +75,8 @@ def misspelt(
     --------
     >>> misspelt({"Temp", "x9"}, {"temp", "x1"}), misspelt({"sensor_12"}, {"sensor_13"})
     (('Temp', 'temp'), None)
-    >>> misspelt({"temperature"}, {"temp"})
-    ('temperature', 'temp')
+    >>> misspelt({"temperature"}, {"temp"}), misspelt({"huor"}, {"hour"})
+    (('temperature', 'temp'), ('huor', 'hour'))
     """
     if max(len(strange), len(lacking)) > MOST_COMPARED:
         return None

@@ -207,13 +207,14 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
         An error in the body undoes it.
         """
-        if self._watch is not None and not self.is_classifier:
+        has_labels = self._is_open and not self.n_seen and are_labels(y)
+        if self._watch is not None and not (has_labels or self.is_classifier):
             self._watch.look(y, self.model)
         if not self._is_open:
             yield
             return
         before = dict(vars(self))
-        if not self.n_seen and are_labels(y):
+        if has_labels:
             vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
         try:
             yield
