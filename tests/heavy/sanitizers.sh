@@ -39,9 +39,12 @@ gcc --version | head -n 1
 
 # ASan reports into files of its own; UBSan, beside it, knows stderr alone, which pytest
 # must therefore not swallow
-run "AddressSanitizer and UBSan" "DYNTREE_SANITIZE=1" \
-    "LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc"
-grep -A 12 "runtime error:" "$work/tree/out.log" >"$work/report.undefined" ||
+watch="LD_PRELOAD=$(gcc -print-file-name=libasan.so):$(gcc -print-file-name=libstdc++.so) ASAN_OPTIONS=detect_leaks=0:log_path=$work/report UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc"
+run "AddressSanitizer and UBSan" "DYNTREE_SANITIZE=1" "$watch"
+(cd "$work/tree" && env $watch "$work/env/bin/python" -m tests.heavy.gaps 1 600 \
+    >gaps.log 2>&1) || status=1
+echo "random models with gaps: $(tail -n 1 "$work/tree/gaps.log")"
+grep -h -A 12 "runtime error:" "$work/tree/out.log" "$work/tree/gaps.log" >"$work/report.undefined" ||
     rm "$work/report.undefined"
 for report in "$work"/report*; do
     [ -e "$report" ] && head -n 40 "$report" && status=1
