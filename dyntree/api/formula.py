@@ -68,7 +68,7 @@ from dyntree.params.names import (
 from dyntree.runtime.progress import Progress
 from dyntree.trees.answers.predictions import blank_prediction
 from dyntree.trees.averages.tables import AveragedTrees
-from dyntree.trees.factory import Trees, default_leaves, make_tree
+from dyntree.trees.factory import Trees, make_tree
 from dyntree.trees.model import DynamicTree
 from dyntree.trees.streaming import StreamingTree
 
@@ -458,7 +458,7 @@ class DynamicTreeModel(SuggestingAttributes):
         if offsets is not None:
             offsets.check_model(self._blank.tree.options)
         if model is None and not design.is_class and response.is_of_column:
-            warn_of_two_numbers(responses, default_leaves(options))
+            warn_of_two_numbers(responses, self._blank.model)
         if design.is_class and not is_named:
             refuse_measurements(responses)
             warn_of_labels(responses, None, 0, set())

@@ -51,7 +51,7 @@ from dyntree.encoding.expressions import response_name
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table
-from dyntree.encoding.targets import ENOUGH, warn_of_two_numbers
+from dyntree.encoding.targets import NumbersWatch
 from dyntree.encoding.values import Vector
 from dyntree.errors import (
     Message,
@@ -146,8 +146,7 @@ class Session:
         self.bad = BadRows(
             arguments.bad_rows, arguments.most_bad, self.notes["bad"], self.resumed
         )
-        # the first responses, while the kind of the model rests on them alone
-        self.first: list[float] | None = None
+        self.numbers: NumbersWatch | None = None  # of a stream whose model is not named
         self.watch: Watch | None = None
         self.reports: Reports | None = None
         self._watches(arguments)
@@ -272,7 +271,7 @@ class Session:
             else:
                 notes["model"] = leaf_model_of([value], notes["options"])
             if notes["model"] != "class":
-                self.first = []
+                self.numbers = NumbersWatch()
             notes["kinds"] |= kinds_of(self.options, response)
             if self.key_by is None:
                 self.model = new_model(self.options)
@@ -542,11 +541,8 @@ class Session:
 
     def _scored(self, answer: Any, y: Any, name: str) -> Row:
         """Score a prediction if the stream is watched; return what its line adds."""
-        if self.first is not None:
-            self.first.append(y)
-            if len(self.first) == ENOUGH:
-                warn_of_two_numbers(self.first, self.notes["model"])
-                self.first = None
+        if self.numbers is not None:
+            self.numbers.look([y], self.notes["model"])
         if self.watch is None or answer is None or not has_answer(answer):
             return {}
         tail, is_alarm = self.watch.scored(answer, y)

@@ -104,7 +104,7 @@ def check_accepted(owner: str, passed: Iterable[str], names: tuple[str, ...]) ->
 
 def _remedy(owner: str, name: str, names: tuple[str, ...]) -> str:
     """What to do about an argument that `owner` does not have."""
-    if name in ELSEWHERE and "n_particles" in names:
+    if name in ELSEWHERE and "n_particles" in names and "key" not in names:
         return f" {ELSEWHERE[name]}"
     meant = suggested(name, names)
     if meant:

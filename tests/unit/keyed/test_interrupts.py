@@ -165,6 +165,7 @@ def open_in(folder: Path) -> list[Path]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for open files")
+# a file object that an interrupt left closes itself, and Python says so
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("context", [sole_writer, replacing])
 def test_an_interrupt_leaves_no_file_open(
