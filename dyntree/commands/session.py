@@ -542,7 +542,7 @@ class Session:
     def _scored(self, answer: Any, y: Any, name: str) -> Row:
         """Score a prediction if the stream is watched; return what its line adds."""
         if self.numbers is not None:
-            self.numbers.look([y], self.notes["model"])
+            self.numbers = self.numbers.after([y], self.notes["model"])
         if self.watch is None or answer is None or not has_answer(answer):
             return {}
         tail, is_alarm = self.watch.scored(answer, y)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -120,30 +121,50 @@ def are_labels(y: Any) -> bool:
     )
 
 
+@dataclass(frozen=True)
 class NumbersWatch:
-    """The first responses of a model whose leaves nobody named; they may be labels."""
+    """Responses so far of a model whose leaves nobody named; they may be labels.
 
-    def __init__(self) -> None:
-        self.first, self.is_done = np.empty(0), False
+    Parameters
+    ----------
+    n_rows : int, default 0
+    values : tuple of float
+        At most two, which all responses so far have.
+    """
 
-    def look(self, y: Any, leaves: str) -> None:
-        """Look at responses that are to be learned, and warn once.
+    n_rows: int = 0
+    values: tuple[float, ...] = ()
+
+    def after(self, y: Any, leaves: str) -> NumbersWatch | None:
+        """Look at further responses, and warn where there are enough that vary.
 
         Parameters
         ----------
         y : array_like of shape (n_rows,)
         leaves : {"mixed", "linear"}
             What the leaves hold.
+
+        Returns
+        -------
+        NumbersWatch or None
+            None once the responses have shown what they are.
         """
-        if self.is_done:
-            return
-        try:
-            self.first = np.concatenate([self.first, np.asarray(y, np.float64)])
-        except (TypeError, ValueError):  # whoever learns it says what is wrong with it
-            return
-        if np.isfinite(self.first).sum() >= ENOUGH:
-            warn_of_two_numbers(self.first, leaves)
-            self.first, self.is_done = np.empty(0), True
+        numbers = _finite(y)
+        n_rows = self.n_rows + len(numbers)
+        values = np.unique(np.append(numbers, self.values)).tolist()
+        if len(values) > 2 or not all(map(float.is_integer, values)):
+            return None
+        if n_rows < ENOUGH or len(values) < 2:
+            return NumbersWatch(n_rows, tuple(values))
+        warn(
+            TwoNumbersWarning,
+            "the responses are {low:g} and {high:g} alone, and are taken for numbers. "
+            "If they are labels, use model='class'; if they are numbers, "
+            f"model={leaves!r} says so.",
+            low=values[0],
+            high=values[1],
+        )
+        return None
 
 
 def warn_of_two_numbers(y: Any, leaves: str) -> None:
@@ -155,26 +176,17 @@ def warn_of_two_numbers(y: Any, leaves: str) -> None:
     leaves : {"mixed", "linear", "constant"}
         The model in the leaves that nobody named.
     """
+    NumbersWatch().after(y, leaves)
+
+
+def _finite(y: Any) -> Vector:
+    """The finite numbers of responses; none where whoever learns them says why."""
     try:
-        values = np.asarray(y, np.float64)
-    except (TypeError, ValueError):  # whoever learns it says what is wrong with it
-        return
-    values = values[np.isfinite(values)]
-    if len(values) < ENOUGH:
-        return
-    low, high = float(values.min()), float(values.max())
-    is_low, is_high = values == low, values == high
-    if low == high or not (low.is_integer() and high.is_integer()):
-        return
-    if np.all(is_low | is_high):
-        warn(
-            TwoNumbersWarning,
-            "the responses are {low:g} and {high:g} alone, and are taken for numbers. "
-            "If they are labels, use model='class'; if they are numbers, "
-            f"model={leaves!r} says so.",
-            low=low,
-            high=high,
-        )
+        numbers = np.asarray(y, np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+    finite: Vector = numbers[np.isfinite(numbers)]
+    return finite
 
 
 def refuse_booleans(y: Any, argument: str = "y", column: str | None = None) -> None:

@@ -877,21 +877,18 @@ class KeyedStream(Suggesting, checkpoint.Stored):
     @contextmanager
     def _leaves_for(self, y: Any) -> Iterator[None]:
         """Let the first responses choose labels, if nobody named a model."""
-        has_labels = self._is_open and not self.is_ready and are_labels(y)
-        if self._watch is not None and not (has_labels or self.is_classifier):
-            self._watch.look(y, self.state.options.model)
-        if not self._is_open:
-            yield
-            return
-        before = dict(vars(self)) | {
+        watch, options = self._watch, self.state.options
+        before = {} if not self._is_open else dict(vars(self)) | {
             "_key_kinds": {*self._key_kinds}, "_waiting": [*self._waiting]
         }  # fmt: skip
-        if has_labels:
-            options = self.state.options
+        if self._is_open and not self.is_ready and are_labels(y):
             self._begin(replace(options, model="class"))
+        elif watch is not None and not self.is_classifier:
+            self._watch = watch.after(y, options.model)
         try:
             yield
         except BaseException:
+            self._watch = watch
             if not self.is_ready:
                 vars(self).update(before)
             raise

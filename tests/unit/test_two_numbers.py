@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,6 +49,18 @@ def by_rows(model: Any, **more: Any) -> Callable[..., Any]:
     return learn
 
 
+def by_arrays(model: Any, **more: Any) -> Callable[..., Any]:
+    """Rows of one array, which take a shorter way into a stream."""
+
+    def learn(y: Responses, **options: Any) -> Any:
+        made = model(**more, **options)
+        for k in range(N):
+            made.update(X[k : k + 1], np.asarray(y[k : k + 1]) * 1.0)
+        return made
+
+    return learn
+
+
 def once(model: Any, **more: Any) -> Callable[..., Any]:
     return lambda y, **options: model(**more, **options).update(X, y)
 
@@ -55,6 +68,7 @@ def once(model: Any, **more: Any) -> Callable[..., Any]:
 FACES: dict[str, tuple[Callable[..., Any], str]] = {
     "stream": (once(AveragedStream, **SMALL), "mixed"),
     "stream by rows": (by_rows(AveragedStream, **SMALL), "mixed"),
+    "stream by arrays": (by_arrays(AveragedStream, **SMALL), "mixed"),
     "trees": (once(AveragedTrees, n_clouds=2, **SMALL), "mixed"),
     "one average": (once(AveragedTrees, n_clouds=1, **SMALL), "linear"),
     "tree": (once(DynamicTree, **SMALL), "linear"),
@@ -117,6 +131,42 @@ def test_a_few_rows_show_nothing() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", TwoNumbersWarning)
         model.update(X[: ENOUGH - 1], Y[: ENOUGH - 1])
+
+
+@pytest.mark.parametrize("kind", [AveragedStream, DynamicTree, StreamingTree])
+def test_a_label_that_is_rare_is_seen_when_it_comes(kind: Any) -> None:
+    """As of fraud, where the first hundred rows may all be 0."""
+    model = kind(**SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        model.update(X[:30], np.zeros(30))
+        model.update([X[30]], [0.0])
+    with pytest.warns(TwoNumbersWarning, match="are 0 and 1 alone"):
+        model.update([X[31]], [1.0])
+
+
+@pytest.mark.parametrize("kind", [AveragedStream, KeyedStream, StreamingTree])
+def test_rows_that_are_refused_count_for_nothing(kind: Any) -> None:
+    model = kind(seed=1)
+    more = {"key": ["u"]} if kind is KeyedStream else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        for k in range(ENOUGH - 2):
+            model.update([X[k]], [Y[k]], **more)
+        for k in range(ENOUGH):
+            with pytest.raises(ValueError, match="X must"):
+                model.update([["a", "b"]], [Y[k]], **more)
+        model.update([X[-2]], [Y[-2]], **more)
+    with pytest.warns(TwoNumbersWarning):
+        model.update([X[-1]], [Y[-1]], **more)
+
+
+def test_a_copy_of_a_model_looks_at_its_own_rows() -> None:
+    model = KeyedStream(seed=1).update(X[:15], Y[:15], key=["u"] * 15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        for _ in range(3):
+            copy.deepcopy(model).update(X[15:19], Y[15:19], key=["u"] * 4)
 
 
 def test_regressors_and_rules_of_r_take_numbers() -> None:

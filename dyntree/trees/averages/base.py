@@ -207,18 +207,16 @@ class TreeAverage(TreeModel, checkpoint.Stored):
 
         An error in the body undoes it.
         """
+        watch, before = self._watch, dict(vars(self)) if self._is_open else {}
         has_labels = self._is_open and not self.n_seen and are_labels(y)
-        if self._watch is not None and not (has_labels or self.is_classifier):
-            self._watch.look(y, self.model)
-        if not self._is_open:
-            yield
-            return
-        before = dict(vars(self))
         if has_labels:
             vars(self).update(vars(self._for_labels()) | {"_lock": self._lock})
+        elif watch is not None and not self.is_classifier:
+            self._watch = watch.after(y, self.model)
         try:
             yield
         except BaseException:
+            self._watch = watch
             if not self.n_seen:
                 vars(self).update(before)
             raise

@@ -156,9 +156,14 @@ def _numbers_of(state: TreeState, y: Any, n_rows: int) -> Vector:
     if state.options.rules == "native":
         refuse_booleans(y)
     numbers = real_response(y, n_rows, state.options.rules)
-    if state.watch is not None:
-        state.watch.look(numbers, state.options.model)
+    look_at(state, numbers)
     return numbers
+
+
+def look_at(state: TreeState, numbers: Any) -> None:
+    """Look at responses that are to be learned as numbers; they may be labels."""
+    if state.watch is not None:
+        state.watch = state.watch.after(numbers, state.options.model)
 
 
 def with_levels(
