@@ -75,6 +75,7 @@ FACES: dict[str, tuple[Callable[..., Any], str]] = {
     "tree by rows": (by_rows(DynamicTree, **SMALL), "linear"),
     "window": (once(StreamingTree, window=30, **SMALL), "linear"),
     "window by rows": (by_rows(StreamingTree, window=30, **SMALL), "linear"),
+    "window by arrays": (by_arrays(StreamingTree, window=30, **SMALL), "linear"),
     "keys": (
         lambda y, **more: KeyedStream(seed=1, **more).update(X, y, key=["u"] * N),
         "linear",

@@ -95,6 +95,7 @@ def learnable_row(
     response = np.array([place], dtype=np.float64)
     assert state.features is not None
     row = on_scale(state.cloud, state.features, row, state.warned, response)
+    look_at(state, response)
     return row, Responses(response, weights)
 
 
