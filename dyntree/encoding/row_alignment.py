@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from dyntree.errors import IndexOrderWarning, Message, warn
 
 TIMES = ("datetime64", "period")  # kinds of an index of pandas that is one of times
@@ -98,11 +100,11 @@ def warn_of_times(X: Any, warned: set[Hashable], name: str = "X") -> None:
     times = X.index
     if times.inferred_type not in TIMES or times.is_monotonic_increasing:
         return
-    warned.add("times")
-    pairs = zip(times[1:], times[:-1], strict=True)
-    row = next((k for k, (own, before) in enumerate(pairs, 1) if own < before), None)
-    if row is None:  # a time is missing
+    back = np.flatnonzero(times[1:] < times[:-1]) + 1
+    if not len(back):  # a time is missing
         return
+    warned.add("times")
+    row = int(back[0])
     warn(
         IndexOrderWarning,
         "{name} goes back in time: row {row} has index {own} after {before}. The rows "

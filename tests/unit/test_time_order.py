@@ -84,6 +84,19 @@ def test_rows_that_go_back_in_time_are_warned_of_once(name: str, index: str) -> 
     assert len([one for one in warned if one.category is IndexOrderWarning]) == 1
 
 
+@pytest.mark.parametrize("index", ["dates", "periods"])
+def test_a_time_that_is_missing_hides_no_later_order(index: str) -> None:
+    data = rows()
+    data.index = data.index.where(np.arange(len(data)) != 3)
+    data = data.to_period("D") if index == "periods" else data
+    model = StreamingTree(window=30, **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndexOrderWarning)
+        model.update(data[["a", "b"]][:30], data.y[:30])
+    with pytest.warns(IndexOrderWarning, match="row 1 has index 2024-02-28"):
+        model.update(data[["a", "b"]][:29:-1], data.y[:29:-1])
+
+
 def test_others_may_have_any_order() -> None:
     """Tables, rows of several keys, and an index that is no time."""
     data = rows()[::-1]
