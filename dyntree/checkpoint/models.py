@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any, BinaryIO, Literal, Self, TypeVar, overload
 
 from dyntree import params
+from dyntree.encoding.columns import NUMBERS
 from dyntree.errors import (
     ArgumentError,
     CheckpointError,
@@ -238,7 +239,7 @@ def _warn_of_formula(path: str | os.PathLike[str], notes: dict[str, Any]) -> Non
     lacks = (
         "predict without its offset or exposure"
         if design.get("offsets")
-        else "neither make its terms nor transform its response"
+        else "take other columns or predict another response"
     )
     if design.get("offsets") or not _takes_columns(design):
         warn(
@@ -254,11 +255,13 @@ def _warn_of_formula(path: str | os.PathLike[str], notes: dict[str, Any]) -> Non
 def _takes_columns(design: dict[str, Any]) -> bool:
     """Whether response and terms of a formula are columns of numbers as they are."""
     try:
-        terms = design["terms"]
-        factors = [design["response"], *(factor for term in terms for factor in term)]
-        return all(len(term) == 1 for term in terms) and not any(
-            len(factor["steps"]) > 1 or factor.get("levels") or factor.get("basis")
-            for factor in factors
+        numbers = {name for name, kind in design["kinds"].items() if kind == NUMBERS}
+        return len(design["response"]["steps"]) == 1 and all(
+            len(term) == 1
+            and term[0]["steps"] == [["column", term[0]["label"]]]
+            and term[0]["label"] in numbers
+            and not (term[0]["levels"] or term[0]["basis"])
+            for term in design["terms"]
         )
     except UNSOUND:  # no header of ours, and not read here
         return True

@@ -490,7 +490,8 @@ def test_a_formula_with_an_offset_is_more_than_its_trees(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "formula", ["log(y) ~ a", "y ~ a:e", "y ~ poly(a, 2)", "y ~ c"]
+    "formula",
+    ["log(y) ~ a", "y ~ a:e", "y ~ poly(a, 2)", "y ~ c", "y ~ I(a)", "y ~ a + day"],
 )
 def test_trees_of_other_columns_than_those_of_a_file_are_warned_of(
     formula: str, tmp_path: Path
@@ -500,7 +501,10 @@ def test_trees_of_other_columns_than_those_of_a_file_are_warned_of(
 
     data = {"a": [k / 30 for k in range(30)], "e": [k % 7 for k in range(30)]}
     data |= {"y": [9.0 + a for a in data["a"]], "c": [*"uvw" * 10]}
+    data["day"] = np.datetime64("2024-01-01") + np.arange(30)
     fit = dtf.dynamic_tree(formula, data, n_particles=5, seed=1).fit()
     fit.save(tmp_path / "m.dyn")
-    with pytest.warns(FormulaFileWarning, match="neither make its terms nor"):
+    with pytest.warns(
+        FormulaFileWarning, match="take other columns or predict another"
+    ):
         dyntree.load(tmp_path / "m.dyn")
