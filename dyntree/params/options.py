@@ -107,7 +107,7 @@ def tree_prior_of(name: str, value: Any) -> tuple[float, float]:
 
 def window_size(name: str, value: Any, least: int, most: int) -> int:
     """Return the most rows of one window, an int from `least` to `most`."""
-    if value == AUTO:
+    if isinstance(value, str) and value == AUTO:
         remedy = "AveragedStream averages several windows by itself."
         raise ArgumentError(name, f"must be an int >= {least}", value, remedy)
     return count(name, value, least, most)

@@ -148,6 +148,7 @@ WORDS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any], str]] = [
     (StreamingTree, ("constant",), R | {"discard": "entropy"}, r"discard\b.*constant"),
     (StreamingTree, ("prior",), {"discard": "entropy"}, r"discard\b.*'prior'"),
     (StreamingTree, ("class",), {"discard": "alc"}, r"discard\b.*'class'"),
+    (StreamingTree, (), {"window": np.array([1, 2])}, r"window must be an int >= 2"),
     (StreamingTree, (), R | {"window": 9, "n_start": 9}, r"window\b.*9"),
     # members of averages
     (AveragedStream, (), {"members": []}, r"members\b.*none"),
