@@ -85,8 +85,10 @@ def _hint(name: str) -> str:
     """Where in the package a name is that is not here, for an error."""
     if name in FACES:
         return f"; import {FACES[name]}"
+    if name.startswith("_") or not name.isidentifier():
+        return ""
     # who imports a module from the package asks for its name first
-    if name.startswith("_") or find_spec(f"dyntree.{name}") is not None:
+    if find_spec(f"dyntree.{name}") is not None:
         return ""
     for module in (
         "dyntree.mixtures",

@@ -150,6 +150,7 @@ def test_classes_of_other_modules_are_located() -> None:
     assert dyntree.datasets.load_mcycle is not None
     assert not hasattr(dyntree, "Nothing")
     assert not hasattr(dyntree, "nothing")
+    assert not hasattr(dyntree, "nothing.more")
 
 
 def test_an_argument_that_no_other_resembles_gets_a_way_on() -> None:
