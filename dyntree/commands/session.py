@@ -496,13 +496,13 @@ class Session:
         plain = None if self.design is not None else self.model.plain_row(x)
         # nothing has to look at a plain row again
         asked: Any = x if plain is None else Encoded(plain)
-        is_learned_next = plain is None and y is not None
-        with _without_gaps_named() if is_learned_next else nullcontext():
+        learns = y is not None and (weight is None or bool(weight[0]))
+        with _without_gaps_named() if learns and plain is None else nullcontext():
             prediction = self._prediction_at(asked, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)
         marks: Row = {}
-        if y is not None and (weight is None or weight[0]):
+        if learns:
             self._learn(asked, y, weight, exposure, shift)
             marks = self._scored(prediction, y, f"row {notes['rows']}")
         return self._written(number, prediction, y, marks)

@@ -46,3 +46,18 @@ def test_rows_of_a_stream_in_a_shell(
         warnings.simplefilter("always", MissingInputWarning)
         assert main(call) == 0
     assert ("no value in column 'size'" in capsys.readouterr().err) != has_response
+
+
+def test_rows_of_no_weight_are_not_learned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A row of weight 0 is predicted alone, as one without a response."""
+    data = rows().assign(w=1.0)
+    data.loc[data["size"].isna(), "w"] = 0.0
+    data.to_csv(tmp_path / "rows.csv", index=False)
+    call = ["stream", str(tmp_path / "rows.csv"), "--formula", "y ~ size + other"]
+    call += ["--particles", "5", "--weights", "w", "--out", str(tmp_path / "out.csv")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MissingInputWarning)
+        assert main(call) == 0
+    assert "no value in column 'size'" in capsys.readouterr().err
