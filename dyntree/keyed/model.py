@@ -1632,6 +1632,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if self.key is None and header["key"] is not None:
             self.key = from_json(header["key"])
         self._is_open = params.flag("is_open", header["is_open"])
+        self._watch = NumbersWatch() if self._is_open else None
         self._begin(trees)
         self.is_frozen = params.flag("is_frozen", header["is_frozen"])
         self.n_skipped = params.count("n_skipped", header["n_skipped"], 0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from dyntree import (
     DynamicTree,
     KeyedStream,
     StreamingTree,
+    load,
+    save,
 )
 from dyntree.cli import main
 from dyntree.encoding.targets import ENOUGH
@@ -168,6 +172,30 @@ def test_a_copy_of_a_model_looks_at_its_own_rows() -> None:
         warnings.simplefilter("error", TwoNumbersWarning)
         for _ in range(3):
             copy.deepcopy(model).update(X[15:19], Y[15:19], key=["u"] * 4)
+
+
+MODELS = AveragedStream, AveragedTrees, DynamicTree, KeyedStream, StreamingTree
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [*product(MODELS, ["file", "pickle"]), (KeyedStream, "store")]
+)
+def test_a_model_that_was_named_stays_so(kind: Any, way: str, tmp_path: Path) -> None:
+    more: dict[str, Any] = {"key": ["u"] * N} if kind is KeyedStream else {}
+    options = {"store": tmp_path / "keys.db"} if way == "store" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwoNumbersWarning)
+        made = kind("linear" if more else "constant", seed=1, **options)
+        made.update(X, Y, **more)
+        if way == "store":
+            made.close()
+            again = KeyedStream(seed=1, **options)
+        elif way == "pickle":
+            again = pickle.loads(pickle.dumps(made))
+        else:
+            save(made, tmp_path / "model.dyn")
+            again = load(tmp_path / "model.dyn")
+        again.update(X, Y, **more)
 
 
 def test_regressors_and_rules_of_r_take_numbers() -> None:
