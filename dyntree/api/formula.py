@@ -188,6 +188,8 @@ class DynamicTreeModel(SuggestingAttributes):
         **options: Any,
     ) -> None:
         options = params.given_options(locals() | options, OPTIONS)
+        if options["window"] is not None:
+            warn_of_times(exog, set(), "exog")
         endog, name = response_of(endog)
         table = with_response(table_of_inputs(exog), endog, name)
         drops = params.one_of("missing", missing, MISSING) == "drop"

@@ -55,6 +55,36 @@ def formula(data: pd.DataFrame, window: Any = 30) -> Any:
     return dtf.dynamic_tree("y ~ a + b", data, window=window, **SMALL).fit()
 
 
+def by_columns(data: pd.DataFrame) -> Any:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    return dtf.DynamicTreeModel(data.y, data[["a", "b"]], window=30, **SMALL).fit()
+
+
+def estimator(data: pd.DataFrame, **more: Any) -> Any:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from dyntree.api.estimators import DynamicTreeRegressor
+
+    options: dict[str, Any] = {"window": 30, "n_particles": 5, "random_state": 1}
+    return DynamicTreeRegressor(**options | more).fit(data.drop(columns="y"), data.y)
+
+
+def estimator_of_levels(data: pd.DataFrame) -> Any:
+    """Frames with text are read by the model, and others by scikit-learn."""
+    return estimator(data.assign(c=np.where(data.a > 0.5, "u", "v")))
+
+
+def adapter(data: pd.DataFrame) -> Any:
+    pytest.importorskip("river", reason="river is not installed")
+    from dyntree.api.adapters import RiverDynamicTreeRegressor
+
+    made = RiverDynamicTreeRegressor(**SMALL)
+    for part in (data.iloc[:40], data.iloc[40:]):
+        made.learn_many(part[["a", "b"]], part.y)
+    return made
+
+
 STREAMS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "average": model(lambda: AveragedStream("mixed", **SMALL)),
     "window": model(lambda: StreamingTree(window=30, **SMALL)),
@@ -63,6 +93,10 @@ STREAMS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "evaluation": evaluated(lambda: AveragedStream("mixed", **SMALL)),
     "evaluation of a tree": evaluated(lambda: DynamicTree(**SMALL)),
     "formula of a window": formula,
+    "columns of a window": by_columns,
+    "scikit-learn": estimator,
+    "scikit-learn, with levels": estimator_of_levels,
+    "river": adapter,
 }
 
 
@@ -108,3 +142,4 @@ def test_others_may_have_any_order() -> None:
         StreamingTree(window=30, **SMALL).update(X.reset_index(drop=True), y.to_numpy())
         StreamingTree(window=30, **SMALL).update(X.to_numpy(), y)
         formula(data, window=None)
+        estimator(data, window=None)

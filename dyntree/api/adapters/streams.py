@@ -27,7 +27,7 @@ from dyntree.api.adapters.base import (
 from dyntree.encoding.feature_map import Encoded
 from dyntree.encoding.growing_map import GrowingMap, check_row
 from dyntree.encoding.levels import LevelCounts, warn_full
-from dyntree.encoding.row_alignment import check_paired
+from dyntree.encoding.row_alignment import check_paired, warn_of_times
 from dyntree.encoding.targets import Exposed, count_response, label_list
 from dyntree.encoding.values import LARGEST, MOST_COLUMNS, Matrix, as_number
 from dyntree.errors import (
@@ -249,6 +249,7 @@ class StreamAdapter(Speaking, Suggesting, base.Estimator):
         """
         check_paired(X, y)
         check_paired(X, w, "w")
+        warn_of_times(X, self.stream.state.warned)
         records = records_of(X)
         weights = check_weights(w, len(records), "w").tolist()
         rows = zip(records, responses_of(y, len(records)), weights, strict=True)

@@ -19,6 +19,7 @@ from dyntree import params
 from dyntree.api.estimators.arguments import RandomState, seed_of, threads_of
 from dyntree.api.estimators.base import Estimator, words_for
 from dyntree.api.estimators.rows import as_frame, holds_more
+from dyntree.encoding.row_alignment import warn_of_times
 from dyntree.encoding.targets import label_list, refuse_booleans
 from dyntree.encoding.values import Matrix, Vector
 from dyntree.errors import ArgumentError, Message
@@ -91,6 +92,8 @@ class TreesMixin(Estimator):
             responses = column_or_1d(y, warn=True)
             check_consistent_length(X, responses)
             return self._named(X, first), responses
+        if getattr(self, "window", None) is not None:  # the rows of a stream
+            warn_of_times(X, set() if first else self.model_.state.warned)
         rows, responses = validate_data(
             self, X, y, reset=first, dtype=np.float64, ensure_all_finite="allow-nan",
             **more,
