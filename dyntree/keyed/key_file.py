@@ -86,7 +86,7 @@ class KeyFile(MutableMapping[str, bytes]):
                 if not read_only:
                     self._stack.enter_context(sole_writer(self.path))
                 self._open()
-                self._n = self._one("select count(*) from keys")[0]
+            self._n = self._one("select count(*) from keys")[0]  # of many keys, long
         except BaseException:
             self.close()
             raise

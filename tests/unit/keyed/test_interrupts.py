@@ -202,6 +202,25 @@ def test_an_interrupt_leaves_no_store_open(tmp_path: Path) -> None:
         assert not open_in(tmp_path)
 
 
+def test_keys_that_are_counted_can_be_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which takes long where there are many; the file is closed then."""
+    went_on: list[bool] = []
+
+    def count(*_: Any) -> list[int]:
+        signal.raise_signal(signal.SIGINT)
+        went_on.append(True)
+        return [0]
+
+    monkeypatch.setattr(KeyFile, "_one", count)
+    with pytest.raises(KeyboardInterrupt):
+        KeyFile(tmp_path / "fleet.db")
+    monkeypatch.undo()
+    assert not went_on
+    KeyFile(tmp_path / "fleet.db").close()
+
+
 def test_progress_that_raises_takes_a_call_back() -> None:
     X, y, key = panel("linear", N)
     model = small(None)
