@@ -42,6 +42,7 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "labels": ("classes",), "levels": ("categories",),
     "with_interval": ("with_dist",), "return_std": ("with_dist",),
     "return_dist": ("with_dist",), "sample_weight": ("w",),
+    "w": ("sample_weight", "weights"),
 }  # fmt: skip
 ONE_WINDOW = "dyntree.StreamingTree has it. AveragedStream averages several windows."
 ELSEWHERE = {"window": ONE_WINDOW, "drift": ONE_WINDOW}  # of trees, and where it is
@@ -109,7 +110,8 @@ def _remedy(owner: str, name: str, names: tuple[str, ...]) -> str:
     meant = suggested(name, names)
     if meant:
         return f" Did you mean {meant}?"
-    remedy = " It has no weights of rows." if name in WEIGHTS else ""
+    lacks = name in WEIGHTS and WEIGHTS.isdisjoint(names)
+    remedy = " It has no weights of rows." if lacks else ""
     listed = len(names) <= FEW
     return remedy + (
         f" Its arguments are {', '.join(names)}." if listed

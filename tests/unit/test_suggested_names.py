@@ -177,6 +177,7 @@ WRONG_ARGUMENTS: list[tuple[Callable[[dict[str, Any]], Any], str, str]] = [
     (lambda made: made["model"].fit, "verbose", "Did you mean progress?"),
     (lambda made: made["several"].fit, "seed", "Pass seed to dynamic_tree()"),
     (lambda made: made["fits"].get_prediction, "newdata", "Did you mean exog?"),
+    (lambda made: dyntree.AveragedStream().update, "w", "Did you mean sample_weight?"),
     (lambda made: dyntree.ChangeAlarm, "rate", "Did you mean false_alarm_rate?"),
     (lambda made: mixtures.HDPOptions, "max_sweep", "Did you mean max_sweeps?"),
 ]
