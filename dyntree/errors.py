@@ -543,6 +543,7 @@ class PhraseWords(Words):
 
 
 _speaker: ContextVar[Words] = ContextVar("speaker", default=PYTHON)
+_silenced: ContextVar[tuple[type[Warning], ...]] = ContextVar("silenced", default=())
 
 
 class Speaking:
@@ -667,6 +668,19 @@ def _argument_error(kind: type[ArgumentError], parts: dict[str, Any]) -> Argumen
     return kind(**parts)
 
 
+@contextlib.contextmanager
+def silenced(*categories: type[Warning]) -> Iterator[None]:
+    """Issue no warning of some categories in a block, which another call issues.
+
+    `warnings.catch_warnings` changes the filters of all threads, and may leave them so.
+    """
+    token = _silenced.set((*_silenced.get(), *categories))
+    try:
+        yield
+    finally:
+        _silenced.reset(token)
+
+
 def warn(category: type[Warning], template: str, /, **fields: Any) -> None:
     """Issue a warning, on one line, that points at the calling line outside dyntree.
 
@@ -678,6 +692,8 @@ def warn(category: type[Warning], template: str, /, **fields: Any) -> None:
     **fields
         The values of the template.
     """
+    if issubclass(category, _silenced.get()):
+        return
     is_said = isinstance(template, Message)
     message: str = template if is_said else Message(template, **fields)
     if (words := _speaker.get()) is not PYTHON:

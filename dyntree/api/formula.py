@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -56,6 +55,7 @@ from dyntree.errors import (
     Message,
     MissingInputWarning,
     UnseenLevelWarning,
+    silenced,
 )
 from dyntree.evaluate.residuals import OneStepAhead, OneStepRecorder, of_rows
 from dyntree.params.labels import Level
@@ -727,16 +727,14 @@ class DynamicTreeModel(SuggestingAttributes):
             new = NewRows(asked, [y], weights=weight, shift=shift)
             if self.grows:  # features come with the rows that bring their levels
                 table = self.table.take(np.array([k]))
-                with warnings.catch_warnings():  # which it is learned with next
-                    warnings.simplefilter("ignore", UnseenLevelWarning)
+                with silenced(UnseenLevelWarning):  # which it is learned with next
                     asked = fit.design.encode(table)
                 new = rows_of(fit.design, table, self.missing)
                 new = replace(new, weights=weight, shift=shift)
             own = weight if weight is not None and divides and weight[0] else None
             counts = weight is None or bool(weight[0])
             if fit.nobs:
-                with warnings.catch_warnings():  # of a row that it learns next
-                    warnings.simplefilter("ignore", MissingInputWarning)
+                with silenced(MissingInputWarning):  # of a row that it learns next
                     prediction = prediction_of(fit.tree, asked, shift, own)
             else:
                 prediction = blank_prediction(fit.inner.options, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
@@ -74,7 +73,13 @@ from dyntree.encoding.required_columns import check_columns
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import ArgumentError, Message, UndefinedTermWarning, renamed
+from dyntree.errors import (
+    ArgumentError,
+    Message,
+    UndefinedTermWarning,
+    renamed,
+    silenced,
+)
 from dyntree.evaluate.residuals import OneStepAhead
 from dyntree.params.names import Suggesting
 from dyntree.runtime.progress import Progress, check_progress
@@ -1762,8 +1767,7 @@ class DynamicTreeResults(Suggesting):
     def _importance(self) -> tuple[pd.DataFrame, str]:
         """Importance by variable, or by feature if rows lack some; and by which."""
         if self.tells_variables:
-            with warnings.catch_warnings():  # of rows that no data have
-                warnings.simplefilter("ignore", UndefinedTermWarning)
+            with silenced(UndefinedTermWarning):  # of rows that no data have
                 try:
                     return self.importance(), "variable"
                 except ValueError:  # such rows may lie beyond the knots of a spline

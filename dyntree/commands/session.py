@@ -7,8 +7,8 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,7 @@ from dyntree.errors import (
     MissingInputWarning,
     NotReadyError,
     in_words,
+    silenced,
     without_row,
 )
 from dyntree.evaluate.delayed import DelayedLabels
@@ -81,14 +82,6 @@ NOTES = {  # of every stream
     "formula", "separator", "decimal", "format", "options", "kinds", "input", "inputs",
     "rows", "learned", "bytes", "bad",
 }  # fmt: skip
-
-
-@contextmanager
-def _without_gaps_named() -> Iterator[None]:
-    """Without the warning of missing inputs, which is for rows that are not learned."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MissingInputWarning)
-        yield
 
 
 class Session:
@@ -497,7 +490,7 @@ class Session:
         # nothing has to look at a plain row again
         asked: Any = x if plain is None else Encoded(plain)
         learns = y is not None and (weight is None or bool(weight[0]))
-        with _without_gaps_named() if learns and plain is None else nullcontext():
+        with silenced(MissingInputWarning) if learns else nullcontext():
             prediction = self._prediction_at(asked, exposure, shift)
         if self.late is not None:
             number["key"] = self._key(row)

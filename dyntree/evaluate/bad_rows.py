@@ -8,7 +8,6 @@ it is for, in a way that all models share, so that the row is found by bisection
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from dyntree.encoding.frames import is_frame
 from dyntree.encoding.row_alignment import check_paired
 from dyntree.encoding.series import column_of
 from dyntree.encoding.tables import is_row, table_of
-from dyntree.errors import ArgumentError, Message, without_row
+from dyntree.errors import ArgumentError, Message, silenced, without_row
 from dyntree.trees.learning.exposures import check_exposure
 from dyntree.trees.learning.weights import check_weights, some
 
@@ -129,8 +128,7 @@ class _Trial:
         """Rows that are refused, in order, and why; the first `start` come at once."""
         bad: dict[int, str] = {}
         at_once = np.arange(start)
-        with warnings.catch_warnings():  # the model itself will warn
-            warnings.simplefilter("ignore")
+        with silenced(Warning):  # the model itself will warn
             for attempt in self._preview, self._learn_anew:
                 while len(at_once):
                     found = first_refused(attempt, at_once)

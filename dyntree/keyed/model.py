@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import (
     Callable,
     Hashable,
@@ -36,6 +35,7 @@ from dyntree.errors import (
     Message,
     NotReadyError,
     shown,
+    silenced,
     warn,
 )
 from dyntree.keyed.blobs import Codec
@@ -1026,8 +1026,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
             self._keys.remember(texts)
         owned = [*states.values()]
         members, levels = self._members_at(law, run, owned, which, numbers)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the rows were looked at before
+        with silenced(Warning):  # the rows were looked at before
             self._move(law, run, owned, which, members, levels, answers)
             self._keys.put(states)
             if self.snapshot_id is not None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dyntree import DynamicTree, StreamingTree, checkpoint
+from dyntree.errors import MissingInputWarning, UnseenLevelWarning, silenced, warn
 from tests.helpers import model_bytes, same_bytes
 from tests.probes import audit
 from tests.unit.conftest import python
@@ -165,3 +168,37 @@ def test_a_model_in_use_can_be_copied_and_asked_by_its_own_progress() -> None:
     ):
         assert model_bytes(twin) == model_bytes(tree)
         assert twin._lock is not tree._lock
+
+
+def test_a_warning_is_silenced_in_one_thread_alone() -> None:
+    inside, outside = threading.Event(), threading.Event()
+
+    def work(k: int) -> None:
+        if k == 0:
+            with silenced(MissingInputWarning):
+                inside.set()
+                assert outside.wait(60)
+                warn(MissingInputWarning, "silenced")
+                warn(UnseenLevelWarning, "another kind")
+        else:
+            assert inside.wait(60)
+            warn(MissingInputWarning, "another thread")
+            outside.set()
+
+    filters = list(warnings.filters)
+    with warnings.catch_warnings(record=True, action="always") as issued:
+        together(work, 2)
+    messages = {str(one.message) for one in issued}
+    assert messages == {"another kind", "another thread"}
+    assert warnings.filters == filters
+
+
+def test_no_call_changes_the_filters_of_warnings() -> None:
+    """They are those of all threads. The shell is alone in its process."""
+    package = Path(checkpoint.__file__).parents[1]
+    changing = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if "catch_warnings(" in path.read_text(encoding="utf-8")
+    }
+    assert changing == {"cli.py"}

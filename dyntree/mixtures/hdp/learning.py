@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,12 @@ from numpy.typing import NDArray
 
 from dyntree.encoding.feature_map import FeatureMap
 from dyntree.encoding.values import Vector
-from dyntree.errors import ArgumentError, ConvergenceWarning, MemoryBudgetWarning
+from dyntree.errors import (
+    ArgumentError,
+    ConvergenceWarning,
+    MemoryBudgetWarning,
+    silenced,
+)
 from dyntree.mixtures.hdp.batch import Batch
 from dyntree.mixtures.hdp.building import Build, BuildRecord, built
 from dyntree.mixtures.hdp.compression import Compressed, CompressionLimits, compressed
@@ -51,8 +55,7 @@ def after_first_documents(
     if len(starts) == 1:
         return after_documents(context, starts[0], batch, ids)
     silent = replace(context, callback=None)
-    with warnings.catch_warnings():  # of the other families
-        warnings.simplefilter("ignore")
+    with silenced(Warning):  # of the other families
         tried = [after_documents(silent, start, batch, ids) for start in starts]
     best = min(range(len(tried)), key=lambda k: tried[k].F)
     if context.callback is None and not tried[best].warned:

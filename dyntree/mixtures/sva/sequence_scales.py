@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyntree.encoding.values import Matrix
-from dyntree.errors import Message
+from dyntree.errors import Message, silenced
 from dyntree.mixtures.shared.arrays import constants
 from dyntree.mixtures.shared.outlying import far_values, warn_of_far_rows
 from dyntree.mixtures.sva.dpgmm import OnlineDPGMM
@@ -111,8 +110,7 @@ def near_rows(rows: Matrix, names: tuple[str, ...]) -> NDArray[np.bool_]:
 
 def quiet_scales(options: HSMMOptions, rows: Matrix) -> tuple[float, float]:
     """Scales of the mixture without moves, of rows that have been warned of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silenced(Warning):
         return mixture_scales(options, rows)
 
 
@@ -139,8 +137,7 @@ def path_bic(
     A state has a mean, variances, directions and a law of durations, and a pair of them
     a probability to follow one another.
     """
-    with warnings.catch_warnings():  # of scales that do not fit
-        warnings.simplefilter("ignore")
+    with silenced(Warning):  # of scales that do not fit
         model = learn(options, rows, ends)
         model.merge_now()
         if not 0 < ROWS_EACH * model.n_clusters <= len(rows):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -20,7 +19,7 @@ from dyntree._core.trees import one_row
 from dyntree.encoding.row_alignment import warn_of_times
 from dyntree.encoding.targets import NumbersWatch
 from dyntree.encoding.values import Matrix, Vector
-from dyntree.errors import ArgumentError
+from dyntree.errors import ArgumentError, silenced
 from dyntree.params import MIXED, NIG
 from dyntree.runtime.locking import ModelLock, locked
 from dyntree.runtime.online import Arrays, Header
@@ -618,8 +617,7 @@ class AveragedStream(TreeAverage):
         fresh = self._members_for(X, y, known)
         check = fresh[0].options.check_model
         found = buffer_or_start(fresh[0].state, X, y, weights, check, known)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first has said it
+        with silenced(Warning):  # the first has issued them
             for member in fresh[1:]:
                 member.state.new_levels = None
                 check = member.options.check_model
@@ -664,8 +662,7 @@ class AveragedStream(TreeAverage):
         """Number of columns, and the rows that trees start from, or None yet."""
         trial = self.state.copy()
         trial.n_scale, trial.settles_all = self.state.n_scale, self.state.settles_all
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the members will say it
+        with silenced(Warning):  # the members will issue them
             rows, *_ = buffer_or_start(trial, X, y, known=known)
         assert trial.features is not None
         width = trial.features.n_features
