@@ -110,7 +110,7 @@ class DatesAsTextWarning(UserWarning):
 
 
 class FormulaFileWarning(UserWarning):
-    """A file has a formula, without which the trees in it take and predict others."""
+    """A file has a formula, and its trees alone take other columns or responses."""
 
 
 class UnseenWordsWarning(UserWarning):
@@ -673,6 +673,14 @@ def silenced(*categories: type[Warning]) -> Iterator[None]:
     """Issue no warning of some categories in a block, which another call issues.
 
     `warnings.catch_warnings` changes the filters of all threads, and may leave them so.
+
+    Parameters
+    ----------
+    *categories : type of Warning
+
+    Yields
+    ------
+    None
     """
     token = _silenced.set((*_silenced.get(), *categories))
     try:

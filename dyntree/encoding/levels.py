@@ -531,7 +531,6 @@ class LevelCounts:
         lead = self._lead.get(name, 0) + 2 * n_new - n_values
         self._lead[name] = lead
         if lead > MOST_NEW and name not in self._warned:
-            self._warned.add(name)
             warn(
                 ManyLevelsWarning,
                 "column {name!r} holds text, and most of its values are new, as in a "
@@ -541,14 +540,15 @@ class LevelCounts:
                 name=name,
                 declared=declared(name),
             )
+            self._warned.add(name)
 
     def _check_text(self, name: Hashable, levels: Iterable[Any]) -> None:
         """Warn of levels that are numbers or dates as text, once a column."""
         texts = [*dict.fromkeys(level_text(v) for v in levels if not is_missing(v))]
         found = meaning(texts)
         if found is not None:
-            self._warned.add(name)
             found.warn(name)
+            self._warned.add(name)
         if found is not None or len(texts) > ENOUGH:
             self._read.add(name)
 

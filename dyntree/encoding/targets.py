@@ -158,9 +158,10 @@ class NumbersWatch:
             return NumbersWatch(n_rows, tuple(values))
         warn(
             TwoNumbersWarning,
-            "the responses are {low:g} and {high:g} alone, and are taken for numbers. "
-            "If they are labels, use model='class'; if they are numbers, "
-            f"model={leaves!r} says so.",
+            "the first {n_rows} responses are {low:g} and {high:g} alone, and are "
+            "taken for numbers. If they are labels, use model='class'; if they are "
+            f"numbers, model={leaves!r} says so.",
+            n_rows=n_rows,
             low=values[0],
             high=values[1],
         )
@@ -332,7 +333,6 @@ def warn_of_labels(
         for label in fresh:
             other = plain.setdefault(_plain(label), label)
             if other is not label:
-                warned.add("similar labels")
                 warn(
                     SimilarLabelsWarning,
                     "the labels {other!r} and {label!r} are two classes. If they mean "
@@ -340,10 +340,10 @@ def warn_of_labels(
                     other=other,
                     label=label,
                 )
+                warned.add("similar labels")
                 break
     n_labels, n_rows = len(before) + len(fresh), n_before + len(labels)
     if 2 * n_labels - n_rows > MOST_NEW and "many labels" not in warned:
-        warned.add("many labels")
         warn(
             ManyLabelsWarning,
             "the responses have {n_labels} labels in {n_rows} rows, such as {label!r}, "
@@ -352,6 +352,7 @@ def warn_of_labels(
             n_rows=n_rows,
             label=fresh[-1],
         )
+        warned.add("many labels")
 
 
 def _plain(label: Hashable) -> str:

@@ -1175,7 +1175,6 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if not new:
             return
         if len(seen | {*new}) > 1 and "key types" not in self.state.warned:
-            self.state.warned.add("key types")
             text = "keys were {old} before and some are {new} now"
             old = min(seen, default=new[0])
             warn(
@@ -1186,6 +1185,7 @@ class KeyedStream(Suggesting, checkpoint.Stored):
                 old=old,
                 new=next(kind for kind in new if kind != old),
             )
+            self.state.warned.add("key types")
         seen.update(new)
 
     def _warn_of_many(self) -> None:
@@ -1193,13 +1193,13 @@ class KeyedStream(Suggesting, checkpoint.Stored):
         if self.n_seen < MANY_ROWS or "keys" in self.state.warned:
             return
         if len(self) > MANY_NEW * self.n_seen:
-            self.state.warned.add("keys")
             warn(
                 ManyKeysWarning,
                 "nearly every row has its own key: {n_keys} keys in {n_rows} rows. Is "
                 "{key!r} the right column?",
                 n_keys=len(self), n_rows=self.n_seen, key=self.key,
             )  # fmt: skip
+            self.state.warned.add("keys")
 
     @locked
     def freeze(self) -> Self:

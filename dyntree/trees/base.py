@@ -576,7 +576,6 @@ class TreeModel(Suggesting):
             return
         n_roots = effective_roots(state.cloud)
         if n_roots < LEAST_ROOTS:
-            state.warned.add("roots")
             warn(
                 DegenerateTreesWarning,
                 f"the trees of this cloud begin with {n_roots:.1f} effectively "
@@ -585,6 +584,7 @@ class TreeModel(Suggesting):
                 "Average several clouds: AveragedTrees(...), or n_clouds=10 in a "
                 "formula or an estimator.",
             )
+            state.warned.add("roots")
 
     def plain_row(self, row: Mapping[Any, Any]) -> Matrix | None:
         """A dict as an array that the model takes for the same row, or None.

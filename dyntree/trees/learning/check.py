@@ -182,8 +182,8 @@ def with_levels(
     if full and "full" not in state.warned and not isinstance(X, Encoded):
         late = [name for name in last.unseen(last.codes(X)) if name in full]
         if late:
-            state.warned.add("full")
             warn_full(late[0])
+            state.warned.add("full")
     return rows, Growth(features, steps, last.widen)
 
 
@@ -240,19 +240,23 @@ def warn_of_many(state: TreeState, features: ColumnFeatures) -> None:
     for name, levels in features.levels_of.items():
         many = "many", name
         if 0 < levels.limit < len(levels) and many not in state.warned:
+            if levels.meaning is None:
+                warn_effect(name, levels.limit)
             state.warned.add(many)
-            if levels.meaning is not None:
-                continue
-            warn(
-                ManyLevelsWarning,
-                "column {name!r} has more than {limit} levels: later ones have no "
-                "feature of their own, and share the column 'effect of {name}', the "
-                "mean response of the level, shrunk. Use encode_levels='onehot' for a "
-                "feature each, or name all levels at the start: {declared}.",
-                name=name,
-                limit=levels.limit,
-                declared=declared(name),
-            )
+
+
+def warn_effect(name: Hashable, limit: float) -> None:
+    """Warn that later levels of a column have no feature of their own."""
+    warn(
+        ManyLevelsWarning,
+        "column {name!r} has more than {limit} levels: later ones have no feature of "
+        "their own, and share the column 'effect of {name}', the mean response of the "
+        "level, shrunk. Use encode_levels='onehot' for a feature each, or name all "
+        "levels at the start: {declared}.",
+        name=name,
+        limit=limit,
+        declared=declared(name),
+    )
 
 
 def responses_of(
@@ -293,10 +297,10 @@ def encoded(
     late = features.unseen(codes) or features.undecided(X)
     late = [name for name in late if ("unseen", name) not in state.warned]
     if late:
-        state.warned.update(("unseen", name) for name in late)
         meant = features.meaning_of(X, late[0])
         first = features.first_unseen(X, codes, late[0])
         warn_unseen(late, state.options.new_levels == "grow", meant, first)
+        state.warned.update(("unseen", name) for name in late)
     return features.expand(codes)
 
 
@@ -316,9 +320,9 @@ def warn_unseen(
     remedy = "{way}, or name all levels at the start: {declared}."
     warn(
         UnseenLevelWarning,
-        "X has levels in {listed} that {when}, as {level!r} in row {row}; they count "
-        "as missing, and such rows are predicted over all levels, by how often each "
-        "was learned. {remedy}",
+        "X has levels in {listed} that {when}, such as {level!r} in row {row}; they "
+        "count as missing, and such rows are predicted over all levels, by how often "
+        "each was learned. {remedy}",
         listed=listed(names),
         when=when,
         level=level,
@@ -431,9 +435,9 @@ def warn_once_of_gaps(state: TreeState, X: Any, rows: Matrix, argument: str) -> 
     late = {features.slots[k][0]: k for k in np.flatnonzero(new).tolist()}
     late = {name: k for name, k in late.items() if ("gaps", name) not in state.warned}
     if late:
-        state.warned.update(("gaps", name) for name in late)
         n_rows = int(gaps[:, [*late.values()]].any(axis=1).sum())
         warn_missing([*late], n_rows, argument)
+        state.warned.update(("gaps", name) for name in late)
 
 
 def warn_missing(names: Sequence[Hashable], n_rows: int, argument: str) -> None:

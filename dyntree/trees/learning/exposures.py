@@ -146,9 +146,9 @@ def warn_once_of_default(state: TreeState) -> None:
     else:
         is_exposed = state.exposure_unit != 1.0  # the mean of the first ones
     if is_exposed:
-        state.warned.add(NAME)
         warn(
             AssumedValueWarning,
             "exposure is 1 in these rows, as none is passed, but earlier rows had "
             "exposures. Pass exposure=..., or exposure=1.",
         )
+        state.warned.add(NAME)

@@ -108,7 +108,6 @@ def warn_of_terms(state: TreeState, n_basis: int) -> None:
     assert state.features is not None  # those before
     had_all = state.options.n_basis == state.features.n_features
     if had_all and n_basis == state.options.n_basis and "terms" not in state.warned:
-        state.warned.add("terms")
         warn(
             ManyLevelsWarning,
             f"linear leaves regress on {n_basis} columns, and on no level that comes "
@@ -116,6 +115,7 @@ def warn_of_terms(state: TreeState, n_basis: int) -> None:
             "slower. Leave columns with so many levels out, make them numbers, or "
             "use model='constant'.",
         )
+        state.warned.add("terms")
 
 
 @contextmanager

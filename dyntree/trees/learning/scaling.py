@@ -152,7 +152,6 @@ def on_scale(
         named = "distant", j, y is None
         if named in warned:
             continue
-        warned.add(named)
         warn(
             DistantInputsWarning,
             "{argument!a} has values in column {title!r} more than {reach:g} spreads "
@@ -164,6 +163,7 @@ def on_scale(
             title=_title(features, j),
             reach=REACH,
         )
+        warned.add(named)
     return near
 
 
