@@ -70,6 +70,7 @@ from dyntree.encoding.raw_rows import (
     taken,
 )
 from dyntree.encoding.required_columns import check_columns
+from dyntree.encoding.row_alignment import warn_of_times
 from dyntree.encoding.tables import Table, is_row, plain_data
 from dyntree.encoding.targets import label_list
 from dyntree.encoding.values import Matrix, Vector
@@ -360,6 +361,7 @@ class DynamicTreeResults(Suggesting):
                 exposure=exposure, progress=progress,
             )  # fmt: skip
         given, offsets = self._beside(weights, freq_weights, offset, exposure)
+        self._warn_of_times(endog, exog)
         self.learn(self.model.rows(self.design, endog, exog, given, offsets), progress)
         return self
 
@@ -376,6 +378,12 @@ class DynamicTreeResults(Suggesting):
         check_passed(self.design, passed)
         own = RowWeights.named_by(self.design, self._weights_argument)
         return given or own, offsets
+
+    def _warn_of_times(self, endog: Any, exog: Any) -> None:
+        """Warn once of rows of a stream that go back in time."""
+        if isinstance(self.tree, StreamingTree | AveragedStream):
+            data, name = (endog, "endog") if exog is None else (exog, "exog")
+            warn_of_times(data, self.inner.states[0].warned, name)
 
     def _offsets(self, offset: Any, exposure: Any) -> RowOffsets | None:
         """Offsets of further rows, where such trees know them."""
@@ -440,6 +448,7 @@ class DynamicTreeResults(Suggesting):
         (60, 62, (2,))
         """
         given, offsets = self._beside(weights, freq_weights, offset, exposure)
+        self._warn_of_times(endog, exog)
         model, new = self.model.with_rows(
             self.design, endog, exog, given, self.tree, offsets
         )
@@ -479,6 +488,7 @@ class DynamicTreeResults(Suggesting):
             file.
         """
         given, offsets = self._beside(weights, freq_weights, offset, exposure)
+        self._warn_of_times(endog, exog)
         model, _ = self.model.with_rows(self.design, endog, exog, given, None, offsets)
         results = type(self)(model, model.unlearned("apply"))
         results.learn_model(progress)

@@ -10,7 +10,8 @@ import numpy as np
 
 from dyntree.errors import IndexOrderWarning, Message, warn
 
-TIMES = ("datetime64", "period")  # kinds of an index of pandas that is one of times
+# kinds of an index of pandas that is one of times
+TIMES = ("datetime64", "period", "timedelta64", "datetime", "date")
 PAIRINGS = (
     "Give {name}.loc[{argument}.index] to pair them by index, or {name}.to_numpy() to "
     "pair them by position."
@@ -100,21 +101,23 @@ def warn_of_times(X: Any, warned: set[Hashable], name: str = "X") -> None:
     times = X.index
     if times.inferred_type not in TIMES or times.is_monotonic_increasing:
         return
+    if times.dtype == object and times.hasnans:  # which have no order
+        return
     back = np.flatnonzero(times[1:] < times[:-1]) + 1
     if not len(back):  # a time is missing
         return
-    warned.add("times")
     row = int(back[0])
     warn(
         IndexOrderWarning,
-        "{name} goes back in time: row {row} has index {own} after {before}. The rows "
+        "{name} goes back in time: row {row} has index {time} after {before}. The rows "
         "of a stream are learned in the order given; {name}.sort_index() puts them in "
         "the order of time.",
         name=name,
         row=row,
-        own=str(times[row]),
+        time=str(times[row]),
         before=str(times[row - 1]),
     )
+    warned.add("times")
 
 
 def _difference(X: Any, values: Any, name: str, argument: str) -> Message | None:

@@ -85,6 +85,20 @@ def adapter(data: pd.DataFrame) -> Any:
     return made
 
 
+def continued(way: str) -> Callable[[pd.DataFrame], Any]:
+    """Rows that results of a formula learn later."""
+
+    def learn(data: pd.DataFrame) -> Any:
+        pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+        import dyntree.formula.api as dtf
+
+        first = data.reset_index(drop=True)
+        fit = dtf.dynamic_tree("y ~ a + b", first, window=30, **SMALL).fit()
+        return getattr(fit, way)(data)
+
+    return learn
+
+
 STREAMS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "average": model(lambda: AveragedStream("mixed", **SMALL)),
     "window": model(lambda: StreamingTree(window=30, **SMALL)),
@@ -94,6 +108,9 @@ STREAMS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "evaluation of a tree": evaluated(lambda: DynamicTree(**SMALL)),
     "formula of a window": formula,
     "columns of a window": by_columns,
+    "rows appended": continued("append"),
+    "rows that extend": continued("extend"),
+    "other rows of a window": continued("apply"),
     "scikit-learn": estimator,
     "scikit-learn, with levels": estimator_of_levels,
     "river": adapter,
@@ -116,6 +133,24 @@ def test_rows_that_go_back_in_time_are_warned_of_once(name: str, index: str) -> 
     with pytest.warns(IndexOrderWarning, match=expected) as warned:
         STREAMS[name](shuffled)
     assert len([one for one in warned if one.category is IndexOrderWarning]) == 1
+
+
+@pytest.mark.parametrize("index", ["objects", "durations", "zones"])
+def test_times_of_other_kinds_have_an_order_too(index: str) -> None:
+    data = rows()
+    days = data.index
+    kinds = {
+        "objects": pd.Index(days.date, dtype=object),
+        "durations": days - days[0],
+        "zones": days.tz_localize("Europe/Paris"),
+    }
+    data.index = kinds[index]
+    model = StreamingTree(window=30, **SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndexOrderWarning)
+        model.update(data[["a", "b"]][:30], data.y[:30])
+    with pytest.warns(IndexOrderWarning, match="X goes back in time: row 1"):
+        model.update(data[["a", "b"]][:29:-1], data.y[:29:-1])
 
 
 @pytest.mark.parametrize("index", ["dates", "periods"])
