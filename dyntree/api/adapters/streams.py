@@ -61,6 +61,7 @@ MOST_COMPARED = 10  # names, of which one may be misspelt
 SHORTEST = 4  # letters of a name that another one may go on from
 ALIKE = 0.75  # share of letters of two names in common from which one may be misspelt
 DIGITS = re.compile(r"\d+")
+WORDS = re.compile(r"[^\W_]+")
 
 
 def misspelt(
@@ -68,8 +69,8 @@ def misspelt(
 ) -> tuple[str, str] | None:
     """A strange name and the absent one that it resembles, or None.
 
-    Names whose digits differ are others. Of rows with many such names, as bags of words
-    have, none is taken for misspelt.
+    Names whose digits differ are others, and so are those that differ in whole words.
+    Of rows with many such names, as bags of words have, none is taken for misspelt.
 
     Examples
     --------
@@ -77,6 +78,8 @@ def misspelt(
     (('Temp', 'temp'), None)
     >>> misspelt({"temperature"}, {"temp"}), misspelt({"huor"}, {"hour"})
     (('temperature', 'temp'), ('huor', 'hour'))
+    >>> misspelt({"price_max"}, {"price_min"}), misspelt({"load_yesterday"}, {"load"})
+    (None, None)
     """
     if max(len(strange), len(lacking)) > MOST_COMPARED:
         return None
@@ -90,11 +93,23 @@ def misspelt(
 
 def _alike(name: str, other: str) -> bool:
     """Whether two names have most letters in common, or one goes on from the other."""
-    name, other = name.casefold(), other.casefold()
+    name, other = _without_shared_words(name.casefold(), other.casefold())
     short, long = sorted((name, other), key=len)
     if len(short) >= SHORTEST and long.startswith(short):
         return True
     return SequenceMatcher(None, name, other).ratio() >= ALIKE
+
+
+def _without_shared_words(name: str, other: str) -> tuple[str, str]:
+    """What is left of two names without the words that both begin or end with."""
+    words, others = WORDS.findall(name), WORDS.findall(other)
+    if not (words and others):  # names of signs alone
+        return name, other
+    for end in (0, -1):
+        while words and others and words[end] == others[end]:
+            words.pop(end)
+            others.pop(end)
+    return "".join(words), "".join(others)
 
 
 class StreamAdapter(Speaking, Suggesting, base.Estimator):
