@@ -203,8 +203,8 @@ def load(path: str | os.PathLike[str], *, with_position: bool = False) -> Any:
     -------
     DynamicTree, StreamingTree or another model
         Of a file with a formula these are the trees alone, with a warning unless its
-        terms and response are columns as they are: `dyntree.formula.api.load` returns
-        the whole model.
+        terms and response are columns of numbers as they are:
+        `dyntree.formula.api.load` returns the whole model.
         With `with_position`, a tuple of the model and the position.
 
     Raises

@@ -142,15 +142,13 @@ def _bound(whole: Signature, name: str, /, *given: Any, **options: Any) -> Any:
 
 
 def _check_by_place(whole: Signature, name: str, given: tuple[Any, ...]) -> None:
-    """Refuse arguments by place that have to be named; the example is a default.
-
-    What was passed may be no value of that argument.
-    """
+    """Refuse arguments by place that have to be named."""
     kinds = [one.kind for one in whole.parameters.values()]
     by_place = kinds.count(Parameter.POSITIONAL_OR_KEYWORD)
     if len(given) <= by_place or Parameter.KEYWORD_ONLY not in kinds:
         return
     first = [*whole.parameters.values()][kinds.index(Parameter.KEYWORD_ONLY)]
+    # what was passed may be meant for another argument, so the example is a default
     raise TypeError(
         f"{name}() got too many positional arguments. Name them, such as "
         f"{first.name}={short(first.default)}."

@@ -45,7 +45,10 @@ ARGUMENTS = {  # of other packages, and here; of several names that which a clas
     "w": ("sample_weight", "weights"),
 }  # fmt: skip
 ONE_WINDOW = "dyntree.StreamingTree has it. AveragedStream averages several windows."
-ELSEWHERE = {"window": ONE_WINDOW, "drift": ONE_WINDOW}  # of trees, and where it is
+ELSEWHERE = {  # of trees, and where it is
+    "window": ONE_WINDOW,
+    "drift": "dyntree.StreamingTree has it. AveragedStream adapts by its windows.",
+}
 WEIGHTS = {"w", "sample_weight", "sample_weights", "weight", "weights", "freq_weights"}
 METHODS = {  # likewise
     **dict.fromkeys(
