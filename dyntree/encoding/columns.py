@@ -330,6 +330,11 @@ def misfit(
         remedy = "It is a truth value as text: convert it to one, or to a number."
     if kind in TIMES and isinstance(value, str):
         remedy = TIMES_AS_TEXT
+    if kind == NUMBERS and found in TIMES:
+        remedy = (
+            "Convert times to numbers as other rows of the column have, such as days "
+            "since a date."
+        )
     remedy = remedy or (
         "It did at first; give another kind of value another column. C({label}) makes "
         "levels."

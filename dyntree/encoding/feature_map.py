@@ -659,8 +659,8 @@ class FeatureMap(ColumnFeatures):
             remedy = "It did at first; give another kind of value another column."
         elif self.allow_missing:
             remedy = Message(
-                "It did before; name the levels of such a column at the start: "
-                "{declared}.",
+                "It had no levels before; name the levels of such a column at the "
+                "start: {declared}.",
                 declared=declared(name),
             )
         if column.is_category and not self.allow_missing:

@@ -149,3 +149,15 @@ def test_what_a_masked_array_hides_stays_hidden() -> None:
     with pytest.raises(ValueError, match="y must be finite; got nan in row 0"):
         model.update(X, np.ma.array(y, mask=y == y))
     assert model_bytes(model) == model_bytes(expected)
+
+
+@pytest.mark.parametrize("form", ["frame", "dicts"])
+@pytest.mark.parametrize("time", [np.datetime64("2024-01-01"), np.timedelta64(3, "D")])
+def test_times_for_numbers_are_sent_to_numbers(time: Any, form: str) -> None:
+    """Advice on levels would not help, as a time is none."""
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    X = pd.DataFrame({"a": np.linspace(0.0, 1.0, 40), "b": np.arange(40.0)})
+    model = DynamicTree(**SMALL).update(X, X.a)
+    rows = X[:1].assign(b=[time])
+    with pytest.raises(ValueError, match=r"'b'.*Convert times to numbers"):
+        model.predict(rows if form == "frame" else rows.to_dict("records"))
