@@ -110,7 +110,7 @@ class DatesAsTextWarning(UserWarning):
 
 
 class FormulaFileWarning(UserWarning):
-    """A file has a formula, and its trees alone take other columns or responses."""
+    """A file has a formula, without which its trees take other columns or responses."""
 
 
 class UnseenWordsWarning(UserWarning):
@@ -670,9 +670,10 @@ def _argument_error(kind: type[ArgumentError], parts: dict[str, Any]) -> Argumen
 
 @contextlib.contextmanager
 def silenced(*categories: type[Warning]) -> Iterator[None]:
-    """Issue no warning of some categories in a block, which another call issues.
+    """Issue no warnings of some categories in a block, in this thread alone.
 
-    `warnings.catch_warnings` changes the filters of all threads, and may leave them so.
+    `warnings.catch_warnings` changes the filters of all threads, and where several use
+    it at once, a filter of one may stay for good.
 
     Parameters
     ----------

@@ -361,8 +361,9 @@ class DynamicTreeResults(Suggesting):
                 exposure=exposure, progress=progress,
             )  # fmt: skip
         given, offsets = self._beside(weights, freq_weights, offset, exposure)
+        new = self.model.rows(self.design, endog, exog, given, offsets)
         self._warn_of_times(endog, exog)
-        self.learn(self.model.rows(self.design, endog, exog, given, offsets), progress)
+        self.learn(new, progress)
         return self
 
     def _beside(
@@ -448,11 +449,11 @@ class DynamicTreeResults(Suggesting):
         (60, 62, (2,))
         """
         given, offsets = self._beside(weights, freq_weights, offset, exposure)
-        self._warn_of_times(endog, exog)
         model, new = self.model.with_rows(
             self.design, endog, exog, given, self.tree, offsets
         )
         later = type(self)(model, self.tree.copy())
+        later._warn_of_times(endog, exog)
         later.learn(new, progress)
         return later
 
@@ -488,9 +489,9 @@ class DynamicTreeResults(Suggesting):
             file.
         """
         given, offsets = self._beside(weights, freq_weights, offset, exposure)
-        self._warn_of_times(endog, exog)
         model, _ = self.model.with_rows(self.design, endog, exog, given, None, offsets)
         results = type(self)(model, model.unlearned("apply"))
+        results._warn_of_times(endog, exog)
         results.learn_model(progress)
         return results
 

@@ -331,10 +331,7 @@ def misfit(
     if kind in TIMES and isinstance(value, str):
         remedy = TIMES_AS_TEXT
     if kind == NUMBERS and found in TIMES:
-        remedy = (
-            "Convert times to numbers as other rows of the column have, such as days "
-            "since a date."
-        )
+        remedy = "Convert times to numbers in the unit of the other rows, such as days."
     remedy = remedy or (
         "It did at first; give another kind of value another column. C({label}) makes "
         "levels."

@@ -11,7 +11,7 @@ import numpy as np
 from dyntree.errors import IndexOrderWarning, Message, warn
 
 # kinds of an index of pandas that is one of times
-TIMES = ("datetime64", "period", "timedelta64", "datetime", "date")
+TIMES = ("datetime64", "period", "timedelta64", "datetime", "date", "timedelta")
 PAIRINGS = (
     "Give {name}.loc[{argument}.index] to pair them by index, or {name}.to_numpy() to "
     "pair them by position."
@@ -101,9 +101,10 @@ def warn_of_times(X: Any, warned: set[Hashable], name: str = "X") -> None:
     times = X.index
     if times.inferred_type not in TIMES or times.is_monotonic_increasing:
         return
-    if times.dtype == object and times.hasnans:  # which have no order
+    try:
+        back = np.flatnonzero(times[1:] < times[:-1]) + 1
+    except TypeError:  # objects that have no order, such as dates beside times
         return
-    back = np.flatnonzero(times[1:] < times[:-1]) + 1
     if not len(back):  # a time is missing
         return
     row = int(back[0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -151,6 +152,33 @@ def test_times_of_other_kinds_have_an_order_too(index: str) -> None:
         model.update(data[["a", "b"]][:30], data.y[:30])
     with pytest.warns(IndexOrderWarning, match="X goes back in time: row 1"):
         model.update(data[["a", "b"]][:29:-1], data.y[:29:-1])
+
+
+@pytest.mark.parametrize("last", [datetime(2024, 1, 1, 5), None])
+@pytest.mark.parametrize("first", [date(2024, 1, 2), datetime(2024, 1, 2, tzinfo=UTC)])
+def test_objects_without_an_order_are_learned(first: Any, last: Any) -> None:
+    data = rows()
+    data.index = pd.Index([first] * (len(data) - 1) + [last], dtype=object)
+    model = StreamingTree(window=30, **SMALL).update(data[["a", "b"]], data.y)
+    assert model.n_seen == len(data)
+
+
+@pytest.mark.parametrize("way", ["extend", "apply"])
+def test_rows_of_other_results_are_warned_of_for_these_alone(way: str) -> None:
+    pytest.importorskip("formulaic", reason="needs formulaic: dyntree[formula]")
+    import dyntree.formula.api as dtf
+
+    data = rows()
+    fit = dtf.dynamic_tree("y ~ a + b", data, window=30, **SMALL).fit()
+    with pytest.warns(IndexOrderWarning):
+        other = getattr(fit, way)(data[::-1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", IndexOrderWarning)
+        other.append(data[::-1])
+    with pytest.raises(ValueError, match="'a'"):
+        fit.append(data[::-1].drop(columns="a"))
+    with pytest.warns(IndexOrderWarning):
+        fit.append(data[::-1])
 
 
 @pytest.mark.parametrize("index", ["dates", "periods"])

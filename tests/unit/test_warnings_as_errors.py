@@ -106,3 +106,21 @@ def test_a_call_is_refused_each_time_and_changes_nothing(case: str) -> None:
             call(model)
         texts = [str(one.message) for one in issued]
         assert texts.count(str(refused.value)) == n_warned
+
+
+def test_adapters_of_river_refuse_a_row_each_time() -> None:
+    pytest.importorskip("river", reason="river is not installed")
+    from dyntree.api.adapters import RiverDynamicTreeRegressor, RiverKeyedRegressor
+
+    tree = RiverDynamicTreeRegressor(**SMALL)
+    keys = RiverKeyedRegressor(key="k", seed=1)
+    for a, y in zip(X.a, Y, strict=True):
+        tree.learn_one({"temperature": a}, y)
+        keys.learn_one({"k": "u", "a": a}, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            with pytest.raises(MissingInputWarning, match="temprature"):
+                tree.predict_one({"temprature": 1.0})
+            with pytest.raises(UnseenLevelWarning, match="late"):
+                keys.predict_one({"k": "u", "a": 0.5, "late": 1.0})

@@ -94,7 +94,6 @@ class KeyedAdapter(Speaking, Suggesting, base.Estimator):
             return {name: own[name] for name in names} or {"none": None}, key
         late = [name for name in own if name not in self._names]
         if late and not self._is_warned:
-            self._is_warned = True
             warn(
                 UnseenLevelWarning,
                 "rows have features that the first row did not have, such as {name!r}; "
@@ -102,6 +101,7 @@ class KeyedAdapter(Speaking, Suggesting, base.Estimator):
                 "for values that are not known.",
                 name=late[0],
             )
+            self._is_warned = True
         return {name: own.get(name) for name in self._names}, key
 
     def _learn(self, x: Row, y: Any) -> None:

@@ -61,7 +61,7 @@ MOST_COMPARED = 10  # names, of which one may be misspelt
 SHORTEST = 4  # letters of a name that another one may go on from
 ALIKE = 0.75  # share of letters of two names in common from which one may be misspelt
 DIGITS = re.compile(r"\d+")
-WORDS = re.compile(r"[^\W_]+")
+BETWEEN_WORDS = re.compile(r"(?<=\w)[\s_.\-/]+(?=\w)|(?<=[a-z])(?=[A-Z])")
 
 
 def misspelt(
@@ -80,6 +80,8 @@ def misspelt(
     (('temperature', 'temp'), ('huor', 'hour'))
     >>> misspelt({"price_max"}, {"price_min"}), misspelt({"load_yesterday"}, {"load"})
     (None, None)
+    >>> misspelt({"priceMax"}, {"priceMin"}), misspelt({"Na+"}, {"Na-"})
+    (None, None)
     """
     if max(len(strange), len(lacking)) > MOST_COMPARED:
         return None
@@ -93,7 +95,7 @@ def misspelt(
 
 def _alike(name: str, other: str) -> bool:
     """Whether two names have most letters in common, or one goes on from the other."""
-    name, other = _without_shared_words(name.casefold(), other.casefold())
+    name, other = _without_shared_words(name, other)
     short, long = sorted((name, other), key=len)
     if len(short) >= SHORTEST and long.startswith(short):
         return True
@@ -102,14 +104,16 @@ def _alike(name: str, other: str) -> bool:
 
 def _without_shared_words(name: str, other: str) -> tuple[str, str]:
     """What is left of two names without the words that both begin or end with."""
-    words, others = WORDS.findall(name), WORDS.findall(other)
-    if not (words and others):  # names of signs alone
-        return name, other
+    words, others = _words(name), _words(other)
     for end in (0, -1):
         while words and others and words[end] == others[end]:
             words.pop(end)
             others.pop(end)
     return "".join(words), "".join(others)
+
+
+def _words(name: str) -> list[str]:
+    return [word.casefold() for word in BETWEEN_WORDS.split(name) if word]
 
 
 class StreamAdapter(Speaking, Suggesting, base.Estimator):
@@ -172,10 +176,9 @@ class StreamAdapter(Speaking, Suggesting, base.Estimator):
             return False
         news = columns.news(x)
         if not self._warned_of_levels and news.beyond:
-            self._warned_of_levels = True
             warn_full(news.beyond[0])
+            self._warned_of_levels = True
         if not self._warned_of_columns and news.surplus:
-            self._warned_of_columns = True
             warn(
                 ManyLevelsWarning,
                 "rows have had more than {most_columns} different columns; {name!r} "
@@ -185,6 +188,7 @@ class StreamAdapter(Speaking, Suggesting, base.Estimator):
                 most_columns=MOST_COLUMNS,
                 name=news.surplus[0],
             )
+            self._warned_of_columns = True
         for name, n_new in news.counts.items():
             known = columns.levels_of.get(name)
             levels = chain(known.labels if known else (), (x[name],))
@@ -224,7 +228,6 @@ class StreamAdapter(Speaking, Suggesting, base.Estimator):
         if self._warned_of_names or not known or not x:
             return
         if known.isdisjoint(x) and not learns:
-            self._warned_of_names = True
             warn(
                 MissingInputWarning,
                 "x has no feature of the rows learned, {known}; got {names}. All its "
@@ -232,8 +235,8 @@ class StreamAdapter(Speaking, Suggesting, base.Estimator):
                 known=[*known][:MOST_NAMED],
                 names=[*x][:MOST_NAMED],
             )
-        elif pair := misspelt(x.keys() - known, known - x.keys()):
             self._warned_of_names = True
+        elif pair := misspelt(x.keys() - known, known - x.keys()):
             warn(
                 MissingInputWarning,
                 "x has {name!r}, which was not learned, and lacks {meant!r}, which "
@@ -241,6 +244,7 @@ class StreamAdapter(Speaking, Suggesting, base.Estimator):
                 name=pair[0],
                 meant=pair[1],
             )
+            self._warned_of_names = True
 
     def _rows(self, records: Sequence[Row]) -> Matrix:
         """Features of rows as dicts, ndarray of shape (n_rows, n_features)."""
