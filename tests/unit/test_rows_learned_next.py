@@ -31,6 +31,16 @@ def test_rows_of_a_formula_one_step_ahead() -> None:
         assert np.isfinite(fit.resid[10:]).all()
 
 
+def stream(data: pd.DataFrame, folder: Path, *more: str) -> None:
+    """Let a shell learn rows one by one; its warnings are on standard error."""
+    data.to_csv(folder / "rows.csv", index=False)
+    call = ["stream", str(folder / "rows.csv"), "--formula", "y ~ size + other"]
+    call += ["--particles", "5", *more, "--out", str(folder / "out.csv")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", MissingInputWarning)
+        assert main(call) == 0
+
+
 @pytest.mark.parametrize("has_response", [True, False])
 def test_rows_of_a_stream_in_a_shell(
     has_response: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -39,12 +49,7 @@ def test_rows_of_a_stream_in_a_shell(
     data = rows()
     if not has_response:
         data.loc[30:, "y"] = np.nan
-    data.to_csv(tmp_path / "rows.csv", index=False)
-    call = ["stream", str(tmp_path / "rows.csv"), "--formula", "y ~ size + other"]
-    call += ["--particles", "5", "--window", "30", "--out", str(tmp_path / "out.csv")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", MissingInputWarning)
-        assert main(call) == 0
+    stream(data, tmp_path, "--window", "30")
     assert ("no value in column 'size'" in capsys.readouterr().err) != has_response
 
 
@@ -54,10 +59,5 @@ def test_rows_of_no_weight_are_not_learned(
     """A row of weight 0 is predicted alone, as one without a response."""
     data = rows().assign(w=1.0)
     data.loc[data["size"].isna(), "w"] = 0.0
-    data.to_csv(tmp_path / "rows.csv", index=False)
-    call = ["stream", str(tmp_path / "rows.csv"), "--formula", "y ~ size + other"]
-    call += ["--particles", "5", "--weights", "w", "--out", str(tmp_path / "out.csv")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", MissingInputWarning)
-        assert main(call) == 0
+    stream(data, tmp_path, "--weights", "w")
     assert "no value in column 'size'" in capsys.readouterr().err
