@@ -136,9 +136,10 @@ def _locked(beside: Path, path: str) -> int | None:
                 return file
         except BlockingIOError:
             number = os.pread(file, 64, 0).removeprefix(MARK).decode("ascii", "replace")
-            is_own = number == str(os.getpid())
+            if number == str(os.getpid()):
+                raise _open_here(path) from None
             other = f"another process, number {number or 'unknown'}"
-            raise _taken(path, "this process already" if is_own else other) from None
+            raise _taken(path, other) from None
         except OSError as error:
             if error.errno not in NO_LOCKS:
                 raise
@@ -199,6 +200,15 @@ def _taken(path: str, who: str) -> ValueError:
         "is written by {who}",
         remedy="Wait until it has ended, stop it, or name another file.",
         who=who,
+    )
+
+
+def _open_here(path: str) -> ValueError:
+    return ArgumentError(
+        path,
+        "is written by this process already",
+        remedy="Close what writes it (for a KeyedStream, call its close method), or "
+        "name another file.",
     )
 
 

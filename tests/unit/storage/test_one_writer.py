@@ -105,7 +105,7 @@ def test_the_same_process_is_told_so(tmp_path: Path) -> None:
         thread.start()
         thread.join()
     assert len(said) == 2
-    assert all("is written by this process already" in one for one in said)
+    assert all("is written by this process already. Close what" in one for one in said)
 
 
 def test_a_link_names_the_same_file(tmp_path: Path) -> None:
