@@ -196,6 +196,8 @@ def test_a_model_that_was_named_stays_so(kind: Any, way: str, tmp_path: Path) ->
             save(made, tmp_path / "model.dyn")
             again = load(tmp_path / "model.dyn")
         again.update(X, Y, **more)
+    if way == "store":
+        again.close()
 
 
 def test_regressors_and_rules_of_r_take_numbers() -> None:
