@@ -75,7 +75,7 @@ def count_response(y: Any, n_rows: int) -> Vector:
             "y",
             "must be counts 0, 1, 2, ...",
             Message("{got}", got=got),
-            "For other responses see model='constant' or 'linear'.",
+            "For other responses see trees with model='constant' or 'linear'.",
             row=bad[0],
         )
     return counts
@@ -284,7 +284,7 @@ def refuse_measurements(
             continue
         if named is None or label not in named:
             remedy = _text_among(labels, named or ()) or (
-                "It is a number with a fraction. Predict such numbers with "
+                "It is a number with a fraction. Predict such numbers with trees, "
                 "model='constant' or 'linear', or say that they are labels: "
                 "classes=(...)."
             )

@@ -39,8 +39,8 @@ def words_for(classifier: str) -> PhraseWords:
         {DECLARED: ""},
         BEFOREHAND
         | {
-            "Predict such numbers with model='constant' or 'linear', or say that they "
-            "are labels: classes=(...).": "Such numbers need "
+            "Predict such numbers with trees, model='constant' or 'linear', or say "
+            "that they are labels: classes=(...).": "Such numbers need "
             f"{classifier.replace('Classifier', 'Regressor')}.",
             "Labels need model='class'": f"Labels need {classifier}",
             "or pass model='class' if": f"or use {classifier} if",

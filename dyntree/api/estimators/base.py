@@ -50,7 +50,7 @@ def words_for(classifier: str, regressor: str) -> PhraseWords:
         | {
             "Labels need model='class'": f"Labels need {classifier}",
             "or pass model='class' if": f"or use {classifier} if",
-            "see model='constant' or 'linear'": f"see {regressor}",
+            "see trees with model='constant' or 'linear'": f"see {regressor}",
         },
     )
 

@@ -167,8 +167,10 @@ FORMS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 FRESH: dict[str, Callable[..., Any]] = MODELS | {
     "random trees": lambda **more: dyntree.RandomTreesStream(n_trees=3, seed=1, **more),
+    "linear stream": lambda **more: dyntree.LinearStream(seed=1, **more),
 }
-REMEDY = r"a number with a fraction. .*model='constant'.*classes=\(\.\.\.\)"
+# a linear stream has no such model itself
+REMEDY = r"a number with a fraction\. .*trees, model='constant'.*classes=\(\.\.\.\)"
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -189,7 +191,9 @@ def test_measurements_are_no_labels(name: str, form: str) -> None:
     assert {*named.classes} == {*values}
 
 
-@pytest.mark.parametrize("name", ["stream", "average of streams", "random trees"])
+@pytest.mark.parametrize(
+    "name", ["stream", "average of streams", "random trees", "linear stream"]
+)
 def test_a_single_measurement_is_no_label(name: str) -> None:
     model = FRESH[name]().update(X, PLACES)
     for way in (
