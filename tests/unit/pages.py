@@ -9,13 +9,15 @@ from tests.unit.conftest import ROOT
 
 PAGES = ROOT / "vignettes"
 # a cell's options, such as tags, stand before its code
-CELL = re.compile(r"^```\{code-cell\}\n(?::[^\n]*\n)*(.*?)^```", re.M | re.S)
+CELL = re.compile(r"^```\{code-cell\}\n((?::[^\n]*\n)*)(.*?)^```", re.M | re.S)
+HIDDEN = re.compile(r"remove-(cell|input)")
 WITH_R = "r.md"  # its cells read what its blocks of R write: test_rbridge_vignette.py
 
 
-def cells(path: Path) -> list[str]:
-    """Return the code of a page's cells, in order."""
-    return CELL.findall(path.read_text(encoding="utf-8"))
+def cells(path: Path, shown: bool = False) -> list[str]:
+    """Return the code of a page's cells, in order; of all, or of those that show it."""
+    blocks = CELL.findall(path.read_text(encoding="utf-8"))
+    return [code for tags, code in blocks if not (shown and HIDDEN.search(tags))]
 
 
 def executed() -> list[Path]:

@@ -6,6 +6,7 @@ The site's build executes the same cells; `.ci/run` builds it without executing 
 from __future__ import annotations
 
 import ast
+import builtins
 import os
 import re
 import shutil
@@ -48,6 +49,33 @@ def test_all_pages_with_cells_are_found() -> None:
         if "{code-cell}" in path.read_text(encoding="utf-8")
     }
     assert with_blocks - names == {"r.md"}
+
+
+@pytest.mark.parametrize("path", executed(), ids=lambda path: path.stem)
+def test_cells_can_be_pasted_one_after_the_other(path: Path) -> None:
+    """What a cell uses, those that are shown define, and no hidden one alone."""
+    known = {*dir(builtins), "__name__"}
+    for code in cells(path, shown=True):
+        nodes = [*ast.walk(ast.parse(code))]
+        known |= {name for node in nodes for name in bound(node)}
+        used = {node.id for node in nodes if isinstance(node, ast.Name)}
+        assert used <= known, code
+
+
+def bound(node: ast.AST) -> set[str]:
+    """Names that a part of a cell's syntax defines."""
+    match node:
+        case ast.Name(ctx=ast.Store()):
+            return {node.id}
+        case ast.alias():
+            return {(node.asname or node.name).partition(".")[0]}
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return {node.name}
+        case ast.arg():
+            return {node.arg}
+        case ast.ExceptHandler(name=str()):
+            return {str(node.name)}
+    return set()
 
 
 def is_short(path: Path) -> bool:
