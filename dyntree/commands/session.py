@@ -553,7 +553,8 @@ class Session:
         shift: Vector | None,
     ) -> None:
         """Learn a row."""
-        if isinstance(x, Encoded) and weight is None and exposure is None:
+        is_quick = hasattr(self.model, "learn_row")  # a table has no such way
+        if is_quick and isinstance(x, Encoded) and weight is None and exposure is None:
             self.model.learn_row(x.rows, y)
             self.notes["learned"] += 1
             return

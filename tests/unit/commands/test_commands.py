@@ -461,3 +461,30 @@ def test_text_by_accident_is_warned_of(tmp_path: Path, capsys: Any) -> None:
         assert sorted(line.split("'")[1:4:2] for line in told) == [
             ["day", "2024-01-01"], ["q", "n.a."],
         ]  # fmt: skip
+
+
+WHOLE = {
+    "mixed": "y",
+    "linear": "y",
+    "constant": "y",
+    "poisson": "n",
+    "negbin": "n",
+    "class": "label",
+    "logit": "label",
+}  # models, and responses that they take
+
+
+@pytest.mark.parametrize("model", WHOLE)
+def test_a_stream_without_a_window_learns_all_rows(model: str, tmp_path: Path) -> None:
+    """Tables have no quicker way for a row; with weights of 1 there is none anyhow."""
+    a, y = np.random.default_rng(0).random((2, 25)).round(3)
+    label, path = np.where(y > 0.5, "u", "v"), tmp_path / "rows.csv"
+    table = {"a": a, "y": y, "n": (5 * y).round(), "label": label, "one": 1}
+    pd.DataFrame(table).to_csv(path, index=False)
+    call = ["stream", path, "--formula", f"{WHOLE[model]} ~ a", "--model", model]
+    call += ["--window", 0, *SMALL, "--out"]
+    plain, weighted = tmp_path / "plain.csv", tmp_path / "weighted.csv"
+    assert run(*call, plain) == 0
+    assert run(*call, weighted, "--weights", "one") == 0
+    assert plain.read_bytes() == weighted.read_bytes()
+    assert plain.read_text().count("\n") == 26
