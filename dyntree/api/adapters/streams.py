@@ -160,13 +160,27 @@ class StreamAdapter(Speaking, Suggesting, base.Estimator):
         with self.stream.exclusive():
             columns = self._columns
             try:
-                if columns.has_numbers_alone(x) or not self._must_grow(x):
+                if columns.has_numbers_alone(x):
                     self.stream.learn_row(columns.encode(x), y, w)
                 else:
-                    self._grow(x, y, w)
+                    self._learn_names(x, y, w)
             except ValueError as error:
                 rename(error, {"sample_weight": "w"})
                 raise
+
+    def _learn_names(self, x: Row, y: Any, w: float) -> None:
+        """Learn a row that may bring columns or levels; if refused, none is counted."""
+        counts, n_seen = self._new_levels, self.stream.n_seen
+        self._new_levels = counts.copy()
+        try:
+            if self._must_grow(x):
+                self._grow(x, y, w)
+            else:
+                self.stream.learn_row(self._columns.encode(x), y, w)
+        except BaseException:  # an interrupt may come after the row was learned
+            if self.stream.n_seen == n_seen:
+                self._new_levels = counts
+            raise
 
     def _must_grow(self, x: Row) -> bool:
         """Whether a row brings columns or levels that are taken; says which are not."""

@@ -305,6 +305,19 @@ def test_one_misspelt_key_is_warned_of_once(learns: bool) -> None:
         model.predict_one({"Tmp": 2.0, "wind_12": 1.0})
 
 
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("bad", [{"x": math.inf}, {"x": "text"}])
+def test_levels_of_refused_rows_are_not_counted(name: str, bad: dict[str, Any]) -> None:
+    model = fresh(name)
+    for k in range(30):
+        model.learn_one({"x": float(k), "level": "uv"[k % 2]}, k % 2)
+    before = pickle.dumps(model)
+    for k in range(200):
+        with pytest.raises(ValueError, match="x"):
+            model.learn_one({"level": f"new {k}", **bad}, k % 2)
+    assert pickle.dumps(model) == before
+
+
 def test_memory_is_bounded_whatever_keys_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing_map, "MOST_COLUMNS", 20)
     wide = {f"k{k}": float(k) for k in range(30)}
