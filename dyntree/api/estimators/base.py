@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from inspect import isfunction, signature
+from itertools import chain, repeat
 from typing import Any, ClassVar
 
 from dyntree.encoding.row_alignment import warn_of_order
@@ -33,6 +34,7 @@ METHODS = {  # of models and of other packages, and what estimators have
     "importance": ("feature_importances_",), "log_evidence": ("log_evidence_",),
     "classes": ("classes_",), "n_components_": ("n_clusters_", "n_topics_"),
 }  # fmt: skip
+OF_ROWS = {"sample_weight", "exposure", "key", "position"}  # beside X and y
 FUNCTIONS = {"save": SAVING, "to_file": SAVING, "dump": SAVING}
 
 
@@ -82,7 +84,7 @@ class Estimator(Speaking, SuggestingAttributes):
 
 
 def _paired(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method that warns of values with the index of X in another order."""
+    """A method that pairs values with X by position, and warns of another order."""
     names = [*signature(method).parameters][1:]
     if names[:1] != ["X"]:
         return method
@@ -94,6 +96,16 @@ def _paired(method: Callable[..., Any]) -> Callable[..., Any]:
             by_place = zip(names, arguments, strict=False)
             for name, values in (*by_place, *more.items()):
                 warn_of_order(X, values, name)
+            placed = partial(_placed, X)
+            arguments = tuple(map(placed, chain(names, repeat("")), arguments))
+            more = {name: placed(name, values) for name, values in more.items()}
         return method(self, *arguments, **more)
 
     return paired
+
+
+def _placed(X: Any, name: str, values: Any) -> Any:
+    """Weights and exposures with the index of X, which a model asks for."""
+    if name not in OF_ROWS or not hasattr(values, "iloc") or len(values) != len(X):
+        return values
+    return values.set_axis(X.index)

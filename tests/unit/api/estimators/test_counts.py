@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("sklearn", reason="needs scikit-learn: dyntree[sklearn]")
@@ -14,7 +16,7 @@ from sklearn.model_selection import cross_val_score
 
 from dyntree import DynamicTree
 from dyntree.api.estimators import DynamicTreeCountRegressor
-from dyntree.errors import AssumedValueWarning
+from dyntree.errors import AssumedValueWarning, IndexOrderWarning
 from tests.unit.models import refused
 
 SMALL: dict[str, Any] = {"n_particles": 20, "random_state": 1}
@@ -130,3 +132,23 @@ def test_contrasts_have_exposures() -> None:
     rates = trees.compute_contrast(X[:2], X[2:4], 20, seed=1)
     events = trees.compute_contrast(X[:2], X[2:4], 20, seed=1, exposure=[2.0, 8.0])
     np.testing.assert_allclose(events.values, rates.values * [2.0, 8.0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("order", [slice(None, None, -1), "other labels"])
+@pytest.mark.parametrize("name", ["sample_weight", "exposure"])
+def test_what_belongs_to_rows_is_paired_by_position(name: str, order: Any) -> None:
+    """As in all of scikit-learn; the model itself refuses another index."""
+    X, y, e = rows(50)
+    frame = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0.5, "u", "v")})
+    is_other = order == "other labels"
+    index = frame.index + 100 if is_other else frame.index[order]
+    series = pd.Series(e, index=index)
+    tree = DynamicTreeCountRegressor(n_clouds=2, **SMALL)
+    expected = tree.fit(frame, y, **{name: e}).predict(frame, exposure=e)
+    beside = [series] if name == "sample_weight" else [None, series]
+    for positional, named in ((beside, {}), ([], {name: series})):
+        with nullcontext() if is_other else pytest.warns(IndexOrderWarning):
+            tree.fit(frame, y, *positional, **named)
+        with nullcontext() if is_other else pytest.warns(IndexOrderWarning):
+            rates = tree.predict(frame, exposure=series)
+        np.testing.assert_array_equal(rates, expected)
