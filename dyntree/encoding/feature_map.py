@@ -707,11 +707,10 @@ class FeatureMap(ColumnFeatures):
         name = [*self.levels_of][unseen[0, 1]]
         row, text = self.first_unseen(X, codes, name)
         meant = None if name in self.declared else self.meaning_of(X, name)
-        remedy = Message(
-            "Make a model with new_levels='grow', or name all levels at the start: "
-            "{declared}.",
-            declared=declared(name),
-        )
+        way = "Make a model with new_levels='grow', or name all levels at the start"
+        if name in self.declared:
+            way = "Add it to those named"
+        remedy = Message(f"{way}: {{declared}}.", declared=declared(name))
         raise ArgumentError(
             argument,
             "must hold known levels in column {label!r}",

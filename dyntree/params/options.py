@@ -220,7 +220,8 @@ class TreeOptions:
     )  # fmt: skip
     new_levels: str = option(
         "grow", "treatment of unnamed levels that come once there are trees: a new "
-        "feature, a missing value, or an error", one_of, NEW_LEVELS, only_for="native",
+        "feature (if the column has no named ones), a missing value, or an error",
+        one_of, NEW_LEVELS, only_for="native",
         shell="--new-levels",
     )  # fmt: skip
     encode_levels: str = option(

@@ -446,7 +446,7 @@ def test_late_levels_may_be_an_error(name: str) -> None:
             call()
     model.update(rows[:1], y[59:60])
     named = MAKERS[name](new_levels="error", categories={"kind": ["p"]})
-    with same_bytes(named), refused("X", "'r' in row 60"):
+    with same_bytes(named), refused("X", "'r' in row 60. Add it to those named:"):
         named.update(frame, y)
 
 
