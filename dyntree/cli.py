@@ -25,7 +25,7 @@ from dyntree.commands.rows import MISSING
 from dyntree.commands.stream import stream
 from dyntree.commands.terminal import forget_unwritten, open_closed, say
 from dyntree.commands.words import PREDICT, SHELL
-from dyntree.errors import Words, in_words, shown
+from dyntree.errors import Words, in_words, shown, without_row
 from dyntree.params import TreeOptions
 from dyntree.params.names import suggested
 
@@ -488,6 +488,7 @@ def _demo(arguments: argparse.Namespace) -> None:
 
 def _show(
     words: Words,
+    command: str,
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -495,7 +496,12 @@ def _show(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Show a warning as a shell user expects it."""
+    """Show a warning as a shell user expects it.
+
+    A stream gives the model one row a call: that it is the first says nothing.
+    """
+    if command == "stream" and isinstance(message, Warning):
+        message = without_row(message, 0)
     say(f"warning: {in_words(message, words)}")
 
 
@@ -576,7 +582,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     code = WRONG_USE
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = partial(_show, words)
+            warnings.showwarning = partial(_show, words, given.command)
             options.check_options(given)
             check_paths(vars(given))
             code = FAILED

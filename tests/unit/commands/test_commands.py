@@ -488,3 +488,19 @@ def test_a_stream_without_a_window_learns_all_rows(model: str, tmp_path: Path) -
     assert run(*call, weighted, "--weights", "one") == 0
     assert plain.read_bytes() == weighted.read_bytes()
     assert plain.read_text().count("\n") == 26
+
+
+@pytest.mark.filterwarnings("always::dyntree.errors.UnseenLevelWarning")
+def test_warnings_of_a_stream_name_no_row_of_a_call(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each call has one row, so that its number, 0, would be another row's."""
+    rng, path = np.random.default_rng(0), tmp_path / "rows.csv"
+    rows = pd.DataFrame({"soil": rng.choice(["clay", "sand"], 60), "y": rng.random(60)})
+    rows.loc[40, "soil"] = "peat"
+    rows.to_csv(path, index=False)
+    call = [path, "--formula", "y ~ soil", "--new-levels", "missing", *SMALL, "--out"]
+    for command, where in (("stream", "'peat';"), ("evaluate", "'peat' in row 40;")):
+        assert run(command, *call, tmp_path / command) == 0
+        err = capsys.readouterr().err
+        assert f"are later than the first trees, such as {where}" in err
