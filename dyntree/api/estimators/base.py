@@ -34,7 +34,7 @@ METHODS = {  # of models and of other packages, and what estimators have
     "importance": ("feature_importances_",), "log_evidence": ("log_evidence_",),
     "classes": ("classes_",), "n_components_": ("n_clusters_", "n_topics_"),
 }  # fmt: skip
-OF_ROWS = {"sample_weight", "exposure", "key", "position"}  # beside X and y
+OF_ROWS = {"sample_weight", "exposure"}  # beside X and y
 FUNCTIONS = {"save": SAVING, "to_file": SAVING, "dump": SAVING}
 
 
